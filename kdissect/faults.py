@@ -1,0 +1,84 @@
+"""What can be wrong with captured bytes: the closed list of fault kinds, each with its layer and meaning.
+
+``kdissect fields faults`` prints this table. A kind that is not here cannot be reported: the tests
+compare the kinds that the code names with the keys below.
+"""
+
+from __future__ import annotations
+
+from kdissect.model import Fault
+
+KINDS: dict[str, tuple[str, str]] = {
+    # file
+    "not-a-capture": ("file", "the file does not begin like a capture"),
+    "cut-short": ("file", "the file ends inside a record or block"),
+    "bad-length": ("file", "a record or block announces a length that it cannot have"),
+    "bad-block": ("file", "a block's contents do not fit its form"),
+    "bad-interface": ("file", "a packet names an interface that the section does not describe"),
+    "bad-compression": ("file", "the compressed file is damaged here"),
+    "bad-entry": ("file", "an entry of a log directory's file does not have its form"),
+    "index-mismatch": ("file", "an index entry does not agree with the segment it points into"),
+    "torn-tail": ("file", "the segment ends inside a batch"),
+    "trailing-bytes": ("file", "bytes follow the last complete entry"),
+    # link
+    "unknown-link-type": ("link", "packets of this link type cannot be read"),
+    "bad-header": ("link", "a link, IP or TCP header does not have its form"),
+    "fragment-lost": ("link", "an IP packet of which not all fragments were captured"),
+    "too-many-layers": ("link", "headers nested deeper than the limit"),
+    # tcp
+    "gap": ("tcp", "bytes existed and were not captured"),
+    "different-retransmission": ("tcp", "bytes were sent again with other contents; the first copy counts"),
+    "out-of-window": ("tcp", "a segment far outside what was seen so far; left out"),
+    "buffer-limit": ("tcp", "more bytes wait behind a gap than the limit; the gap was given up"),
+    # frame
+    "bad-size": ("frame", "a size prefix that no frame can have"),
+    "skipped": ("frame", "captured bytes that are in no frame"),
+    "cut-frame": ("frame", "a frame of which not all bytes were captured"),
+    # session
+    "unknown-api": ("session", "an API key or version that the definitions do not have"),
+    "out-of-order": ("session", "a response came before that of an earlier request"),
+    "duplicate-correlation": ("session", "a correlation id is used while an earlier request with it waits"),
+    "too-many-pending": ("session", "more requests wait for their response than the limit; the oldest was given up"),
+    "bad-token": ("session", "a SASL token does not have the form of its mechanism"),
+    # message
+    "malformed": ("message", "bytes that do not have the form of their type"),
+    "truncated": ("message", "the message ends inside a field"),
+    "negative-length": ("message", "a length below zero where none is allowed"),
+    "varint-too-long": ("message", "a varint over its type's width"),
+    "too-many-elements": ("message", "a count of elements that the bytes left, or the limit, cannot hold"),
+    "unexpected-null": ("message", "null in a field that cannot be null"),
+    "remainder": ("message", "bytes are left after the last field"),
+    "tag-order": ("message", "tagged fields that are not in ascending order, or twice"),
+    "not-utf8": ("message", "a string that is not UTF-8"),
+    "too-deep": ("message", "structures nested deeper than the limit"),
+    "embedded": ("message", "bytes inside the message do not have the form of what they should hold"),
+    # records
+    "partial-batch": ("records", "the record set ends inside a batch"),
+    "bad-crc": ("records", "the checksum does not fit the bytes"),
+    "bad-magic": ("records", "a magic byte that is none of 0, 1, 2"),
+    "bad-batch": ("records", "a batch or message whose fields contradict each other"),
+    "bad-record": ("records", "a record that does not have its form"),
+    "record-count": ("records", "the batch announces another number of records than it holds"),
+    "unknown-codec": ("records", "a compression codec that Kafka does not have"),
+    "bad-compressed-data": ("records", "compressed records that cannot be unpacked"),
+    "decompression-limit": ("records", "compressed records larger than the limit; unpacked up to it"),
+    "nested-compression": ("records", "a compressed message inside a compressed message; not unpacked"),
+}
+"""kind: (layer, meaning)."""
+
+
+def fault(
+    kind: str,
+    message: str,
+    packet: int | None = None,
+    offset: int | None = None,
+    connection: int | None = None,
+    exchange: int | None = None,
+    layer: str | None = None,
+) -> Fault:
+    """A Fault with the layer of its kind, unless the same kind is found in another ``layer``
+    (a varint too long in a record is a matter of the records).
+
+    :raises KeyError: the kind is not in the table.
+    """
+    return Fault(layer or KINDS[kind][0], kind, message, packet, offset, connection, exchange)

@@ -1,0 +1,47 @@
+"""How much of anything is taken in before it is refused: one table, each with its reason.
+
+Captured bytes are hostile until proven otherwise; no length or count read from them is trusted
+further than these bounds. A limit that was hit is always reported as a fault.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MIB = 1 << 20
+
+
+class Limits(NamedTuple):
+    """Defaults follow the systems named beside them; every one can be set by the user."""
+
+    packet_bytes: int = 262_144
+    """One captured packet (libpcap's MAXIMUM_SNAPLEN)."""
+    block_bytes: int = 16 * MIB
+    """One pcapng block (libpcap)."""
+    layers: int = 16
+    """Nested link, network and tunnel headers (Suricata)."""
+    fragment_bytes: int = 32 * MIB
+    """IP fragments that wait for the others (Suricata's defrag memcap)."""
+    fragment_ns: int = 60_000_000_000
+    """How long they wait."""
+    reorder_bytes: int = 10 * MIB
+    """Bytes of one direction that wait behind a hole (Zeek)."""
+    frame_bytes: int = 104_857_600
+    """Kafka's socket.request.max.bytes; a larger size prefix is taken for a lost boundary."""
+    settle_bytes: int = 65_536
+    """Bytes of a connection that are held back until it is known what it speaks."""
+    elements: int = 1_000_000
+    """Elements of one array."""
+    tagged_fields: int = 4_096
+    """Tagged fields of one struct."""
+    depth: int = 32
+    """Nested structs; Kafka's own deepest is far below."""
+    decompressed_bytes: int = 64 * MIB
+    """Unpacked bytes of one batch."""
+    decompressed_ratio: int = 1_000
+    """Unpacked to packed bytes, beyond the first MiB (gzip reaches 1,029, zstd 32,700)."""
+    pending_requests: int = 1_024
+    """Requests of one connection that wait for a response."""
+
+
+DEFAULTS = Limits()

@@ -1,0 +1,200 @@
+"""The vocabulary: what the layers say to each other. It imports nothing of kdissect.
+
+Read from top to bottom it is the journey of the data:
+
+    capture file ─► Packet ─► Segment ─► Chunk | Gap ─► Frame ─► Request, Response ─► Exchange
+
+Everything here is a plain value. Times are integers, nanoseconds since the epoch. Packet numbers
+count from 1 over the whole input, as Wireshark's ``frame.number`` does for one file. Offsets of
+chunks, gaps and frames count bytes of one direction of one connection, from 0.
+
+A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data; it is never
+an exception that crosses a layer. The two exceptions below are the only ones kdissect defines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import ip_address
+from typing import NamedTuple
+
+
+class CaptureError(Exception):
+    """The input cannot be read at all: not a capture, no permission, no such file."""
+
+
+class DecodeError(Exception):
+    """Bytes do not have the form their schema asks for.
+
+    Raised by the cursor and by everything built on it. It is caught where a frame, a record batch or
+    a file is decoded, and becomes a Fault there; it never reaches a user.
+    """
+
+    def __init__(self, reason: str, offset: int, kind: str = "malformed") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+        """Where, in the buffer that was being read."""
+        self.kind = kind
+        """A key of :data:`kdissect.faults.KINDS`."""
+
+
+class Fault(NamedTuple):
+    """Something wrong with the captured bytes, and where."""
+
+    layer: str
+    """``file``, ``link``, ``tcp``, ``frame``, ``session``, ``message``, ``records`` or ``tls``."""
+    kind: str
+    """One of the closed list in :mod:`kdissect.faults`."""
+    message: str
+    """What is wrong, in words, with the numbers that show it."""
+    packet: int | None = None
+    """The packet in which it came to light; None where there is none (log files, raw bytes)."""
+    offset: int | None = None
+    """In the file for ``file``, the direction's stream for ``tcp`` and ``frame``, the message for
+    ``session`` and ``message``, the record set for ``records``."""
+    connection: int | None = None
+    exchange: int | None = None
+
+
+# -- capture ----------------------------------------------------------------------------------------
+
+
+class Packet(NamedTuple):
+    """One captured packet, as the capture file has it."""
+
+    number: int
+    timestamp_ns: int
+    link_type: int
+    """A LINKTYPE number of the tcpdump.org registry."""
+    data: bytes
+    wire_length: int
+    """Length on the wire; larger than ``len(data)`` where the snap length cut the packet."""
+    interface: int = 0
+    """Index of the interface over the whole input (pcapng sections and files have their own)."""
+    comments: tuple[str, ...] = ()
+
+
+class Secrets(NamedTuple):
+    """Key material that a pcapng Decryption Secrets Block carries."""
+
+    kind: int
+    """0x544C534B is an NSS key log for TLS."""
+    data: bytes
+
+
+Endpoint = bytes
+"""A packed IP address (4 or 16 bytes) followed by the port (2 bytes): cheap to cut from a packet,
+to compare and to hash. :func:`endpoint_text` prints it."""
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    """``10.0.0.1:9092``; IPv6 addresses in brackets."""
+    address = ip_address(endpoint[:-2])
+    port = int.from_bytes(endpoint[-2:], "big")
+    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+
+
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+
+
+class Segment(NamedTuple):
+    """One TCP segment."""
+
+    packet: int
+    timestamp_ns: int
+    source: Endpoint
+    destination: Endpoint
+    seq: int
+    ack: int | None
+    """The acknowledgement number; None without the ACK flag."""
+    flags: int
+    payload: bytes
+    length: int
+    """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
+
+
+# -- tcp --------------------------------------------------------------------------------------------
+
+
+class Direction(Enum):
+    """Which way bytes go."""
+
+    TO_BROKER = "to broker"
+    FROM_BROKER = "from broker"
+
+
+class Chunk(NamedTuple):
+    """The next bytes of one direction, in order, each once."""
+
+    offset: int
+    data: bytes
+    packet: int
+    timestamp_ns: int
+
+
+class Gap(NamedTuple):
+    """Bytes of one direction that existed and were not captured."""
+
+    offset: int
+    length: int
+    reason: str
+    packet: int
+    """The packet that settled that they are missing."""
+    timestamp_ns: int
+
+
+# -- frames and messages ----------------------------------------------------------------------------
+
+
+class Frame(NamedTuple):
+    """One size-prefixed unit of a direction: the int32 size is cut off, what it counts is kept."""
+
+    direction: Direction
+    offset: int
+    """Of its size prefix, in the direction's stream."""
+    payload: bytes
+    """The captured bytes from its start, up to the first gap."""
+    size: int
+    """The bytes it announces; larger than ``len(payload)`` where a gap or the end cut it."""
+    first_packet: int
+    first_ns: int
+    last_packet: int
+    last_ns: int
+    packets: tuple[int, ...]
+    """Every packet that carried bytes of it."""
+
+
+class Skipped(NamedTuple):
+    """Captured bytes of a stream that are in no frame, and why."""
+
+    offset: int
+    length: int
+    reason: str
+    packet: int
+
+
+@dataclass(slots=True)
+class Node:
+    """One line of the tree that ``annotate`` draws: a value and the bytes it was read from.
+
+    ``start`` and ``end`` are offsets in the buffer of the message, or of the nearest ancestor that
+    has a ``buffer`` of its own (decompressed records). The nodes without children, read in order,
+    cover every byte of their buffer once.
+    """
+
+    name: str
+    """Kafka's field name in its JSON spelling, ``[i]`` for an array's element, or a word in
+    parentheses for bytes that frame a value, such as ``(length)``."""
+    type: str
+    """Kafka's name of the type: ``compact string``, ``int32``, ``[]FetchTopic`` …"""
+    value: object
+    """What ``decode`` gives for it; None for structs and arrays, whose children have the values."""
+    start: int
+    end: int
+    children: list[Node] = field(default_factory=list)
+    fault: Fault | None = None
+    """What is wrong here."""
+    buffer: bytes | None = None
+    """Bytes that were unpacked from this node's own, in which its children's ranges count."""

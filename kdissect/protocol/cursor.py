@@ -1,0 +1,145 @@
+"""Kafka's primitive types, read in place from a buffer.
+
+The names are those of Kafka's ``Type`` classes with a verb. Every read checks the bytes that are
+left first: nothing is allocated for a length or a count that the buffer cannot hold (Kafka's own
+rule since CVE-2022-34917). Only DecodeError leaves this module.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from struct import Struct
+
+from kdissect.model import DecodeError
+
+_int16 = Struct(">h").unpack_from
+_int32 = Struct(">i").unpack_from
+_int64 = Struct(">q").unpack_from
+_uint16 = Struct(">H").unpack_from
+_uint32 = Struct(">I").unpack_from
+_float64 = Struct(">d").unpack_from
+
+
+def uuid_text(data: bytes) -> str:
+    """A uuid in Kafka's own form (``Uuid.toString``): base64url without padding, 22 characters."""
+    return urlsafe_b64encode(data)[:22].decode("ascii")
+
+
+class Cursor:
+    """A position in ``data`` that moves forward as values are read, never past ``end``."""
+
+    __slots__ = ("data", "end", "position")
+
+    def __init__(self, data: bytes, position: int = 0, end: int | None = None) -> None:
+        self.data = data
+        self.position = position
+        self.end = len(data) if end is None else end
+
+    def remaining(self) -> int:
+        """Bytes not yet read."""
+        return self.end - self.position
+
+    def take(self, count: int) -> int:
+        """Move past ``count`` bytes and give the position before them.
+
+        :raises DecodeError: fewer bytes are left, or ``count`` is negative.
+        """
+        position = self.position
+        if count > self.end - position:
+            raise DecodeError(f"needs {count} bytes, {self.end - position} are left", position, "truncated")
+        if count < 0:
+            raise DecodeError(f"a length of {count}", position, "negative-length")
+        self.position = position + count
+        return position
+
+    def read_int8(self) -> int:
+        byte = self.data[self.take(1)]
+        return byte - 256 if byte > 127 else byte
+
+    def read_boolean(self) -> bool:
+        """Any byte but 0 is true (Kafka's ``Type.BOOLEAN``)."""
+        return self.data[self.take(1)] != 0
+
+    def read_int16(self) -> int:
+        value: int = _int16(self.data, self.take(2))[0]
+        return value
+
+    def read_uint16(self) -> int:
+        value: int = _uint16(self.data, self.take(2))[0]
+        return value
+
+    def read_int32(self) -> int:
+        value: int = _int32(self.data, self.take(4))[0]
+        return value
+
+    def read_uint32(self) -> int:
+        value: int = _uint32(self.data, self.take(4))[0]
+        return value
+
+    def read_int64(self) -> int:
+        value: int = _int64(self.data, self.take(8))[0]
+        return value
+
+    def read_float64(self) -> float:
+        value: float = _float64(self.data, self.take(8))[0]
+        return value
+
+    def read_uuid(self) -> str:
+        start = self.take(16)
+        return uuid_text(self.data[start : start + 16])
+
+    def read_bytes(self, count: int) -> bytes:
+        start = self.take(count)
+        return self.data[start : start + count]
+
+    def read_text(self, count: int) -> str:
+        """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), so
+        that nothing is lost and encoding gives the same bytes back."""
+        start = self.take(count)
+        return self.data[start : start + count].decode("utf-8", "surrogateescape")
+
+    def read_unsigned_varint(self) -> int:
+        """KIP-482: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""
+        data, position, end = self.data, self.position, self.end
+        value = shift = 0
+        while position < end:
+            byte = data[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > 0xFFFFFFFF:
+                    raise DecodeError("a varint over 32 bits", self.position, "varint-too-long")
+                self.position = position
+                return value
+            shift += 7
+            if shift > 28:
+                raise DecodeError("a varint of more than 5 bytes", self.position, "varint-too-long")
+        raise DecodeError("the varint breaks off", self.position, "truncated")
+
+    def read_unsigned_varlong(self) -> int:
+        """As :meth:`read_unsigned_varint`, at most ten bytes and 2**64 - 1."""
+        data, position, end = self.data, self.position, self.end
+        value = shift = 0
+        while position < end:
+            byte = data[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > 0xFFFFFFFFFFFFFFFF:
+                    raise DecodeError("a varlong over 64 bits", self.position, "varint-too-long")
+                self.position = position
+                return value
+            shift += 7
+            if shift > 63:
+                raise DecodeError("a varlong of more than 10 bytes", self.position, "varint-too-long")
+        raise DecodeError("the varlong breaks off", self.position, "truncated")
+
+    def read_varint(self) -> int:
+        """Zigzag: 0, -1, 1, -2 … (``ByteUtils.readVarint``), as in records."""
+        value = self.read_unsigned_varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def read_varlong(self) -> int:
+        """Zigzag (``ByteUtils.readVarlong``)."""
+        value = self.read_unsigned_varlong()
+        return (value >> 1) ^ -(value & 1)
