@@ -164,6 +164,8 @@ class Frame(NamedTuple):
     last_ns: int
     packets: tuple[int, ...]
     """Every packet that carried bytes of it."""
+    searched: bool = False
+    """Its beginning was found by a search, after a gap or where the capture began in mid-stream."""
 
 
 class Skipped(NamedTuple):

@@ -1,0 +1,152 @@
+"""The pipeline: packets → exchanges, connections and faults.
+
+    for item in read_packets(paths):
+        for event in dissector.feed(item): …
+
+Numbers are given here, because they count over all connections, and names of topic ids are attached
+here, because they cross connections: a client learns a topic's id on one connection and uses it on
+another.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+from kdissect.capture.segments import SegmentReader
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import SYN, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.session.conversation import Connection, Conversation, recognised_in_order
+from kdissect.session.pairing import Completed
+from kdissect.session.pairing import Event as SessionEvent
+
+Event = Exchange | Connection | Fault
+
+AT_THE_END = sys.maxsize
+"""The packet number by which things are known that only the capture's end settles."""
+
+
+class TopicNames(dict[str, tuple[int, str]]):
+    """Topic ids to (the packet that told the name, the name)."""
+
+    def up_to(self, packet: int) -> KnownNames:
+        """The names that packets up to ``packet`` told."""
+        return KnownNames(self, packet)
+
+
+class KnownNames(dict[str, str]):
+    """Topic ids to names, as far as they were told by a certain packet. Read it with ``get`` only."""
+
+    def __init__(self, names: TopicNames, packet: int) -> None:
+        super().__init__()
+        self._names = names
+        self._packet = packet
+
+    def get(self, topic_id: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        told = self._names.get(topic_id)
+        return told[1] if told is not None and told[0] <= self._packet else default
+
+
+class Dissector:
+    """The machine of a whole capture."""
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULTS,
+        broker_ports: frozenset[int] = frozenset(),
+        names: TopicNames | None = None,
+    ) -> None:
+        self._limits = limits
+        self._ports = broker_ports
+        self._segments = SegmentReader(limits)
+        self._table: OrderedDict[tuple[Endpoint, Endpoint], Conversation] = OrderedDict()
+        self._connections = 0
+        self._exchanges = 0
+        self.packets = 0
+        self.names = TopicNames() if names is None else names
+        self._names_are_complete = names is not None
+
+    @property
+    def connections(self) -> int:
+        """How many connections were seen so far."""
+        return self._connections
+
+    def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
+        """What one packet brings to light, in order."""
+        if isinstance(item, Fault):
+            return (item,)
+        if isinstance(item, Secrets):
+            return ()
+        self.packets += 1
+        segment = self._segments.feed(item)
+        if segment is None:
+            return ()
+        if isinstance(segment, Fault):
+            return (segment,)
+        return self._feed_segment(segment)
+
+    def close(self) -> Iterator[Event]:
+        """The capture is over: what still waits comes out, then every connection's row."""
+        yield from self._segments.close()
+        conversations = sorted(set(self._table.values()), key=lambda c: c.number)
+        events: list[SessionEvent] = []
+        for conversation in conversations:
+            events += conversation.close(AT_THE_END, cut=True)
+        yield from self._publish(events)
+        for conversation in conversations:
+            yield conversation.summary()
+        self._table.clear()
+
+    def _feed_segment(self, segment: Segment) -> Iterable[Event]:
+        key = (segment.source, segment.destination)
+        conversation = self._table.get(key)
+        out: list[Event] = []
+        if conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
+            out += self._publish(conversation.close(segment.packet, cut=False))
+            out.append(conversation.summary("reused"))
+            conversation = None
+        if conversation is None:
+            conversation = Conversation(self._connections, segment, self._limits, self._ports)
+            self._connections += 1
+            self._table[key] = self._table[key[1], key[0]] = conversation
+        events = conversation.feed(segment)
+        if events:
+            out += self._publish(events)
+        return out
+
+    def _publish(self, events: list[SessionEvent]) -> Iterator[Event]:
+        for begun in recognised_in_order(events):
+            self._exchanges += 1
+            begun.exchange.number = self._exchanges
+        for event in events:
+            if isinstance(event, Fault):
+                yield event
+            elif isinstance(event, Completed):
+                exchange = event.exchange
+                if not self._names_are_complete:
+                    self._learn(exchange)
+                packet = AT_THE_END if self._names_are_complete else exchange.last_packet
+                exchange.topic_names = self.names.up_to(packet)
+                yield exchange
+
+    def _learn(self, exchange: Exchange) -> None:
+        for topic_id, name, packet in exchange.taught_topics():
+            self.names.setdefault(topic_id, (packet, name))
+
+
+def dissect(
+    items: Iterable[Packet | Secrets | Fault],
+    limits: Limits = DEFAULTS,
+    broker_ports: frozenset[int] = frozenset(),
+    names: TopicNames | None = None,
+) -> Iterator[Event]:
+    """Everything that a capture holds, in the order in which it is complete.
+
+    ``names`` are those of an earlier pass over the same capture, which then count from its start.
+    """
+    dissector = Dissector(limits, broker_ports, names)
+    for item in items:
+        yield from dissector.feed(item)
+    yield from dissector.close()

@@ -1,0 +1,255 @@
+"""An exchange: a request and the response to it, or what there is of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
+from kdissect.model import Endpoint, Fault, endpoint_text
+from kdissect.protocol import apis
+from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import Field, Struct
+from kdissect.protocol.select import Selection, pick, selection
+
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Kafka's Uuid.ZERO_UUID: no id."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and its response, of one connection. At least one of the two is there."""
+
+    connection: int
+    client_endpoint: Endpoint
+    broker_endpoint: Endpoint
+    request: Request | Token | None = None
+    response: Response | Token | None = None
+    missing: str | None = None
+    """Why one side is absent: ``acks=0``, ``not captured``, ``gap``, ``capture ended``, ``connection closed``,
+    ``waiting``, ``evicted``."""
+    inferred: str | None = None
+    """What was not on the wire but concluded, with the evidence."""
+    number: int = 0
+    """1, 2, … in the order of recognition; 0 until it is given."""
+    recognised: tuple[int, int, int] = (0, 0, 0)
+    """What that order goes by: packet, connection, stream offset."""
+    session_faults: list[Fault] = field(default_factory=list)
+    topic_names: dict[str, str] = field(default_factory=dict)
+    """Names of the topic ids in it, as far as the capture told them."""
+
+    @property
+    def client(self) -> str:
+        return endpoint_text(self.client_endpoint)
+
+    @property
+    def broker(self) -> str:
+        return endpoint_text(self.broker_endpoint)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The request and the response, as far as they are there."""
+        return tuple(m for m in (self.request, self.response) if m is not None)
+
+    @property
+    def api_key(self) -> int | None:
+        return self.messages[0].api_key
+
+    @property
+    def api_version(self) -> int | None:
+        return self.messages[0].api_version
+
+    @property
+    def api(self) -> str | None:
+        """Kafka's newest name of the API; None for a response whose request is not known."""
+        first = self.messages[0]
+        if isinstance(first, Token):
+            return SASL_TOKEN
+        return None if first.api_key is None else apis.api_name(first.api_key)
+
+    @property
+    def correlation_id(self) -> int | None:
+        return self.messages[0].correlation_id
+
+    @property
+    def client_id(self) -> str | None:
+        return self.request.client_id if self.request is not None else None
+
+    @property
+    def latency_ns(self) -> int | None:
+        """From the request's last byte to the response's first; may be negative, as captured."""
+        if self.request is None or self.response is None:
+            return None
+        return self.response.frame.first_ns - self.request.frame.last_ns
+
+    @property
+    def last_packet(self) -> int:
+        """The last packet that carried bytes of it."""
+        return max(m.frame.last_packet for m in self.messages)
+
+    @property
+    def error(self) -> str | None:
+        """The name of the first error code in the response that is not 0."""
+        response = self.response
+        if response is None:
+            return None
+        body = response.decoded()
+        if body.struct is None:
+            return None
+        for _, code, _ in pick(_error_fields(body.struct), body.values):
+            if code:
+                return error_name(code)
+        return None
+
+    @property
+    def topics(self) -> list[str]:
+        """Topics in the order of the wire, each once; ids by name where the capture told it."""
+        found: dict[str, None] = {}
+        for topic, topic_id in self._topic_mentions():
+            name = topic or self.topic_names.get(topic_id or "") or topic_id
+            if name:
+                found[name] = None
+        return list(found)
+
+    def topic_ids(self) -> set[str]:
+        """The topic ids that occur in it."""
+        return {topic_id for _, topic_id in self._topic_mentions() if topic_id}
+
+    def _topic_mentions(self) -> Iterator[tuple[str | None, str | None]]:
+        for message in self.messages:
+            body = message.decoded()
+            if body.struct is None:
+                continue
+            for name, value, ancestors in pick(_topic_fields(body.struct), body.values):
+                yield from _mentions(name, value, ancestors[-1])
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong with the bytes of this exchange: of the session, and of both messages."""
+        own = [*self.session_faults, *(f for message in self.messages for f in message.faults)]
+        return [f._replace(connection=self.connection, exchange=self.number) for f in own]
+
+    def record_sets(self) -> Iterator[RecordSetPlace]:
+        """Every record set in it, with the topic and partition it belongs to."""
+        for message in self.messages:
+            body = message.decoded()
+            if body.struct is None:
+                continue
+            for name, value, ancestors in pick(_record_fields(body.struct), body.values):
+                yield self._place(message, name, value, ancestors)
+
+    def _place(
+        self, message: Message, name: str, value: bytes, ancestors: tuple[dict[str, Any], ...]
+    ) -> RecordSetPlace:
+        topic = topic_id = None
+        partition = None
+        for values in ancestors:
+            for key, item in values.items():
+                if key in ("topic", "name", "topicName") and isinstance(item, str):
+                    topic = item
+                elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
+                    topic_id = item
+                elif key in ("partition", "index", "partitionIndex") and isinstance(item, int):
+                    partition = item
+        if topic is None and topic_id is not None:
+            topic = self.topic_names.get(topic_id)
+        return RecordSetPlace(message, name, value, topic, topic_id, partition)
+
+    def assigned_base_offset(self, place: RecordSetPlace) -> int | None:
+        """The offset that the broker gave the first record of a produced set, where its response tells."""
+        if self.api != "Produce" or self.response is None or place.message is not self.request:
+            return None
+        for topic in self.response.body().get("responses") or ():
+            same = (
+                topic.get("name") == place.topic
+                if topic.get("name") is not None
+                else topic.get("topicId") == place.topic_id
+            )
+            if not same:
+                continue
+            for partition in topic.get("partitionResponses") or ():
+                if partition.get("index") == place.partition:
+                    offset = partition.get("baseOffset")
+                    return offset if isinstance(offset, int) and offset >= 0 else None
+        return None
+
+    def taught_topics(self) -> Iterator[tuple[str, str, int]]:
+        """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
+        for message in self.messages:
+            struct = message.body_struct()
+            if struct is None or not _teaching_fields(struct):
+                continue
+            body = message.decoded()
+            assert body.struct is not None
+            for _, topic_id, ancestors in pick(_teaching_fields(body.struct), body.values):
+                name = _sibling_name(ancestors[-1])
+                if name and topic_id != ZERO_UUID:
+                    yield topic_id, name, message.frame.last_packet
+
+
+class RecordSetPlace(NamedTuple):
+    """A record set and where it stands."""
+
+    message: Message
+    field: str
+    data: bytes
+    topic: str | None
+    topic_id: str | None
+    partition: int | None
+
+
+def _mentions(name: str, value: Any, siblings: dict[str, Any]) -> Iterator[tuple[str | None, str | None]]:
+    for item in value if isinstance(value, list) else (value,):
+        if not isinstance(item, str):
+            continue
+        if name in ("topicId", "topicIds"):
+            if item != ZERO_UUID and not _sibling_name(siblings):
+                yield None, item
+        else:
+            yield item, None
+
+
+def _sibling_name(values: dict[str, Any]) -> str | None:
+    for key in ("name", "topicName", "topic"):
+        value = values.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def _is_topic(field: Field) -> bool:
+    return field.entity == "topicName" or field.name in ("topicId", "topicIds")
+
+
+@lru_cache(maxsize=None)
+def _topic_fields(struct: Struct) -> Selection:
+    return selection(struct, _is_topic)
+
+
+@lru_cache(maxsize=None)
+def _error_fields(struct: Struct) -> Selection:
+    return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
+
+
+@lru_cache(maxsize=None)
+def _record_fields(struct: Struct) -> Selection:
+    return selection(struct, lambda f: f.type == "records")
+
+
+@lru_cache(maxsize=None)
+def _teaching_fields(struct: Struct) -> Selection:
+    """Topic ids that stand beside the topic's name."""
+
+    def search(inner: Struct) -> Selection:
+        names = {f.name for f in inner.fields if f.entity == "topicName" and not f.type.startswith("[]")}
+        out = []
+        for f in inner.fields:
+            wanted = f.name == "topicId" and f.type == "uuid" and bool(names)
+            below = search(f.struct) if f.struct is not None else ()
+            if wanted or below:
+                out.append((f.name, wanted, below or None))
+        return tuple(out)
+
+    return search(struct)

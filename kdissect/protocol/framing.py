@@ -1,0 +1,251 @@
+"""Chunk | Gap of one direction → Frame: cut at the int32 sizes, and find the boundary again after a gap.
+
+Rules
+
+1. A stream whose first byte is known to begin a frame is trusted until a size is impossible (below
+   zero, above ``Limits.frame_bytes``) or a gap swallows a boundary.
+2. A gap inside a frame costs that frame's bytes from the gap on, and no more: its size is known, so
+   its end is. What was captured before the gap is the frame's payload; what was captured after it, up
+   to the frame's end, is Skipped.
+3. A lost boundary is searched for, never assumed. The witness (the session) says of each position
+   whether a frame can begin there; starts of segments are tried first, for that is where Kafka's
+   clients and brokers begin to write. A wrong frame is worse than a missing one.
+4. Every byte of the stream ends up in a Frame (with its 4-byte size), a Gap or a Skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Chunk, Direction, Fault, Frame, Gap, Skipped
+
+Event = Frame | Gap | Skipped | Fault
+
+Witness = Callable[[bytes, int, bool], bool | None]
+"""``(data, position, at_segment_start)``: can a frame begin there? None: more bytes are needed to tell."""
+
+
+class Framer:
+    """The machine of one direction."""
+
+    def __init__(self, direction: Direction, limits: Limits = DEFAULTS, trusted: bool = True) -> None:
+        self.direction = direction
+        self._limits = limits
+        self._parts: list[Chunk] = []
+        """Captured pieces of the frame (or of its size prefix) at hand; while searching, of the search."""
+        self._have = 0
+        self._size: int | None = None
+        self._searching = not trusted
+        self._skip = 0
+        """Bytes still to be skipped, because they belong to a frame that a gap cut."""
+        self.skipped_bytes = 0
+        self._found_by_search = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether the boundary is being searched for."""
+        return self._searching
+
+    def feed(self, piece: Chunk | Gap, witness: Witness) -> Sequence[Event]:
+        """The frames that ``piece`` completes, and everything that is in none."""
+        if isinstance(piece, Gap):
+            return self._feed_gap(piece, witness)
+        out: list[Event] = []
+        self._feed_chunk(piece, witness, out)
+        return out
+
+    def close(self, witness: Witness) -> Sequence[Event]:
+        """The stream is over: what is left of a frame is a cut frame, or skipped."""
+        out: list[Event] = []
+        if self._searching:
+            self._search(witness, out, at_end=True)
+        if not self._searching and self._parts:
+            self._cut(out, "the stream ends inside it")
+        self._drop(out, "the stream ends before a frame was found in them")
+        return out
+
+    def _feed_chunk(self, chunk: Chunk, witness: Witness, out: list[Event]) -> None:
+        if self._skip:
+            taken = min(self._skip, len(chunk.data))
+            self._skip -= taken
+            out.append(self._skipped(chunk.offset, taken, "the rest of a frame that a gap cut", chunk.packet))
+            if taken == len(chunk.data):
+                return
+            chunk = _tail(chunk, taken)
+        self._parts.append(chunk)
+        self._have += len(chunk.data)
+        if self._searching:
+            self._search(witness, out)
+        if not self._searching:
+            self._cut_frames(witness, out)
+
+    def _cut_frames(self, witness: Witness, out: list[Event]) -> None:
+        """Cut every complete frame off the parts."""
+        while True:
+            if self._size is None:
+                if self._have < 4:
+                    return
+                size = int.from_bytes(self._peek(4), "big", signed=True)
+                if not 0 <= size <= self._limits.frame_bytes:
+                    first = self._parts[0]
+                    message = f"a size of {size} (limit {self._limits.frame_bytes}): the boundary is lost"
+                    out.append(fault("bad-size", message, first.packet, first.offset))
+                    self._lose()
+                    self._search(witness, out, start=1)
+                    if self._searching:
+                        return
+                    continue
+                self._size = size
+            if self._have < self._size + 4:
+                return
+            out.append(self._take_frame(self._size))
+
+    def _take_frame(self, size: int) -> Frame:
+        parts, total = self._parts, size + 4
+        first = parts[0]
+        if len(first.data) >= total:  # the common case: the frame lies in one chunk
+            payload = first.data[4:total]
+            rest = _tail(first, total) if len(first.data) > total else None
+            self._parts = ([rest] if rest else []) + parts[1:]
+            used = [first]
+        else:
+            used, length = [], 0
+            while length < total:
+                used.append(parts[len(used)])
+                length += len(used[-1].data)
+            payload = b"".join(chunk.data for chunk in used)[4:total]
+            left = length - total
+            last = used[-1]
+            self._parts = ([_tail(last, len(last.data) - left)] if left else []) + parts[len(used) :]
+        self._have -= total
+        self._size = None
+        return self._frame(used, payload, size)
+
+    def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
+        first, last = used[0], used[-1]
+        packets = (first.packet,) if len(used) == 1 else tuple(dict.fromkeys(c.packet for c in used))
+        # A segment that fills a hole is older than the last: the frame is complete when the latest came.
+        completed = max(used, key=lambda chunk: chunk.packet) if len(used) > 1 else last
+        searched, self._found_by_search = self._found_by_search, False
+        return Frame(
+            self.direction,
+            first.offset,
+            payload,
+            size,
+            first.packet,
+            first.timestamp_ns,
+            completed.packet,
+            completed.timestamp_ns,
+            packets,
+            searched,
+        )
+
+    def _feed_gap(self, gap: Gap, witness: Witness) -> list[Event]:
+        out: list[Event] = []
+        length = gap.length
+        if self._skip:
+            inside = min(self._skip, length)
+            self._skip -= inside
+            length -= inside
+            if length:
+                self._lose()
+        elif self._searching:
+            self._search(witness, out, at_end=True)
+            if not self._searching:
+                self._cut_frames(witness, out)
+                return out + self._feed_gap(gap, witness)
+            self._drop(out, "no frame was found in them before the next gap")
+        elif self._size is None:
+            self._drop(out, "the size of a frame that a gap cut")
+            self._lose()
+        else:
+            left = self._size + 4 - self._have - length
+            self._cut(out, f"{length} bytes of it were not captured")
+            if left >= 0:
+                self._skip = left
+            else:
+                self._lose()
+        out.append(gap)
+        return out
+
+    def _cut(self, out: list[Event], reason: str) -> None:
+        """Give out the frame at hand as far as it was captured."""
+        if self._size is None:
+            self._drop(out, "the size of a frame that breaks off")
+            return
+        parts, size = self._parts, self._size
+        self._parts, self._have, self._size = [], 0, None
+        data = b"".join(chunk.data for chunk in parts)
+        frame = self._frame(parts, data[4:], size)
+        message = f"{size} bytes announced, {len(frame.payload)} captured: {reason}"
+        out.append(fault("cut-frame", message, frame.last_packet, frame.offset))
+        out.append(frame)
+
+    def _lose(self) -> None:
+        self._searching = True
+        self._size = None
+
+    def _search(self, witness: Witness, out: list[Event], start: int = 0, at_end: bool = False) -> None:
+        """Look for a frame in what is at hand; what lies before it is skipped."""
+        data = self._peek(self._have)
+        starts, at = [], 0
+        for chunk in self._parts:
+            starts.append(at)
+            at += len(chunk.data)
+        undecided = None
+        for position in starts:
+            verdict = witness(data, position, True) if position >= start else False
+            if verdict:
+                self._found(position, out)
+                return
+            if verdict is None and undecided is None:
+                undecided = position
+        if undecided is not None and not at_end and self._have - undecided < self._limits.frame_bytes:
+            self._forget(undecided, out)
+            return
+        for position in range(start, len(data) - 4):
+            if witness(data, position, False):
+                self._found(position, out)
+                return
+        # The last bytes may be the beginning of a prefix and a header; keep them for the next chunk.
+        self._forget(max(0, self._have - SEARCH_OVERLAP), out)
+
+    def _found(self, position: int, out: list[Event]) -> None:
+        self._forget(position, out)
+        self._searching = False
+        self._found_by_search = True
+
+    def _forget(self, count: int, out: list[Event]) -> None:
+        """Skip the first ``count`` bytes at hand."""
+        while count:
+            first = self._parts[0]
+            taken = min(count, len(first.data))
+            out.append(self._skipped(first.offset, taken, "no frame is known to begin here", first.packet))
+            self._parts[:1] = [_tail(first, taken)] if taken < len(first.data) else []
+            self._have -= taken
+            count -= taken
+
+    def _drop(self, out: list[Event], reason: str) -> None:
+        for chunk in self._parts:
+            out.append(self._skipped(chunk.offset, len(chunk.data), reason, chunk.packet))
+        self._parts, self._have, self._size = [], 0, None
+
+    def _skipped(self, offset: int, length: int, reason: str, packet: int) -> Skipped:
+        self.skipped_bytes += length
+        return Skipped(offset, length, reason, packet)
+
+    def _peek(self, count: int) -> bytes:
+        first = self._parts[0].data if self._parts else b""
+        if len(first) >= count:
+            return first[:count]
+        return b"".join(chunk.data for chunk in self._parts)[:count]
+
+
+SEARCH_OVERLAP = 64
+"""Bytes that stay at hand while searching: a size, a request header and a client id fit in them."""
+
+
+def _tail(chunk: Chunk, count: int) -> Chunk:
+    return chunk._replace(offset=chunk.offset + count, data=chunk.data[count:])

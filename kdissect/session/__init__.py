@@ -1,0 +1,1 @@
+"""The memory of one connection: what it speaks, which response answers which request."""

@@ -1,0 +1,229 @@
+"""Segments of one TCP connection → exchanges: the fold that everything else is built on.
+
+    Segment ─► Duplex ─► Chunk | Gap ─► Recogniser, once ─► Framer of each direction ─► Session ─► events
+
+A Conversation is plain picklable state. It knows neither packets of other connections nor topic names,
+which cross connections; what is fed to it, in order, is all that its output depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
+from kdissect.protocol.framing import Framer
+from kdissect.session.pairing import Event, Recognised, Session
+from kdissect.session.recognise import Recogniser, Verdict
+from kdissect.tcp.duplex import Duplex, Piece, Side
+
+
+class Connection(NamedTuple):
+    """What is known of a connection when it is over: a row of the table ``connections``."""
+
+    connection: int
+    client: str
+    broker: str
+    start_ns: int
+    end_ns: int
+    end: str
+    """``fin``, ``rst``, ``open``, ``reused`` or ``evicted``."""
+    packets: int
+    bytes_to_broker: int
+    bytes_from_broker: int
+    retransmitted: int
+    gaps: int
+    gap_bytes: int
+    skipped_bytes: int
+    exchanges: int
+    protocol: str
+    client_id: str | None
+    software: str | None
+    sasl: dict[str, str | None] | None
+
+
+class Conversation:
+    """The machine of one connection. ``number`` is its place among the connections of the capture.
+
+    ``broker_ports`` are ports whose connections are taken for Kafka whatever they look like (decode-as).
+    """
+
+    def __init__(
+        self,
+        number: int,
+        first: Segment,
+        limits: Limits = DEFAULTS,
+        broker_ports: frozenset[int] = frozenset(),
+    ) -> None:
+        self.number = number
+        self._limits = limits
+        self._duplex = Duplex(first, limits)
+        self._recogniser: Recogniser | None = Recogniser(limits)
+        self._verdict = Verdict("unknown")
+        self._held: list[Piece] = []
+        self._framers: tuple[Framer, Framer] | None = None
+        self._session: Session | None = None
+        self._bytes = [0, 0]
+        self._skipped = 0
+        self._flushed = False
+        self._forced = self._decode_as(broker_ports)
+
+    def feed(self, segment: Segment) -> list[Event]:
+        """What this segment brings to light."""
+        out = self._take(self._duplex.feed(segment), segment.packet)
+        if self._duplex.finished and not self._flushed:
+            out += self._flush(segment.packet, "connection closed")
+        return out
+
+    def close(self, packet: int, cut: bool) -> list[Event]:
+        """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
+        ended, not the connection."""
+        if self._flushed:
+            return []
+        ended = self._duplex.reset or self._duplex.streams[0].ended_at is not None
+        ended = ended or self._duplex.streams[1].ended_at is not None
+        return self._flush(packet, "capture ended" if cut and not ended else "connection closed")
+
+    def is_reopened_by(self, segment: Segment) -> bool:
+        """Whether this SYN begins another connection on the same addresses and ports."""
+        return self._duplex.is_reopened_by(segment)
+
+    def summary(self, end: str | None = None) -> Connection:
+        """The connection's row; ``end`` says why it ended where TCP does not."""
+        duplex, session = self._duplex, self._session
+        client = self._verdict.client
+        if end is None:
+            fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
+            end = "rst" if duplex.reset else "fin" if fins else "open"
+        sasl = None
+        if session is not None and session.sasl_mechanism is not None:
+            sasl = {
+                "mechanism": session.sasl_mechanism,
+                "principal": session.sasl_principal,
+                "outcome": session.sasl_outcome,
+            }
+        return Connection(
+            connection=self.number,
+            client=endpoint_text(duplex.endpoints[client]),
+            broker=endpoint_text(duplex.endpoints[1 - client]),
+            start_ns=duplex.first_ns,
+            end_ns=duplex.last_ns,
+            end=end,
+            packets=duplex.packets,
+            bytes_to_broker=self._bytes[client],
+            bytes_from_broker=self._bytes[1 - client],
+            retransmitted=duplex.streams[0].retransmitted + duplex.streams[1].retransmitted,
+            gaps=duplex.streams[0].gaps + duplex.streams[1].gaps,
+            gap_bytes=duplex.streams[0].gap_bytes + duplex.streams[1].gap_bytes,
+            skipped_bytes=self._skipped,
+            exchanges=session.exchanges if session is not None else 0,
+            protocol=self._verdict.protocol,
+            client_id=session.client_id if session is not None else None,
+            software=session.software if session is not None else None,
+            sasl=sasl,
+        )
+
+    # -- the stages ---------------------------------------------------------------------------------
+
+    def _take(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
+        out: list[Event] = []
+        for side, piece in pieces:
+            if isinstance(piece, Fault):
+                out.append(piece._replace(connection=self.number))
+                continue
+            if isinstance(piece, Chunk):
+                self._bytes[side] += len(piece.data)
+            else:
+                out.append(self._gap_fault(piece))
+            if self._recogniser is None:
+                out += self._frame(side, piece, packet)
+                continue
+            self._held.append((side, piece))
+            verdict = self._forced or self._recogniser.feed(side, piece, self._duplex.streams[side].opened)
+            if verdict is not None:
+                out += self._settle(verdict, packet)
+        return out
+
+    def _settle(self, verdict: Verdict, packet: int) -> list[Event]:
+        """It is known now what the connection speaks: go through what was held back."""
+        self._verdict = verdict
+        self._recogniser = None
+        held, self._held = self._held, []
+        if verdict.protocol == "kafka":
+            client, broker = verdict.client, 1 - verdict.client
+            streams = self._duplex.streams
+            starts = (streams[0].opened or verdict.starts[0], streams[1].opened or verdict.starts[1])
+            ends: tuple[Endpoint, Endpoint] = self._duplex.endpoints
+            self._session = Session(self.number, ends[client], ends[broker], self._limits, verdict.inferred)
+            directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
+            self._framers = (
+                Framer(directions[0], self._limits, starts[0]),
+                Framer(directions[1], self._limits, starts[1]),
+            )
+            if not starts[broker]:
+                # Where responses begin is told by the requests around them: those go first.
+                held.sort(key=lambda said: said[0] != client)
+        out: list[Event] = []
+        for side, piece in held:
+            if not isinstance(piece, Fault):
+                out += self._frame(side, piece, packet)
+        return out
+
+    def _frame(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
+        if self._framers is None or self._session is None:
+            if isinstance(piece, Chunk):
+                self._skipped += len(piece.data)
+            return []
+        framer = self._framers[side]
+        if isinstance(piece, Gap):
+            self._session.gap(framer.direction)
+        return self._pair(framer.feed(piece, self._witness(framer)), packet)
+
+    def _pair(self, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
+        assert self._session is not None
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, Frame):
+                out += self._session.feed(event, packet)
+            elif isinstance(event, Fault):
+                out.append(event._replace(connection=self.number))
+            elif isinstance(event, Skipped):
+                self._skipped += event.length
+                message = f"{event.length} bytes skipped: {event.reason}"
+                out.append(fault("skipped", message, event.packet, event.offset, self.number))
+        return out
+
+    def _flush(self, packet: int, reason: str) -> list[Event]:
+        self._flushed = True
+        out = self._take(self._duplex.close(), packet)
+        if self._recogniser is not None:
+            out += self._settle(self._recogniser.close(), packet)
+        if self._framers is not None and self._session is not None:
+            for framer in self._framers:
+                out += self._pair(framer.close(self._witness(framer)), packet)
+            out += self._session.close(reason)
+        return out
+
+    def _witness(self, framer: Framer) -> Callable[[bytes, int, bool], bool | None]:
+        assert self._session is not None
+        if framer.direction is Direction.TO_BROKER:
+            return self._session.begins_request
+        return self._session.begins_response
+
+    def _gap_fault(self, gap: Gap) -> Fault:
+        return fault("gap", f"{gap.length} bytes: {gap.reason}", gap.packet, gap.offset, self.number)
+
+    def _decode_as(self, ports: frozenset[int]) -> Verdict | None:
+        for side in (0, 1):
+            if int.from_bytes(self._duplex.endpoints[side][-2:], "big") in ports:
+                return Verdict("kafka", 1 - side, (True, True))
+        return None
+
+
+def recognised_in_order(events: Iterable[Event]) -> list[Recognised]:
+    """The exchanges that began, in the order in which they are numbered."""
+    begun = [event for event in events if isinstance(event, Recognised)]
+    begun.sort(key=lambda event: event.exchange.recognised)
+    return begun

@@ -1,0 +1,189 @@
+"""What does a connection speak, and which end is the broker? Told from its bytes, never from its port.
+
+The pieces of both directions are looked at until it is settled: by a request that fits to the last
+byte, by the greeting of another protocol, or at the latest after ``Limits.settle_bytes`` or at the
+connection's end, with the evidence that there is by then. What settles it:
+
+1. A request that fits to the last byte, at the beginning of what a side sent, or at the start of a
+   later segment where the capture began in mid-stream. That side is the client.
+2. The same behind raw tokens: a client of the 0.9 era opens with bare GSSAPI tokens (0x60 …), size
+   prefixed and without Kafka headers.
+3. At a gap, at the limit or at the end: a request header that fits, with a client id that is text.
+4. At the limit or at the end, where one side alone was captured: a chain of at least
+   ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend. That side is the broker.
+5. 0x16 0x03 is TLS (as a size it would be 369 MB); a method or ``HTTP/`` is HTTP.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Chunk, Gap
+from kdissect.session.evidence import Evidence, examine_request
+from kdissect.tcp.duplex import Side
+
+GSSAPI_TOKEN = 0x60
+"""The ASN.1 tag that opens a GSSAPI initial token (RFC 2743, 3.1)."""
+
+LARGEST_TOKEN = 524_288
+"""Kafka's sasl.server.max.receive.size."""
+
+CHAIN_FRAMES = 3
+CHAIN_STEP = 64
+"""How far apart the correlation ids of neighbouring responses may be."""
+
+HTTP_WORDS = (
+    b"GET ",
+    b"POST ",
+    b"PUT ",
+    b"HEAD ",
+    b"DELETE ",
+    b"OPTIONS ",
+    b"PATCH ",
+    b"CONNECT ",
+    b"PRI * HTTP/2",
+    b"HTTP/1.",
+)
+
+
+class Verdict(NamedTuple):
+    """What a connection speaks."""
+
+    protocol: str
+    """``kafka``, ``tls``, ``http`` or ``unknown``."""
+    client: Side = 0
+    """The side of the client; counts for ``kafka`` only."""
+    starts: tuple[bool, bool] = (False, False)
+    """Per side: its first byte was found to begin a frame (beside that of a stream seen from its SYN)."""
+    inferred: str | None = None
+    """What was concluded although no request showed it."""
+
+
+class _Side:
+    """What one side has said since it was last known to be whole."""
+
+    __slots__ = ("data", "opened", "starts", "total", "whole")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.starts: list[int] = []
+        self.opened = False
+        self.whole = True
+        """No gap came before ``data``."""
+        self.total = 0
+
+    def add(self, chunk: Chunk) -> None:
+        self.starts.append(len(self.data))
+        self.data += chunk.data
+        self.total += len(chunk.data)
+
+    def cut(self) -> None:
+        self.data.clear()
+        self.starts.clear()
+        self.whole = False
+
+
+class Recogniser:
+    """The machine that settles it. ``feed`` and ``close`` give a Verdict, once."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._limits = limits
+        self._sides = (_Side(), _Side())
+
+    def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
+        """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
+        here = self._sides[side]
+        here.opened = opened
+        if isinstance(piece, Gap):
+            verdict = self._settle(side, Evidence.HEADER) if here.data else None
+            here.cut()
+            return verdict
+        here.add(piece)
+        verdict = self._greeting(here) or self._settle(side, Evidence.EXACT)
+        if verdict is None and self._sides[0].total + self._sides[1].total >= self._limits.settle_bytes:
+            return self.close()
+        return verdict
+
+    def close(self) -> Verdict:
+        """It has to be settled now."""
+        for side in (0, 1):
+            verdict = self._settle(side, Evidence.HEADER)
+            if verdict is not None:
+                return verdict
+        for side in (0, 1):
+            verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
+            if verdict is not None:
+                return verdict
+        return Verdict("unknown")
+
+    def _greeting(self, here: _Side) -> Verdict | None:
+        if not here.whole:
+            return None
+        head = bytes(here.data[:12])
+        if len(head) >= 3 and head[0] == 0x16 and head[1] == 0x03 and head[2] <= 4:
+            return Verdict("tls")
+        return Verdict("http") if head.startswith(HTTP_WORDS) else None
+
+    def _settle(self, side: Side, enough: Evidence) -> Verdict | None:
+        """A request at the beginning of what ``side`` said, or at the start of its latest segment."""
+        here = self._sides[side]
+        data = bytes(here.data)
+        position, frames = 0, 0
+        while True:
+            evidence, end = examine_request(data, position, self._limits.frame_bytes)
+            if evidence >= enough:
+                return self._kafka(side, here.whole)
+            if evidence is not Evidence.NONE or not _is_token(data, position, end):
+                break
+            position, frames = end, frames + 1
+        if not here.opened or not here.whole:
+            for start in here.starts[1:] if enough < Evidence.EXACT else here.starts[-1:]:
+                evidence, _ = examine_request(data, start, self._limits.frame_bytes)
+                if evidence is Evidence.EXACT:
+                    return self._kafka(side, False)
+        return None
+
+    def _settle_by_chain(self, side: Side) -> Verdict | None:
+        """Responses alone: sizes that lead from frame to frame, and correlation ids that ascend."""
+        here, other = self._sides[side], self._sides[1 - side]
+        if other.total:
+            return None
+        data = bytes(here.data)
+        for start in here.starts[:8]:
+            position, frames, last = start, 0, None
+            while position + 8 <= len(data):
+                size = int.from_bytes(data[position : position + 4], "big", signed=True)
+                correlation = int.from_bytes(data[position + 4 : position + 8], "big", signed=True)
+                ascends = last is None or last < correlation <= last + CHAIN_STEP
+                if not 4 <= size <= self._limits.frame_bytes or not ascends:
+                    frames = 0
+                    break
+                position, frames, last = position + 4 + size, frames + 1, correlation
+            if frames >= CHAIN_FRAMES:
+                why = f"role: {frames} responses end to end with ascending correlation ids; no request was captured"
+                starts = (start == 0 and side == 0, start == 0 and side == 1)
+                return Verdict("kafka", 1 - side, starts, why)
+        return None
+
+    def _settle_by_scan(self, side: Side) -> Verdict | None:
+        """The capture began inside a message: a request that fits exactly, at any byte."""
+        here = self._sides[side]
+        if here.opened and here.whole:
+            return None
+        data = bytes(here.data)
+        for position in range(len(data) - 12):
+            if examine_request(data, position, self._limits.frame_bytes)[0] is Evidence.EXACT:
+                return self._kafka(side, False)
+        return None
+
+    def _kafka(self, client: Side, at_start: bool) -> Verdict:
+        return Verdict("kafka", client, (at_start and client == 0, at_start and client == 1))
+
+
+def _is_token(data: bytes, position: int, end: int) -> bool:
+    """Whether a whole frame between the two can be a SASL token that is followed by more."""
+    size = end - position - 4
+    if not 0 <= size <= LARGEST_TOKEN or end > len(data):
+        return False
+    return position > 0 or data[4:5] == bytes((GSSAPI_TOKEN,))  # an empty token may follow (size 0)

@@ -1,0 +1,23 @@
+"""Where the shared test material is, if it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+_beside = Path(__file__).resolve().parents[2] / "shared"
+SHARED: Path | None = _beside if _beside.is_dir() else None
+
+requires_shared = pytest.mark.skipif(
+    SHARED is None, reason="the shared test material is not beside this checkout"
+)
+
+
+def shared(path: str) -> Path:
+    """A path in the shared material. A set that is missing although the material is there fails the
+    test: only the absence of the whole is a reason to skip."""
+    assert SHARED is not None
+    found = SHARED / path
+    assert found.exists(), f"the shared material has no {path}"
+    return found
