@@ -11,7 +11,6 @@ another.
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from kdissect.capture.segments import SegmentReader
@@ -61,7 +60,8 @@ class Dissector:
         self._limits = limits
         self._ports = broker_ports
         self._segments = SegmentReader(limits)
-        self._table: OrderedDict[tuple[Endpoint, Endpoint], Conversation] = OrderedDict()
+        self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
+        """Each connection under both orders of its endpoints."""
         self._connections = 0
         self._exchanges = 0
         self.packets = 0
@@ -108,6 +108,8 @@ class Dissector:
             out.append(conversation.summary("reused"))
             conversation = None
         if conversation is None:
+            if len(self._table) >= 2 * self._limits.connections:
+                out += self._evict(segment.packet)
             conversation = Conversation(self._connections, segment, self._limits, self._ports)
             self._connections += 1
             self._table[key] = self._table[key[1], key[0]] = conversation
@@ -115,6 +117,15 @@ class Dissector:
         if events:
             out += self._publish(events)
         return out
+
+    def _evict(self, packet: int) -> Iterator[Event]:
+        """Forget the tenth of the connections that has been silent longest."""
+        by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
+        for _, conversation in by_age[: max(1, len(by_age) // 10)]:
+            yield from self._publish(conversation.close(packet, cut=False, evicted=True))
+            yield conversation.summary("evicted")
+            first, other = conversation.endpoints
+            del self._table[first, other], self._table[other, first]
 
     def _publish(self, events: list[SessionEvent]) -> Iterator[Event]:
         for begun in recognised_in_order(events):

@@ -28,6 +28,8 @@ class Limits(NamedTuple):
     """Bytes of one direction that wait behind a hole (Zeek)."""
     frame_bytes: int = 104_857_600
     """Kafka's socket.request.max.bytes; a larger size prefix is taken for a lost boundary."""
+    connections: int = 100_000
+    """Connections remembered at a time; of more, those that were silent longest are given up."""
     settle_bytes: int = 65_536
     """Bytes of a connection that are held back until it is known what it speaks."""
     elements: int = 1_000_000

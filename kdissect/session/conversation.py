@@ -77,11 +77,23 @@ class Conversation:
             out += self._flush(segment.packet, "connection closed")
         return out
 
-    def close(self, packet: int, cut: bool) -> list[Event]:
+    @property
+    def endpoints(self) -> tuple[Endpoint, Endpoint]:
+        """Who opened it first, as far as that was seen."""
+        return self._duplex.endpoints
+
+    @property
+    def last_packet(self) -> int:
+        """The latest packet of it."""
+        return self._duplex.last_packet
+
+    def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
         """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
-        ended, not the connection."""
+        ended, not the connection; ``evicted``: a limit made us forget it."""
         if self._flushed:
             return []
+        if evicted:
+            return self._flush(packet, "evicted")
         ended = self._duplex.reset or self._duplex.streams[0].ended_at is not None
         ended = ended or self._duplex.streams[1].ended_at is not None
         return self._flush(packet, "capture ended" if cut and not ended else "connection closed")

@@ -82,6 +82,7 @@ class Session:
         self._expects_tokens = False
         self._saw_request = False
         self._first_correlation: int | None = None
+        self._saw_response = False
         self._response_gaps = 0
         self._request_gaps = 0
         self.exchanges = 0
@@ -109,7 +110,11 @@ class Session:
         """No response will come any more: ``connection closed`` or ``capture ended``."""
         out: list[Event] = []
         for waiting in self._waiting.values():
-            waiting.exchange.missing = "gap" if self._response_gaps > waiting.gaps else reason
+            if self._response_gaps > waiting.gaps:
+                reason_here = "gap" if self._saw_response else "not captured"
+            else:
+                reason_here = reason
+            waiting.exchange.missing = reason_here
             out.append(Completed(waiting.exchange))
         self._waiting.clear()
         self._by_correlation.clear()
@@ -196,6 +201,7 @@ class Session:
     # -- responses ----------------------------------------------------------------------------------
 
     def _feed_response(self, frame: Frame, packet: int) -> list[Event]:
+        self._saw_response = True
         if self._tokens and not self._answers_request(frame.payload):
             exchange = self._forget(self._tokens[0])
             exchange.response = Token(frame, "response")
@@ -333,7 +339,7 @@ class Session:
 
 
 def _boundary(side: str) -> str:
-    return f"boundary of the {side}: found by its contents, after bytes that were not captured"
+    return f"boundary of the {side}: found by its contents (after a gap, or where the capture began)"
 
 
 def _join(first: str | None, second: str) -> str:
