@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
@@ -28,8 +28,8 @@ class Exchange:
     request: Request | Token | None = None
     response: Response | Token | None = None
     missing: str | None = None
-    """Why one side is absent: ``acks=0``, ``not captured``, ``gap``, ``capture ended``, ``connection closed``,
-    ``waiting``, ``evicted``."""
+    """Why one side is absent: ``acks=0``, ``not captured``, ``gap``, ``capture ended``,
+    ``connection closed``, ``waiting``, ``evicted``."""
     inferred: str | None = None
     """What was not on the wire but concluded, with the evidence."""
     number: int = 0
@@ -223,22 +223,22 @@ def _is_topic(field: Field) -> bool:
     return field.entity == "topicName" or field.name in ("topicId", "topicIds")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _topic_fields(struct: Struct) -> Selection:
     return selection(struct, _is_topic)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _error_fields(struct: Struct) -> Selection:
     return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _record_fields(struct: Struct) -> Selection:
     return selection(struct, lambda f: f.type == "records")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _teaching_fields(struct: Struct) -> Selection:
     """Topic ids that stand beside the topic's name."""
 

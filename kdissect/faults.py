@@ -16,6 +16,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "bad-block": ("file", "a block's contents do not fit its form"),
     "bad-interface": ("file", "a packet names an interface that the section does not describe"),
     "bad-compression": ("file", "the compressed file is damaged here"),
+    "unreadable": ("file", "the file cannot be opened, or reading it failed"),
     "bad-entry": ("file", "an entry of a log directory's file does not have its form"),
     "index-mismatch": ("file", "an index entry does not agree with the segment it points into"),
     "torn-tail": ("file", "the segment ends inside a batch"),
@@ -38,7 +39,10 @@ KINDS: dict[str, tuple[str, str]] = {
     "unknown-api": ("session", "an API key or version that the definitions do not have"),
     "out-of-order": ("session", "a response came before that of an earlier request"),
     "duplicate-correlation": ("session", "a correlation id is used while an earlier request with it waits"),
-    "too-many-pending": ("session", "more requests wait for their response than the limit; the oldest was given up"),
+    "too-many-pending": (
+        "session",
+        "more requests wait for their response than the limit; the oldest was given up",
+    ),
     "bad-token": ("session", "a SASL token does not have the form of its mechanism"),
     # message
     "malformed": ("message", "bytes that do not have the form of their type"),
@@ -52,6 +56,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "not-utf8": ("message", "a string that is not UTF-8"),
     "too-deep": ("message", "structures nested deeper than the limit"),
     "embedded": ("message", "bytes inside the message do not have the form of what they should hold"),
+    "unknown-version": ("message", "embedded bytes of a type or version that the definitions do not have"),
     # records
     "partial-batch": ("records", "the record set ends inside a batch"),
     "bad-crc": ("records", "the checksum does not fit the bytes"),

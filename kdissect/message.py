@@ -7,6 +7,7 @@ bytes, and the bytes that no field accounts for.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -91,10 +92,8 @@ class Message:
         struct = self.header_struct()
         values: dict[str, Any] = {}
         if struct is not None:
-            try:
+            with suppress(DecodeError):  # a header breaks off only where its frame is cut, and says so
                 decode(struct, Cursor(self.frame.payload), values)
-            except DecodeError:
-                pass  # a header that breaks off: the frame's own fault says so, and what was read stands
         return values
 
     def decoded(self) -> Body:
@@ -129,8 +128,7 @@ class Message:
                 annotate(struct, cursor, node)
                 position = cursor.position
             except DecodeError as error:
-                position = error.offset
-                node.end = position
+                position = node.end = cursor.position
                 node.fault = fault(error.kind, error.reason, self.frame.last_packet, error.offset)
                 break
         if position < len(payload):
@@ -167,12 +165,12 @@ class Message:
         faults: list[Fault] = []
         try:
             decode(struct, cursor, values)
-            end = cursor.position
         except DecodeError as error:
-            end = error.offset
+            end = cursor.position  # where the field begins that could not be read
             if not (self.is_cut and error.kind in CUT_KINDS):  # the cut frame has its own fault
                 faults.append(fault(error.kind, error.reason, packet, error.offset))
         else:
+            end = cursor.position
             if end < len(payload):
                 message = f"{len(payload) - end} bytes are left after the last field"
                 faults.append(fault("remainder", message, packet, end))
@@ -199,6 +197,7 @@ class Request(Message):
 
     __slots__ = ("client_id",)
     kind = "request"
+    correlation_id: int
 
     def __init__(
         self,

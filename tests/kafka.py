@@ -13,7 +13,11 @@ from tests.tcp.segments import BROKER, CLIENT
 
 
 def request(
-    api: str, version: int, correlation: int = 1, client_id: str | None = "test", **body: Any  # noqa: ANN401
+    api: str,
+    version: int,
+    correlation: int = 1,
+    client_id: str | None = "test",
+    **body: Any,
 ) -> bytes:
     """A request's bytes without its size; ``body`` in Kafka's JSON form."""
     key = apis.api_key(api)
@@ -24,7 +28,7 @@ def request(
     return _message("RequestHeader", header_version, header, message_struct(key, version, "request"), body)
 
 
-def response(api: str, version: int, correlation: int = 1, **body: Any) -> bytes:  # noqa: ANN401
+def response(api: str, version: int, correlation: int = 1, **body: Any) -> bytes:
     """A response's bytes without its size."""
     key = apis.api_key(api)
     header_version = apis.response_header_version(key, version)
@@ -32,7 +36,7 @@ def response(api: str, version: int, correlation: int = 1, **body: Any) -> bytes
     return _message("ResponseHeader", header_version, {"correlationId": correlation}, struct, body)
 
 
-def _message(header_name: str, header_version: int, header: Any, struct: Any, body: Any) -> bytes:  # noqa: ANN401
+def _message(header_name: str, header_version: int, header: Any, struct: Any, body: Any) -> bytes:
     head = data_struct(header_name, header_version)
     return encode(head, from_json(head, header)) + encode(struct, from_json(struct, body))
 

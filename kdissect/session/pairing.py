@@ -130,7 +130,11 @@ class Session:
             request = parse_request(frame)
         except DecodeError as error:
             message = f"no request header in a frame of {frame.size} bytes: {error.reason}"
-            return [fault("malformed", message, frame.last_packet, frame.offset, self._connection, layer="session")]
+            return [
+                fault(
+                    "malformed", message, frame.last_packet, frame.offset, self._connection, layer="session"
+                )
+            ]
         self._saw_request = True
         self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
         if self._first_correlation is None:
@@ -183,7 +187,9 @@ class Session:
         serial = next(iter(self._waiting))
         exchange = self._forget(serial)
         exchange.missing = "evicted"
-        message = f"more than {self._limits.pending_requests} requests wait for a response; the oldest was given up"
+        message = (
+            f"more than {self._limits.pending_requests} requests wait for a response; the oldest was given up"
+        )
         exchange.session_faults.append(fault("too-many-pending", message, exchange.last_packet))
         return [Completed(exchange)]
 
@@ -208,7 +214,11 @@ class Session:
             return [Completed(exchange)]
         if len(frame.payload) < 4:
             message = f"no correlation id in a frame of {frame.size} bytes"
-            return [fault("malformed", message, frame.last_packet, frame.offset, self._connection, layer="session")]
+            return [
+                fault(
+                    "malformed", message, frame.last_packet, frame.offset, self._connection, layer="session"
+                )
+            ]
         correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
         same = self._by_correlation.get(correlation)
         if not same:
@@ -221,7 +231,9 @@ class Session:
         except DecodeError as error:
             exchange.response = parse_response(frame, None, None)
             message = f"the response header breaks off: {error.reason}"
-            exchange.session_faults.append(fault("truncated", message, frame.last_packet, error.offset, layer="session"))
+            exchange.session_faults.append(
+                fault("truncated", message, frame.last_packet, error.offset, layer="session")
+            )
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
         self._learn_from_response(exchange)
@@ -231,7 +243,7 @@ class Session:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last
         GSSAPI token has no answer, so the order alone does not tell."""
         same = self._by_correlation.get(int.from_bytes(payload[:4], "big", signed=True))
-        return bool(same) and len(payload) >= 4 and self._fits(payload, same[0])
+        return same is not None and len(payload) >= 4 and self._fits(payload, same[0])
 
     def _settle_earlier(self, serial: int, frame: Frame) -> list[Event]:
         """Requests older than the one that is answered now: lost answers, or a broken order."""
@@ -344,4 +356,3 @@ def _boundary(side: str) -> str:
 
 def _join(first: str | None, second: str) -> str:
     return second if first is None else f"{first}; {second}"
-

@@ -161,7 +161,7 @@ class Recogniser:
                     break
                 position, frames, last = position + 4 + size, frames + 1, correlation
             if frames >= CHAIN_FRAMES:
-                why = f"role: {frames} responses end to end with ascending correlation ids; no request was captured"
+                why = f"role: {frames} responses end to end with ascending correlation ids, no request"
                 starts = (start == 0 and side == 0, start == 0 and side == 1)
                 return Verdict("kafka", 1 - side, starts, why)
         return None

@@ -16,7 +16,7 @@ from kdissect.model import ACK, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
 from kdissect.tcp.reassembly import Reassembler
 
 Side = int
-"""0 for the endpoint that was seen to open the connection, else the one that was seen first; 1 for the other."""
+"""0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 

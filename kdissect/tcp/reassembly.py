@@ -111,7 +111,9 @@ class Reassembler:
             self._settle_base(segment, offset)
             offset = self._place(seq)
         if offset == self.next and not self._waiting:
-            return self._deliver((offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns))
+            return self._deliver(
+                (offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns)
+            )
         return self._feed_slow(segment, offset)
 
     def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap]:
@@ -134,7 +136,11 @@ class Reassembler:
         known = max(self.acknowledged or 0, self.ended_at or 0)
         # One byte more than the data is the FIN's own number, whose segment may be the lost one.
         if known > self.next + 1 or (self.ended_at is not None and self.ended_at > self.next):
-            out.append(self._gap(min(known, self.ended_at or known) - self.next, "not captured", packet, timestamp_ns))
+            out.append(
+                self._gap(
+                    min(known, self.ended_at or known) - self.next, "not captured", packet, timestamp_ns
+                )
+            )
         return out
 
     def _place(self, seq: int) -> int:
@@ -184,14 +190,24 @@ class Reassembler:
             if there >= end:
                 break
             if there > start:
-                fresh.append((start, there - start, payload[start - offset : there - offset], segment.packet, segment.timestamp_ns))
+                fresh.append(
+                    (
+                        start,
+                        there - start,
+                        payload[start - offset : there - offset],
+                        segment.packet,
+                        segment.timestamp_ns,
+                    )
+                )
             low, high = max(start, there), min(end, after)
             self.retransmitted += high - low
             if not _agree(piece[2], low - there, payload, low - offset, high - low):
                 faults.append(_different(segment.packet, low))
             start = max(start, after)
         if start < end:
-            fresh.append((start, end - start, payload[start - offset :], segment.packet, segment.timestamp_ns))
+            fresh.append(
+                (start, end - start, payload[start - offset :], segment.packet, segment.timestamp_ns)
+            )
         if fresh:
             self._waiting = sorted(self._waiting + fresh)
             self._waiting_bytes += sum(len(piece[2]) for piece in fresh)
@@ -274,4 +290,9 @@ def _agree(first: bytes, first_at: int, second: bytes, second_at: int, length: i
 
 
 def _different(packet: int, offset: int) -> Fault:
-    return fault("different-retransmission", "bytes sent again differ from the first copy, which counts", packet, offset)
+    return fault(
+        "different-retransmission",
+        "bytes sent again differ from the first copy, which counts",
+        packet,
+        offset,
+    )

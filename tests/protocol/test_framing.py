@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +39,7 @@ def run(pieces: list[Chunk | Gap], witness: Witness = by_mark, trusted: bool = T
 
 def chunks(data: bytes, *cuts: int, start: int = 0) -> list[Chunk | Gap]:
     edges = [0, *cuts, len(data)]
-    pairs = zip(edges, edges[1:], strict=False)
+    pairs = itertools.pairwise(edges)
     return [Chunk(start + a, data[a:b], i + 1, (i + 1) * 10) for i, (a, b) in enumerate(pairs) if a < b]
 
 
@@ -80,7 +82,11 @@ def test_a_frame_knows_its_packets_and_times() -> None:
 
 def test_a_gap_inside_a_frame_costs_only_that_frame() -> None:
     data = frame_bytes(b"0123456789") + frame_bytes(b"next")
-    pieces = [Chunk(0, data[:8], 1, 1), Gap(8, 3, "lost", 2, 2), Chunk(11, data[11:], 3, 3)]
+    pieces: list[Chunk | Gap] = [
+        Chunk(0, data[:8], 1, 1),
+        Gap(8, 3, "lost", 2, 2),
+        Chunk(11, data[11:], 3, 3),
+    ]
     events = run(pieces, never)
     assert payloads(events) == [MARK + b"01", MARK + b"next"]
     assert [e.kind for e in events if isinstance(e, Fault)] == ["cut-frame"]
@@ -97,7 +103,7 @@ def test_a_boundary_inside_a_gap_is_searched_for() -> None:
     first, second, third = frame_bytes(b"first"), frame_bytes(b"second"), frame_bytes(b"third")
     data = first + second + third
     lost = slice(len(first) - 2, len(first) + 5)
-    pieces = [
+    pieces: list[Chunk | Gap] = [
         Chunk(0, data[: lost.start], 1, 1),
         Gap(lost.start, 7, "lost", 2, 2),
         Chunk(lost.stop, data[lost.stop :], 3, 3),
@@ -149,7 +155,7 @@ def test_every_byte_is_accounted_for_with_any_chopping_and_any_loss(data: st.Dat
     content = b"".join(map(frame_bytes, data.draw(st.lists(st.binary(max_size=12), min_size=1, max_size=8))))
     edges = sorted({0, len(content), *data.draw(st.sets(st.integers(1, len(content)), max_size=10))})
     pieces: list[Chunk | Gap] = []
-    for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+    for i, (a, b) in enumerate(itertools.pairwise(edges)):
         lost = data.draw(st.booleans()) and data.draw(st.booleans())
         pieces.append(Gap(a, b - a, "lost", i, i) if lost else Chunk(a, content[a:b], i, i))
     events = run(pieces)

@@ -98,7 +98,9 @@ def test_w1_a_produce_request_with_acks_0_has_no_response_in_any_version() -> No
 
 def test_w7_an_unsupported_api_versions_request_is_answered_in_version_0() -> None:
     ask = request("ApiVersions", 3, 1, clientSoftwareName="c", clientSoftwareVersion="1")
-    answer = response("ApiVersions", 0, 1, errorCode=35, apiKeys=[{"apiKey": 18, "minVersion": 0, "maxVersion": 2}])
+    answer = response(
+        "ApiVersions", 0, 1, errorCode=35, apiKeys=[{"apiKey": 18, "minVersion": 0, "maxVersion": 2}]
+    )
     (exchange,), _, connection = run(Talk().ask(ask).answer(answer).segments)
     assert exchange.error == "UNSUPPORTED_VERSION"
     assert exchange.response is not None
@@ -130,7 +132,9 @@ def test_tokens_of_several_rounds_are_paired_in_order() -> None:
     talk = Talk()
     talk.ask(request("SaslHandshake", 0, 1, mechanism="SCRAM-SHA-256"))
     talk.answer(response("SaslHandshake", 0, 1, errorCode=0, mechanisms=["SCRAM-SHA-256"]))
-    talk.ask(b"n,,n=bob,r=nonce").answer(b"r=nonce2,s=salt,i=4096").ask(b"c=biws,r=nonce2,p=proof").answer(b"v=sig")
+    talk.ask(b"n,,n=bob,r=nonce").answer(b"r=nonce2,s=salt,i=4096").ask(b"c=biws,r=nonce2,p=proof").answer(
+        b"v=sig"
+    )
     talk.ask(metadata(2)).answer(metadata_answer(2))
     exchanges, _, connection = run(talk.segments)
     assert [e.api for e in exchanges] == ["SaslHandshake", "SaslToken", "SaslToken", "Metadata"]

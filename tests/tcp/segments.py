@@ -33,9 +33,16 @@ class Wire:
         flags |= 0 if ack is None else ACK
         time = self.packet * 1000 if at_ns is None else at_ns
         return Segment(
-            self.packet, time, source, other, seq, number, flags, data, len(data) if length is None else length
+            self.packet,
+            time,
+            source,
+            other,
+            seq,
+            number,
+            flags,
+            data,
+            len(data) if length is None else length,
         )
-
 
     def handshake(self) -> list[Segment]:
         return [
