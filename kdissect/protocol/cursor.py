@@ -28,12 +28,14 @@ def uuid_text(data: bytes) -> str:
 class Cursor:
     """A position in ``data`` that moves forward as values are read, never past ``end``."""
 
-    __slots__ = ("data", "end", "position")
+    __slots__ = ("data", "end", "notes", "position")
 
     def __init__(self, data: bytes, position: int = 0, end: int | None = None) -> None:
         self.data = data
         self.position = position
         self.end = len(data) if end is None else end
+        self.notes: list[tuple[str, str, int]] = []
+        """Defects that did not stop the reading: (fault kind, message, offset)."""
 
     def remaining(self) -> int:
         """Bytes not yet read."""
@@ -94,9 +96,16 @@ class Cursor:
 
     def read_text(self, count: int) -> str:
         """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), so
-        that nothing is lost and encoding gives the same bytes back."""
+        that nothing is lost and encoding gives the same bytes back; a note says so."""
         start = self.take(count)
-        return self.data[start : start + count].decode("utf-8", "surrogateescape")
+        data = self.data[start : start + count]
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self.notes.append(
+                ("not-utf8", f"a string that is not UTF-8: {error.reason}", start + error.start)
+            )
+            return data.decode("utf-8", "surrogateescape")
 
     def read_unsigned_varint(self) -> int:
         """KIP-482: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""

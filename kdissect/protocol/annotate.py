@@ -1,0 +1,197 @@
+"""Bytes → tree: the walk of ``decode`` again, with the bytes that each value was read from.
+
+The nodes without children, in order, cover every byte read once. What frames values has nodes of its
+own, named in parentheses: ``(count)`` of an array, ``(present)`` of a nullable struct, ``(tagged
+fields)`` (how many), and ``(tag)`` and ``(size)`` of each. A string or bytes is one leaf together with
+its length: its contents are the last ``len(value)`` bytes, and :func:`expand` puts a tree in their
+place. A tagged field stands in its struct under its own name, an unknown one as ``(tag n)``.
+
+The same defects that ``decode`` notes are the ``fault`` of the node where they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.faults import fault
+from kdissect.model import DecodeError, Node
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import (
+    Readers,
+    find_tag,
+    fixed_readers,
+    note_broken_tag,
+    note_remainder,
+    read_count,
+    read_presence,
+    read_tag_count,
+    read_tag_head,
+    read_variable,
+)
+from kdissect.protocol.plan import (
+    ARRAY,
+    COMPACT_ARRAY,
+    NULLABLE_STRUCT,
+    STRING,
+    STRUCT,
+    TYPE_NAMES,
+    Plan,
+)
+from kdissect.protocol.schema import Struct
+
+
+def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
+    """The tree of one struct, read from where the cursor stands.
+
+    :param into: the node to fill; after an error it has the tree so far, each node with the bytes
+        that were read for it.
+    :raises DecodeError: as ``decode``.
+    """
+    node = into or Node(struct.name, struct.name, None, cursor.position, cursor.position)
+    try:
+        _struct(struct.plan, cursor, node, fixed_readers(cursor))
+    except DecodeError:
+        _close(node)
+        raise
+    return node
+
+
+def expand(leaf: Node, contents: list[Node]) -> None:
+    """Show what the bytes of a bytes or records leaf are: its length, then the nodes of the contents."""
+    assert isinstance(leaf.value, bytes)
+    start = leaf.end - len(leaf.value)
+    leaf.children = [Node("(length)", "length", len(leaf.value), leaf.start, start), *contents]
+
+
+def _struct(form: Plan, cursor: Cursor, node: Node, readers: Readers) -> None:
+    for opcode, name, argument in form[1]:
+        if opcode < ARRAY:
+            _leaf(cursor, opcode, name, argument, node, readers)
+        else:
+            child = Node(name, _type_name(opcode, argument), None, cursor.position, cursor.position)
+            node.children.append(child)
+            _compound(cursor, opcode, argument, child, readers)
+    if form[2] is not None:
+        _tagged(form[2], cursor, node, readers)
+    node.end = cursor.position
+
+
+def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, readers: Readers) -> Any:
+    start, known = cursor.position, len(cursor.notes)
+    value = readers[opcode]() if opcode < STRING else read_variable(cursor, opcode, nullable)
+    leaf = Node(name, TYPE_NAMES[opcode], value, start, cursor.position)
+    parent.children.append(leaf)
+    _blame(leaf, cursor, known)
+    return value
+
+
+def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: Readers) -> None:
+    """The contents of an array or a struct."""
+    start, noted = cursor.position, len(cursor.notes)
+    if opcode == STRUCT:
+        _struct(argument, cursor, node, readers)
+        return
+    if opcode > COMPACT_ARRAY:
+        present = read_presence(cursor, opcode)
+        kind = "int8" if opcode == NULLABLE_STRUCT else "unsigned varint"
+        framing = Node("(present)", kind, True, start, cursor.position) if present else None
+    else:
+        nullable, element, inner, least = argument
+        count = read_count(cursor, opcode, nullable, least)
+        kind = "unsigned varint" if opcode == COMPACT_ARRAY else "int32"
+        framing = Node("(count)", kind, count, start, cursor.position) if count >= 0 else None
+    node.end = cursor.position
+    if framing is None:
+        # Null is the node itself, a leaf; a tagged field has its tag and size as leaves already.
+        null = Node("(null)", node.type, None, start, node.end) if node.children else node
+        node.children += [null] if null is not node else []
+        _blame(null, cursor, noted)
+        return
+    node.children.append(framing)
+    _blame(framing, cursor, noted)
+    if opcode > COMPACT_ARRAY:
+        _struct(argument, cursor, node, readers)
+        return
+    for index in range(count):
+        if element == STRUCT:
+            child = Node(f"[{index}]", inner[0], None, cursor.position, cursor.position)
+            node.children.append(child)
+            _struct(inner, cursor, child, readers)
+        else:
+            _leaf(cursor, element, f"[{index}]", inner, node, readers)
+    node.end = cursor.position
+
+
+def _tagged(
+    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, parent: Node, readers: Readers
+) -> None:
+    start = cursor.position
+    count = read_tag_count(cursor)
+    parent.children.append(Node("(tagged fields)", "unsigned varint", count, start, cursor.position))
+    previous = -1
+    for _ in range(count):
+        start, noted = cursor.position, len(cursor.notes)
+        tag, size_at, size = read_tag_head(cursor, previous)
+        previous = tag
+        known = find_tag(tags, tag)
+        name = known[1] if known else f"(tag {tag})"
+        kind = _type_name(known[0], known[2]) if known else "unknown tagged field"
+        node = Node(name, kind, None, start, cursor.position)
+        parent.children.append(node)
+        _blame(node, cursor, noted)
+        node.children.append(Node("(tag)", "unsigned varint", tag, start, size_at))
+        node.children.append(Node("(size)", "unsigned varint", size, size_at, cursor.position))
+        if known:
+            _known_tagged(cursor, known[0], known[2], size, node, readers)
+        else:
+            data_at = cursor.position
+            node.value = cursor.read_bytes(size)
+            node.children.append(Node("(data)", "bytes", node.value, data_at, cursor.position))
+        node.end = cursor.position
+
+
+def _known_tagged(
+    cursor: Cursor, opcode: int, argument: Any, size: int, node: Node, readers: Readers
+) -> None:
+    """The contents of a tagged field, which end at their declared size whatever they are."""
+    outer_end, noted = cursor.end, len(cursor.notes)
+    cursor.end = end = cursor.position + size
+    blamed = node.children[-1]
+    try:
+        if opcode < ARRAY:
+            node.value = _leaf(cursor, opcode, "(value)", argument, node, readers)
+        else:
+            _compound(cursor, opcode, argument, node, readers)
+    except DecodeError as error:
+        _close(node)
+        note_broken_tag(cursor, node.name, error)
+    else:
+        noted = len(cursor.notes)
+        note_remainder(cursor, node.name)
+    if cursor.position < end:
+        blamed = Node("(remainder)", "bytes", cursor.data[cursor.position : end], cursor.position, end)
+        node.children.append(blamed)
+    _blame(blamed, cursor, noted)
+    cursor.position, cursor.end = end, outer_end
+
+
+def _close(node: Node) -> None:
+    """After an error: the nodes that were being read end where the last of their children does."""
+    if node.children:
+        _close(node.children[-1])
+        node.end = max(node.end, node.children[-1].end)
+
+
+def _blame(node: Node, cursor: Cursor, known: int) -> None:
+    """The newest defect, if one was noted since there were ``known``, is this node's."""
+    if len(cursor.notes) > known and node.fault is None:
+        kind, message, offset = cursor.notes[-1]
+        node.fault = fault(kind, message, offset=offset)
+
+
+def _type_name(opcode: int, argument: Any) -> str:
+    if opcode < ARRAY:
+        return TYPE_NAMES[opcode]
+    if opcode > COMPACT_ARRAY:
+        return str(argument[0])
+    return f"[]{TYPE_NAMES[argument[1]] if argument[1] < ARRAY else argument[2][0]}"

@@ -1,0 +1,164 @@
+"""What is known: APIs, their keys, names and versions, and which header goes with which message."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from kdissect.protocol.definition import Block
+from kdissect.protocol.library import library
+
+API_VERSIONS, CONTROLLED_SHUTDOWN = 18, 7
+
+
+class ApiSummary(NamedTuple):
+    """A row of ``schema list``."""
+
+    key: int
+    name: str
+    versions: range
+    flexible_from: int | None
+    """The first version with compact types and tagged fields; None where no version has them."""
+    unstable: tuple[int, ...]
+    """Versions that the release they are from calls unstable."""
+    releases: tuple[str, ...]
+    """The Kafka releases whose definitions describe it."""
+    also: tuple[str, ...]
+    """Older names."""
+
+
+def api_keys() -> tuple[int, ...]:
+    """In ascending order."""
+    return tuple(sorted(library().apis))
+
+
+def api_name(key: int) -> str:
+    """The newest name, without ``Request``; ``Unknown(4711)`` where there is none."""
+    entry = library().apis.get(key)
+    return entry[0] if entry else f"Unknown({key})"
+
+
+def api_key(name: str) -> int:
+    """The key of a name, old names too; case and underscores do not count.
+
+    :raises LookupError: no API has or had this name.
+    """
+    wanted = _plain(name)
+    for key, (known, _) in library().apis.items():
+        if _plain(known) == wanted:
+            return key
+    for key in library().apis:  # only now: old names stand in the files
+        if wanted in map(_plain, library().api(key).also):
+            return key
+    raise LookupError(f"no API is named {name}")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+@cache
+def versions(key: int) -> range:
+    """All versions known of its request, from the oldest to the newest.
+
+    :raises LookupError: there is no such API.
+    """
+    return _range(_blocks(key, "request"))
+
+
+@cache
+def data_names() -> tuple[str, ...]:
+    """Every message class that is neither request nor response."""
+    return tuple(sorted(library().data))
+
+
+@cache
+def data_versions(name: str) -> range:
+    """All versions known of such a class.
+
+    :raises LookupError: there is no such class.
+    """
+    return _range([block for block in library().data_class(name).blocks if not block.era])
+
+
+def data_group(name: str) -> str:
+    """The Kafka module that a class belongs to: ``clients``, ``metadata``, ``group-coordinator`` …
+
+    :raises LookupError: there is no such class.
+    """
+    entry = library().data.get(name)
+    if entry is None:
+        raise LookupError(f"no message class is named {name}")
+    return entry[0]
+
+
+@cache
+def data_record_type(name: str) -> int | None:
+    """The number that marks records of this class in Kafka's internal topics; None for other classes.
+
+    :raises LookupError: there is no such class.
+    """
+    return library().data_class(name).blocks[0].record_type
+
+
+@cache
+def flexible(key: int, version: int, kind: str) -> bool:
+    """Whether a version has compact types and tagged fields. A version newer than any known is taken
+    to be like them.
+
+    :raises LookupError: there is no such API.
+    """
+    blocks = _blocks(key, kind)
+    for block in blocks:
+        if version in block:
+            return version in block.flexible
+    return version in blocks[0].flexible
+
+
+def request_header_version(key: int, version: int) -> int:
+    """Only ControlledShutdown 0 has header 0, without a client id; flexible versions have header 2.
+
+    :raises LookupError: there is no such API.
+    """
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    return 2 if flexible(key, version, "request") else 1
+
+
+def response_header_version(key: int, version: int) -> int:
+    """ApiVersions answers always have header 0: a client that asks does not know yet what the broker
+    understands (KIP-511).
+
+    :raises LookupError: there is no such API.
+    """
+    if key == API_VERSIONS:
+        return 0
+    return 1 if flexible(key, version, "response") else 0
+
+
+@cache
+def api_summary(key: int) -> ApiSummary:
+    """:raises LookupError: there is no such API."""
+    requests = _blocks(key, "request")
+    spans = [span for block in requests for span in block.spans]
+    known = _range(requests)
+    return ApiSummary(
+        key=key,
+        name=api_name(key),
+        versions=known,
+        flexible_from=next((version for version in known if flexible(key, version, "request")), None),
+        unstable=tuple(
+            version for version in known for span in spans if span.unstable and version in span.versions
+        ),
+        releases=tuple(dict.fromkeys(span.release for span in spans)),
+        also=library().api(key).also,
+    )
+
+
+def _blocks(key: int, kind: str) -> list[Block]:
+    return [block for block in library().api(key).blocks if block.kind == kind and not block.era]
+
+
+def _range(blocks: list[Block]) -> range:
+    spans = [span.versions for block in blocks for span in block.spans]
+    return range(min(span.low for span in spans), max(span.high for span in spans) + 1)

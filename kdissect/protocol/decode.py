@@ -1,0 +1,236 @@
+"""Bytes → values: the walk that a message's body, its header and every internal record take.
+
+Values are bool, int, float, str, bytes (also of records), a uuid in Kafka's text form, list, dict and
+None, under Kafka's JSON names. Tagged fields that are absent are not in the dict; unknown ones are in
+``_unknownTaggedFields``.
+
+Where bytes break off, everything read so far is in the dict that was passed in (children are attached
+before they are read), and the cursor stands where the field that failed begins. What can be read past
+is: null where the schema forbids it, tags out of order, a tagged field that does not fill its
+declared size. Such defects are the cursor's ``notes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kdissect.limits import DEFAULTS
+from kdissect.model import DecodeError
+from kdissect.protocol import plan
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.plan import (
+    ARRAY,
+    COMPACT,
+    COMPACT_ARRAY,
+    COMPACT_STRING,
+    NULLABLE_STRUCT,
+    STRING,
+    STRUCT,
+)
+from kdissect.protocol.schema import UNKNOWN_TAGS, Struct
+
+Readers = tuple[Callable[[], Any], ...]
+
+
+def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The values of one struct, read from where the cursor stands.
+
+    :param into: the dict to fill; after an error it has what was read so far.
+    :raises DecodeError: bytes are missing, or a length or count cannot be.
+    """
+    values: dict[str, Any] = {} if into is None else into
+    _read_struct(struct.plan, cursor, values, fixed_readers(cursor))
+    return values
+
+
+def fixed_readers(cursor: Cursor) -> Readers:
+    """What reads each opcode below ``STRING``: looked up once a message, not once a field."""
+    return (
+        cursor.read_int8,
+        cursor.read_int16,
+        cursor.read_int32,
+        cursor.read_int64,
+        cursor.read_uint16,
+        cursor.read_uint32,
+        cursor.read_float64,
+        cursor.read_boolean,
+        cursor.read_uuid,
+    )
+
+
+def _read_struct(form: plan.Plan, cursor: Cursor, into: dict[str, Any], readers: Readers) -> None:
+    for opcode, name, argument in form[1]:
+        if opcode < STRING:
+            into[name] = readers[opcode]()
+        elif opcode < ARRAY:
+            into[name] = read_variable(cursor, opcode, argument)
+        else:
+            _read_compound(cursor, opcode, name, argument, into, readers)
+    if form[2] is not None:
+        _read_tagged(form[2], cursor, into, readers)
+
+
+def _read_compound(
+    cursor: Cursor, opcode: int, name: str, argument: Any, into: dict[str, Any], readers: Readers
+) -> None:
+    """An array or a struct."""
+    if opcode > COMPACT_ARRAY:
+        if opcode != STRUCT and not read_presence(cursor, opcode):
+            into[name] = None
+            return
+        child: dict[str, Any] = {}
+        into[name] = child
+        _read_struct(argument, cursor, child, readers)
+        return
+    count = read_count(cursor, opcode, argument[0], argument[3])
+    if count < 0:
+        into[name] = None
+        return
+    element, inner = argument[1], argument[2]
+    items: list[Any] = []
+    into[name] = items
+    if element == STRUCT:
+        for _ in range(count):
+            item: dict[str, Any] = {}
+            items.append(item)
+            _read_struct(inner, cursor, item, readers)
+    elif element < STRING:
+        read = readers[element]
+        for _ in range(count):
+            items.append(read())
+    else:
+        for _ in range(count):
+            items.append(read_variable(cursor, element, inner))
+
+
+def _read_tagged(
+    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, into: dict[str, Any], readers: Readers
+) -> None:
+    count = read_tag_count(cursor)
+    previous = -1
+    for _ in range(count):
+        tag, _, size = read_tag_head(cursor, previous)
+        previous = tag
+        known = find_tag(tags, tag)
+        if known is None:
+            into.setdefault(UNKNOWN_TAGS, []).append({"tag": tag, "data": cursor.read_bytes(size)})
+            continue
+        opcode, name, argument = known
+        outer_end, start = cursor.end, cursor.position
+        cursor.end = start + size
+        try:
+            if opcode < STRING:
+                into[name] = readers[opcode]()
+            elif opcode < ARRAY:
+                into[name] = read_variable(cursor, opcode, argument)
+            else:
+                _read_compound(cursor, opcode, name, argument, into, readers)
+        except DecodeError as error:
+            note_broken_tag(cursor, name, error)
+        else:
+            note_remainder(cursor, name)
+        # The size is known whatever the contents: the walk goes on behind it.
+        cursor.position, cursor.end = start + size, outer_end
+
+
+# -- parts that annotate reads in the same way -------------------------------------------------------
+
+
+def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | None:
+    """A string, bytes or records with their length before them."""
+    start = cursor.position
+    if opcode in COMPACT:
+        length = cursor.read_unsigned_varint() - 1
+    else:
+        length = cursor.read_int16() if opcode == STRING else cursor.read_int32()
+    if length < 0:
+        _note_null(cursor, start, length, nullable)
+        return None
+    if length > cursor.end - cursor.position:
+        left = cursor.end - cursor.position
+        offset, cursor.position = cursor.position, start
+        raise DecodeError(f"announces {length} bytes, {left} are left", offset, "truncated")
+    return cursor.read_text(length) if opcode <= COMPACT_STRING else cursor.read_bytes(length)
+
+
+def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
+    """The number of elements of an array, -1 for null; ``least`` bytes are needed for each."""
+    start = cursor.position
+    count = cursor.read_unsigned_varint() - 1 if opcode == COMPACT_ARRAY else cursor.read_int32()
+    if count < 0:
+        _note_null(cursor, start, count, nullable)
+        return -1
+    if count * least > cursor.end - cursor.position or count > DEFAULTS.elements:
+        left = cursor.end - cursor.position
+        cursor.position = start
+        raise DecodeError(f"announces {count} elements, {left} bytes are left", start, "too-many-elements")
+    return count
+
+
+def read_presence(cursor: Cursor, opcode: int) -> bool:
+    """Whether a nullable struct is there: an int8 (-1, 1), in a tagged field a varint (0, 1)."""
+    start = cursor.position
+    if opcode != NULLABLE_STRUCT:
+        return cursor.read_unsigned_varint() > 0
+    value = cursor.read_int8()
+    if value not in (-1, 1):
+        cursor.notes.append(("malformed", f"{value} where a struct is either there (1) or null (-1)", start))
+    return value >= 0
+
+
+def read_tag_count(cursor: Cursor) -> int:
+    start = cursor.position
+    count = cursor.read_unsigned_varint()
+    left = cursor.end - cursor.position
+    if count * 2 > left or count > DEFAULTS.tagged_fields:
+        cursor.position = start
+        raise DecodeError(
+            f"announces {count} tagged fields, {left} bytes are left", start, "too-many-elements"
+        )
+    return count
+
+
+def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
+    """Tag of a tagged field, where its size stands, and its size."""
+    start = cursor.position
+    tag = cursor.read_unsigned_varint()
+    size_at = cursor.position
+    try:
+        size = cursor.read_unsigned_varint()
+    except DecodeError:
+        cursor.position = start
+        raise
+    left = cursor.end - cursor.position
+    if size > left:
+        cursor.position = start
+        raise DecodeError(f"tag {tag} announces {size} bytes, {left} are left", size_at, "truncated")
+    if tag <= previous:
+        cursor.notes.append(("tag-order", f"tag {tag} after tag {previous}", start))
+    return tag, size_at, size
+
+
+def find_tag(tags: tuple[tuple[int, tuple[int, str, Any]], ...], tag: int) -> tuple[int, str, Any] | None:
+    for known, field in tags:
+        if known == tag:
+            return field
+    return None
+
+
+def note_broken_tag(cursor: Cursor, name: str, error: DecodeError) -> None:
+    cursor.notes.append((error.kind, f"in the tagged field {name}: {error.reason}", error.offset))
+
+
+def note_remainder(cursor: Cursor, name: str) -> None:
+    left = cursor.end - cursor.position
+    if left:
+        cursor.notes.append(
+            ("remainder", f"{left} bytes are left in the tagged field {name}", cursor.position)
+        )
+
+
+def _note_null(cursor: Cursor, start: int, length: int, nullable: bool) -> None:
+    if not nullable:
+        cursor.notes.append(("unexpected-null", "null where the schema does not allow it", start))
+    elif length != -1:
+        cursor.notes.append(("negative-length", f"a length of {length}; -1 is null", start))

@@ -1,0 +1,292 @@
+"""The language of the definitions: text to :class:`Document` and back.
+
+One file describes one API (its request and its response) or one other message class. A block is one
+layout; indentation is nesting::
+
+    also ListClientMetricsResources
+
+    request 4-18 of 4.4.0, 0-3 of 3.9; flexible 12+
+        clusterId     string      12+   nullable, default null, tag 0, ignorable
+        maxWaitMs     int32       0+
+        topics        []FetchTopic  0+
+            topic     string      0-12  ignorable, is topicName
+
+A block's first line says which versions it describes and which Kafka release told so (a version may
+be ``unstable`` there), from which version on it is flexible (KIP-482; without the word, never), and
+for records of Kafka's own topics their ``record type``. ``also`` lists older names of the class.
+
+A field's line is its name in Kafka's JSON spelling, its type, the versions that have it, and then,
+separated by commas: ``nullable`` (in which versions, where not in all), ``default``, ``tag n`` (the
+same), ``flexible`` (where it differs from the message), ``ignorable`` (may be dropped from a version
+that lacks it whatever its value), ``key`` (its value is unique in the array), ``is`` (what kind of
+thing it names). The fields of a struct type stand under its first use in the block. A block that
+begins with ``era`` is the layout that an older release gave to the same versions.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+NEWEST = 32767
+"""The upper end of an open range: Kafka's versions are int16."""
+
+
+class Versions(NamedTuple):
+    """An inclusive range of versions; empty where ``high < low``."""
+
+    low: int
+    high: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __str__(self) -> str:
+        if self.high < self.low:
+            return "none"
+        if self.high == NEWEST:
+            return f"{self.low}+"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+NONE = Versions(0, -1)
+
+
+def versions_of(text: str) -> Versions:
+    """``4+``, ``0-12``, ``3`` or ``none``.
+
+    :raises ValueError: it is none of these.
+    """
+    if text == "none":
+        return NONE
+    if text.endswith("+"):
+        return Versions(int(text[:-1]), NEWEST)
+    low, _, high = text.partition("-")
+    return Versions(int(low), int(high or low))
+
+
+class FieldDefinition(NamedTuple):
+    """One field in all its versions."""
+
+    name: str
+    type: str
+    versions: Versions
+    nullable: Versions = NONE
+    tag: int | None = None
+    tagged: Versions = NONE
+    flexible: Versions | None = None
+    """Only where it differs from the message's own."""
+    default: str | None = None
+    """As text, None where the type's own default holds."""
+    ignorable: bool = False
+    key: bool = False
+    entity: str | None = None
+    fields: tuple[FieldDefinition, ...] = ()
+    """Of the struct, at its first use in the block."""
+
+    @property
+    def element(self) -> str:
+        """The type without the ``[]`` of an array."""
+        return self.type.removeprefix("[]")
+
+
+class Span(NamedTuple):
+    """Versions that a release has."""
+
+    versions: Versions
+    release: str
+    unstable: bool = False
+
+
+class Block(NamedTuple):
+    """One layout of a message class and the versions that have it."""
+
+    kind: str
+    """``request``, ``response``, ``header``, ``data``, ``metadata``, ``coordinator-key`` or
+    ``coordinator-value``."""
+    spans: tuple[Span, ...]
+    flexible: Versions
+    fields: tuple[FieldDefinition, ...]
+    record_type: int | None = None
+    era: bool = False
+
+    def __contains__(self, version: object) -> bool:
+        return any(version in span.versions for span in self.spans)
+
+
+class Document(NamedTuple):
+    """What one file says."""
+
+    blocks: tuple[Block, ...]
+    also: tuple[str, ...] = ()
+
+
+# -- reading ----------------------------------------------------------------------------------------
+
+
+def parse(text: str) -> Document:
+    """:raises ValueError: the text is not in the language; the message begins with the line's number."""
+    blocks: list[Block] = []
+    also: tuple[str, ...] = ()
+    body: list[tuple[int, FieldDefinition]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.strip()
+        if not words or words.startswith("#"):
+            continue
+        try:
+            if line.startswith(" "):
+                body.append((len(line) - len(line.lstrip()), _field(words)))
+            elif words.startswith("also "):
+                also = tuple(words[5:].split(", "))
+            else:
+                _close(blocks, body)
+                body = []
+                blocks.append(_block(words))
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    _close(blocks, body)
+    return Document(tuple(blocks), also)
+
+
+def _close(blocks: list[Block], body: list[tuple[int, FieldDefinition]]) -> None:
+    if body and not blocks:
+        raise ValueError("fields before the first block")
+    if body:
+        fields, rest = _nest(body, 0)
+        if rest != len(body):
+            raise ValueError(f"{body[rest][1].name} is indented less than the first field")
+        blocks[-1] = blocks[-1]._replace(fields=fields)
+
+
+def _nest(body: list[tuple[int, FieldDefinition]], at: int) -> tuple[tuple[FieldDefinition, ...], int]:
+    """The fields of the indentation of line ``at``, each with what is indented below it."""
+    depth = body[at][0]
+    fields = []
+    while at < len(body) and body[at][0] == depth:
+        definition = body[at][1]
+        at += 1
+        if at < len(body) and body[at][0] > depth:
+            below, at = _nest(body, at)
+            definition = definition._replace(fields=below)
+        fields.append(definition)
+    return tuple(fields), at
+
+
+def _block(line: str) -> Block:
+    head, *clauses = line.split("; ")
+    era = head.startswith("era ")
+    kind, _, spans = head.removeprefix("era ").partition(" ")
+    flexible, record_type = NONE, None
+    for clause in clauses:
+        word, _, value = clause.rpartition(" ")
+        if word == "flexible":
+            flexible = versions_of(value)
+        elif word == "record type":
+            record_type = int(value)
+        else:
+            raise ValueError(f"what is {clause!r}?")
+    return Block(kind, tuple(_span(span) for span in spans.split(", ")), flexible, (), record_type, era)
+
+
+def _span(text: str) -> Span:
+    versions, of, release = text.partition(" of ")
+    if not of:
+        raise ValueError(f"{text!r} names no release")
+    stable = release.removesuffix(" unstable")
+    return Span(versions_of(versions), stable, stable != release)
+
+
+def _field(line: str) -> FieldDefinition:
+    name, type_name, versions, *rest = line.split(maxsplit=3)
+    definition = FieldDefinition(name, type_name, versions_of(versions))
+    for attribute in _attributes(rest[0]) if rest else []:
+        word, _, value = attribute.partition(" ")
+        definition = definition._replace(**_attribute(definition, word, value))
+    return definition
+
+
+def _attributes(text: str) -> list[str]:
+    """Split at commas; only a string's default, which is quoted, can hold one."""
+    before, quote, rest = text.partition('default "')
+    if not quote:
+        return text.split(", ")
+    value, end = json.JSONDecoder().raw_decode('"' + rest)
+    after = rest[end - 1 :].removeprefix(", ")
+    attributes = before.removesuffix(", ").split(", ") if before else []
+    return [*attributes, f"default {json.dumps(value)}", *(after.split(", ") if after else [])]
+
+
+def _attribute(definition: FieldDefinition, word: str, value: str) -> dict[str, Any]:
+    if word == "nullable":
+        return {"nullable": versions_of(value) if value else definition.versions}
+    if word == "tag":
+        tag, _, versions = value.partition(" ")
+        return {"tag": int(tag), "tagged": versions_of(versions) if versions else definition.versions}
+    if word == "default":
+        return {"default": json.loads(value) if value.startswith('"') else value}
+    if word == "flexible":
+        return {"flexible": versions_of(value)}
+    if word in ("ignorable", "key"):
+        return {word: True}
+    if word == "is":
+        return {"entity": value}
+    raise ValueError(f"what is {word!r}?")
+
+
+# -- writing ----------------------------------------------------------------------------------------
+
+
+def write(document: Document) -> str:
+    """The text of which :func:`parse` makes an equal document."""
+    parts = [f"also {', '.join(document.also)}\n"] if document.also else []
+    for block in document.blocks:
+        rows = list(_rows(block.fields, 1))
+        name_width = max((len(row[0]) for row in rows), default=0)
+        type_width = max((len(row[1]) for row in rows), default=0)
+        versions_width = max((len(row[2]) for row in rows), default=0)
+        lines = [_head(block)]
+        for name, type_name, versions, attributes in rows:
+            line = f"{name:{name_width}}  {type_name:{type_width}}  {versions:{versions_width}}  {attributes}"
+            lines.append(line.rstrip())
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _head(block: Block) -> str:
+    spans = ", ".join(
+        f"{span.versions} of {span.release}{' unstable' * span.unstable}" for span in block.spans
+    )
+    line = f"{'era ' * block.era}{block.kind} {spans}"
+    if block.record_type is not None:
+        line += f"; record type {block.record_type}"
+    return line if block.flexible == NONE else f"{line}; flexible {block.flexible}"
+
+
+def _rows(fields: tuple[FieldDefinition, ...], depth: int) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for field in fields:
+        rows.append(("    " * depth + field.name, field.type, str(field.versions), _attributes_text(field)))
+        rows.extend(_rows(field.fields, depth + 1))
+    return rows
+
+
+def _attributes_text(field: FieldDefinition) -> str:
+    words = []
+    if field.nullable != NONE:
+        words.append("nullable" if field.nullable == field.versions else f"nullable {field.nullable}")
+    if field.default is not None:
+        quoted = field.type == "string" and field.default != "null"
+        words.append(f"default {json.dumps(field.default) if quoted else field.default}")
+    if field.tag is not None:
+        words.append(
+            f"tag {field.tag}" if field.tagged == field.versions else f"tag {field.tag} {field.tagged}"
+        )
+    if field.flexible is not None:
+        words.append(f"flexible {field.flexible}")
+    if field.key:
+        words.append("key")
+    if field.ignorable:
+        words.append("ignorable")
+    if field.entity is not None:
+        words.append(f"is {field.entity}")
+    return ", ".join(words)

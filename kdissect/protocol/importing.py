@@ -1,0 +1,222 @@
+"""Kafka's own definitions (JSON files, or a jar that holds them) → our text, merged with what is there.
+
+The rules of the merge are those of :mod:`kdissect.protocol.merging`; importing the same release again
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kdissect.protocol import plan
+from kdissect.protocol.definition import (
+    NONE,
+    Block,
+    Document,
+    FieldDefinition,
+    Span,
+    Versions,
+    parse,
+    versions_of,
+    write,
+)
+from kdissect.protocol.library import Library, package_folder
+from kdissect.protocol.merging import KafkaClass, merge
+from kdissect.protocol.schema import build
+
+
+class Imported(NamedTuple):
+    """What an import did."""
+
+    release: str
+    classes: int
+    written: tuple[str, ...]
+    """Files of the target folder that are new or have changed."""
+
+
+def import_definitions(
+    source: Path, target: Path, release: str | None = None, library: Library | None = None
+) -> Imported:
+    """Merge the definitions of a folder or jar with those of ``library`` (by default: what ``target``
+    has, then kdissect's own) and write what differs from it into ``target``.
+
+    :param release: the Kafka release; by default a jar says it itself, and a folder by its name.
+    :raises ValueError: no definitions in the source, one that cannot be understood, or no release.
+    """
+    library = library or Library(target, package_folder())
+    if source.is_dir():
+        texts, release = _folder(source), release or source.name
+    elif not zipfile.is_zipfile(source):
+        raise ValueError(f"{source}: neither a folder nor a jar")
+    else:
+        texts, release = _jar(source), release or _jar_release(source)
+    if not re.fullmatch(r"\d+(\.\d+)+", release):
+        raise ValueError(f"{source}: which Kafka release is it? {release!r} is none")
+    classes = []
+    for group, name, text in texts:
+        try:
+            read = kafka_class(group, read_json(text), release)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{source}: {name}: {error!r}") from error
+        classes += [read] if read else []
+    if not classes:
+        raise ValueError(f"{source}: no message definitions")
+    merged: dict[int | str, tuple[str, Document]] = {}
+    for each in classes:
+        key = each.name if each.api_key is None else each.api_key
+        merged[key] = merge(merged.get(key) or _known(library, key), each)
+    written = [
+        path
+        for key, (name, document) in sorted(merged.items(), key=str)
+        if (path := _put(target, library, key, name, document))
+    ]
+    return Imported(release, len(classes), tuple(written))
+
+
+def _known(library: Library, key: int | str) -> tuple[str, Document] | None:
+    if isinstance(key, int):
+        return (library.apis[key][0], library.api(key)) if key in library.apis else None
+    return (library.data[key][0], library.data_class(key)) if key in library.data else None
+
+
+def _put(target: Path, library: Library, key: int | str, name: str, document: Document) -> str | None:
+    """Write one file, if it says something new; its name in the target folder, None if it was not written."""
+    known = library.apis.get(key) if isinstance(key, int) else library.data.get(key)
+    if known and known[0] == name and known[1].read_text(encoding="utf-8") == write(document):
+        return None
+    path = f"apis/{key:03}-{name}.txt" if isinstance(key, int) else f"data/{name}/{key}.txt"
+    file = target / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(key, int):
+        for renamed in file.parent.glob(f"{key:03}-*.txt"):
+            renamed.unlink()
+    # Written beside it first: who reads at the same time finds the old text or the new one.
+    beside = file.with_name("." + file.name)
+    beside.write_text(write(document), encoding="utf-8", newline="\n")
+    beside.replace(file)
+    return path
+
+
+# -- Kafka's JSON -----------------------------------------------------------------------------------
+
+
+def _folder(folder: Path) -> Iterator[tuple[str, str, str]]:
+    for path in sorted(folder.rglob("*.json")):
+        yield path.parent.name, path.name, path.read_text(encoding="utf-8")
+
+
+def _jar(jar: Path) -> Iterator[tuple[str, str, str]]:
+    group = re.sub(r"(^kafka-|-\d.*|\.jar$)", "", jar.name)
+    with zipfile.ZipFile(jar) as archive:
+        for name in sorted(archive.namelist()):
+            if re.fullmatch(r"common/message/\w+\.json", name):
+                yield group, name, archive.read(name).decode("utf-8")
+
+
+def _jar_release(jar: Path) -> str:
+    """The release that the jar itself, else its file name, tells."""
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if re.fullmatch(r"kafka/kafka(-streams)?-version\.properties", name):
+                found = re.search(r"^version=([\d.]+)", archive.read(name).decode("utf-8"), re.MULTILINE)
+                if found:
+                    return found[1]
+    found = re.search(r"-(\d+(?:\.\d+)+)\.jar$", jar.name)
+    return found[1] if found else ""
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def read_json(text: str) -> dict[str, Any]:
+    """Kafka's JSON: ``//`` and ``/* */`` comments, and whatever follows the object, do not count."""
+    plain = _TOKEN.sub(lambda token: token[0] if token[0].startswith('"') else " ", text)
+    value = json.JSONDecoder().raw_decode(plain.strip())[0]
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaClass | None:
+    """One definition; None where the release has no version of it (a key that is only reserved)."""
+    valid = versions_of(definition["validVersions"])
+    if valid == NONE:
+        return None
+    kind = definition["type"]
+    is_api = kind in ("request", "response")
+    structures = {each["name"]: each["fields"] for each in definition.get("commonStructs", ())}
+    _collect(definition["fields"], structures)
+    spans = [Span(valid, release)]
+    if definition.get("latestVersionUnstable"):
+        spans = [Span(Versions(valid.high, valid.high), release, True)]
+        if valid.low < valid.high:
+            spans.insert(0, Span(Versions(valid.low, valid.high - 1), release))
+    block = Block(
+        kind,
+        tuple(spans),
+        versions_of(definition.get("flexibleVersions", "none")),
+        _fields(definition["fields"], structures, set()),
+        None if is_api else definition.get("apiKey"),
+    )
+    name = definition["name"]
+    if not re.fullmatch(r"\w+", name):  # it becomes the name of a file
+        raise ValueError(f"{name!r} is no name of a class")
+    if parse(write(Document((block,)))) != Document((block,)):
+        raise ValueError("a word in it cannot be written in the language of our definitions")
+    for version in (valid.low, valid.high):
+        build(block, name, version)
+    return KafkaClass(group, name, int(definition["apiKey"]) if is_api else None, block)
+
+
+def _collect(fields: list[dict[str, Any]], structures: dict[str, list[dict[str, Any]]]) -> None:
+    for field in fields:
+        if "fields" in field:
+            structures.setdefault(field["type"].removeprefix("[]"), field["fields"])
+            _collect(field["fields"], structures)
+
+
+def _fields(
+    fields: list[dict[str, Any]], structures: dict[str, list[dict[str, Any]]], used: set[str]
+) -> tuple[FieldDefinition, ...]:
+    definitions = []
+    for field in fields:
+        inner: tuple[FieldDefinition, ...] = ()
+        element = field["type"].removeprefix("[]")
+        if element in structures and element not in used:
+            used.add(element)
+            inner = _fields(structures[element], structures, used)
+        tagged = versions_of(field.get("taggedVersions", "none"))
+        definitions.append(
+            FieldDefinition(
+                name=field["name"][0].lower() + field["name"][1:],
+                type=field["type"],
+                versions=versions_of(field["versions"]) if "versions" in field else tagged,
+                nullable=versions_of(field.get("nullableVersions", "none")),
+                tag=int(field["tag"]) if "tag" in field else None,
+                tagged=tagged,
+                flexible=versions_of(field["flexibleVersions"]) if "flexibleVersions" in field else None,
+                default=_default(field),
+                ignorable=bool(field.get("ignorable")),
+                key=bool(field.get("mapKey")),
+                entity=field.get("entityType"),
+                fields=inner,
+            )
+        )
+    return tuple(definitions)
+
+
+def _default(field: dict[str, Any]) -> str | None:
+    """The default as text, None where it is the one that the type has anyway. To Kafka's generator a
+    bare JSON null is no default; only the text ``null`` is."""
+    value, kind = field.get("default"), field["type"]
+    if value is None:
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text != "null" and kind in plan.FIXED and kind.strip("u0123456789") == "int":
+        text = str(int(text, 0))
+    return None if text in ("", "0", "false") else text

@@ -1,0 +1,174 @@
+"""What several Kafka releases say of one message class → one document.
+
+Rules:
+
+1. A version belongs to the newest release that has it: a newer release takes over the versions it
+   has, an older one only adds versions that nobody has.
+2. One block covers every version for which it builds the very struct that the version's own release
+   builds (names, types, nullability, tags, order, defaults); newer blocks come first. So a release
+   that dropped its old versions still describes them where its text has not changed.
+3. Where two releases lay out the same version differently (more than names and known tags), the
+   older layout stays as an ``era`` block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kdissect.protocol import plan
+from kdissect.protocol.definition import Block, Document, Span, Versions
+from kdissect.protocol.schema import Struct, build
+
+
+class KafkaClass(NamedTuple):
+    """One of Kafka's JSON definitions."""
+
+    group: str
+    """The Kafka module it comes from: ``clients``, ``metadata``, ``group-coordinator`` …"""
+    name: str
+    api_key: int | None
+    """Of a request or response; None for any other class."""
+    block: Block
+
+
+def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Document]:
+    """What is known of a class (an API's name or a class's group, and its document) with a definition
+    of it added, by the rules of this module."""
+    if new.api_key is None:
+        group, document = known or (new.group, Document(()))
+        return group, Document(tuple(merge_blocks(_same_numbering(document.blocks, new.block), new.block)))
+    name = new.name.removesuffix(new.block.kind.capitalize())
+    current, document = known or (name, Document(()))
+    names = {current, name, *document.also}
+    if _age(new.block) >= max((_age(block) for block in document.blocks), default=()):
+        current = name
+    kinds: dict[str, list[Block]] = {"request": [], "response": []}
+    for block in document.blocks:
+        kinds[block.kind].append(block)
+    kinds[new.block.kind] = merge_blocks(kinds[new.block.kind], new.block)
+    return current, Document((*kinds["request"], *kinds["response"]), tuple(sorted(names - {current})))
+
+
+def _same_numbering(blocks: tuple[Block, ...], new: Block) -> list[Block]:
+    """Until Kafka 4.0 the version of a coordinator's key was its record type. Where a definition says
+    that in its own word, the versions of the other kind count something else and say nothing new."""
+    if new.kind == "coordinator-key":
+        return [block for block in blocks if block.kind == new.kind]
+    return list(blocks)
+
+
+class _Owned(NamedTuple):
+    """The definition that a version has."""
+
+    release: str
+    unstable: bool
+    block: Block
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in release.split("."))
+
+
+def _age(block: Block) -> tuple[int, ...]:
+    return max(_order(span.release) for span in block.spans)
+
+
+def _owned(block: Block) -> Iterator[tuple[int, _Owned]]:
+    for span in block.spans:
+        for version in range(span.versions.low, span.versions.high + 1):
+            yield version, _Owned(span.release, span.unstable, block)
+
+
+def merge_blocks(blocks: list[Block], new: Block) -> list[Block]:
+    """The blocks of one message class with a new one added, newest first, then the eras."""
+    if new.kind == "data" and any(block.kind == "coordinator-key" for block in blocks):
+        return blocks
+    owners = {version: owned for block in blocks if not block.era for version, owned in _owned(block)}
+    older = [entry for block in blocks if block.era for entry in _owned(block)]
+    for version, owned in _owned(new):
+        present = owners.get(version)
+        if present is None or _order(owned.release) >= _order(present.release):
+            owners[version] = owned
+            older += [(version, present)] if present else []
+        else:
+            older.append((version, owned))
+    return _fold(owners) + _eras(owners, older)
+
+
+def _fold(owners: dict[int, _Owned]) -> list[Block]:
+    """Rule 2: as few blocks as can be, each with all versions for which it is right."""
+    left = dict(owners)
+    folded = []
+    for block in _newest_first(owned.block for owned in owners.values()):
+        right = {
+            version: owned
+            for version, owned in left.items()
+            if owned.block == block or _same(build(block, "", version), build(owned.block, "", version))
+        }
+        if right:
+            folded.append(block._replace(spans=_spans(right)))
+            left = {version: owned for version, owned in left.items() if version not in right}
+    return folded
+
+
+def _eras(owners: dict[int, _Owned], older: list[tuple[int, _Owned]]) -> list[Block]:
+    """Rule 3: the layouts that are not those of the owner, each once, from the newest release that has it."""
+    seen = {(version, _layout(owned.block, version)) for version, owned in owners.items()}
+    kept: dict[tuple[str, Block], dict[int, _Owned]] = {}
+    for version, owned in sorted(older, key=lambda entry: _order(entry[1].release), reverse=True):
+        form = (version, _layout(owned.block, version))
+        if form not in seen:
+            seen.add(form)
+            kept.setdefault((owned.release, owned.block), {})[version] = owned
+    return [block._replace(spans=_spans(versions), era=True) for (_, block), versions in kept.items()]
+
+
+def _newest_first(blocks: Iterable[Block]) -> list[Block]:
+    return sorted(dict.fromkeys(blocks), key=_age, reverse=True)
+
+
+def _spans(versions: dict[int, _Owned]) -> tuple[Span, ...]:
+    """Runs of versions of the same release, newest release first."""
+    spans: list[Span] = []
+    order = sorted(versions, key=lambda version: (_order(versions[version].release), -version), reverse=True)
+    for version in order:
+        release, unstable = versions[version].release, versions[version].unstable
+        last = spans[-1] if spans else None
+        if last and last[1:] == (release, unstable) and last.versions.high == version - 1:
+            spans[-1] = Span(Versions(last.versions.low, version), release, unstable)
+        else:
+            spans.append(Span(Versions(version, version), release, unstable))
+    return tuple(spans)
+
+
+def _same(one: Struct, other: Struct) -> bool:
+    """Rule 2's identity; what kind of thing a field names and what may be dropped does not count."""
+    return (
+        one.flexible == other.flexible
+        and len(one.fields) == len(other.fields)
+        and all(
+            (a.name, a.type, a.nullable, a.tag, a.default) == (b.name, b.type, b.nullable, b.tag, b.default)
+            and (a.struct is None or b.struct is None or _same(a.struct, b.struct))
+            for a, b in zip(one.fields, other.fields, strict=True)
+        )
+        and _layout_of(one.plan) == _layout_of(other.plan)
+    )
+
+
+def _layout(block: Block, version: int) -> Any:
+    return _layout_of(build(block, "", version).plan)
+
+
+def _layout_of(form: plan.Plan) -> Any:
+    """What of a plan decides where the bytes of the untagged fields are."""
+    _, fields, tags = form
+    return tuple(_form(opcode, argument) for opcode, _, argument in fields), tags is not None
+
+
+def _form(opcode: int, argument: Any) -> Any:
+    if opcode in (plan.RECORDS, plan.COMPACT_RECORDS):
+        return opcode - plan.RECORDS + plan.BYTES  # records are bytes; older definitions call them so
+    if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
+        return opcode, _form(argument[1], argument[2])
+    return (opcode, _layout_of(argument)) if opcode >= plan.STRUCT else opcode

@@ -1,0 +1,253 @@
+"""Definitions → :class:`Struct`: one message class in one version, with the plan that the walks follow.
+
+Structs are built when first asked for and kept. A message that an older release laid out otherwise
+has further structs, :func:`era_structs`; whoever decodes may try them where bytes are left over or
+missing, and must say so.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from kdissect.limits import DEFAULTS
+from kdissect.protocol import plan
+from kdissect.protocol.definition import Block, Document, FieldDefinition
+from kdissect.protocol.library import library
+
+UNKNOWN_TAGS = "_unknownTaggedFields"
+"""Where the values of a struct keep tagged fields that its definition does not have."""
+
+NO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The uuid of sixteen zero bytes, which Kafka takes for none."""
+
+
+class Field(NamedTuple):
+    """A field of one version."""
+
+    name: str
+    """Kafka's JSON spelling: its name with the first letter lowered."""
+    type: str
+    """``string``, ``int32``, ``FetchTopic``, ``[]FetchTopic`` …"""
+    nullable: bool
+    tag: int | None
+    default: Any
+    """What an absent value means; a list or dict here must not be changed."""
+    ignorable: bool
+    """Whether a value may be dropped from a version that lacks the field."""
+    key: bool
+    """Whether the value is unique among the elements of the array around it."""
+    entity: str | None
+    """What kind of thing it names: ``topicName``, ``brokerId``, ``groupId``, ``producerId`` …"""
+    struct: Struct | None
+    """Of a struct, or of an array's elements."""
+
+    @property
+    def is_array(self) -> bool:
+        return self.type.startswith("[]")
+
+
+class Struct:
+    """The fields of a message or of a structure in it, in one version."""
+
+    __slots__ = ("absent", "by_name", "fields", "flexible", "name", "plan", "release", "version")
+
+    def __init__(self, name: str, version: int, flexible: bool, release: str) -> None:
+        self.name = name
+        """Kafka's name of the class."""
+        self.version = version
+        self.flexible = flexible
+        """Whether it has compact types and tagged fields (KIP-482)."""
+        self.release = release
+        """The Kafka release whose definitions say so."""
+        self.fields: tuple[Field, ...] = ()
+        """In the order of the definition, tagged fields among them."""
+        self.by_name: dict[str, Field] = {}
+        self.absent: dict[str, tuple[Any, bool]] = {}
+        """Fields of other versions: name to (default, ignorable)."""
+        self.plan: plan.Plan = (name, (), None)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} version {self.version}>"
+
+
+def is_default(field: Field, value: Any) -> bool:
+    """Whether a tagged field says nothing that its absence would not say.
+
+    Kafka compares by value, structs too; a struct that broke off or that carries tagged fields which
+    the definition does not have is not the default.
+    """
+    if field.struct is None or field.is_array or value is None or field.default is None:
+        return bool(value == field.default)
+    if UNKNOWN_TAGS in value or len(value) < sum(inner.tag is None for inner in field.struct.fields):
+        return False
+    return all(is_default(inner, value[inner.name]) for inner in field.struct.fields if inner.name in value)
+
+
+@cache
+def message_struct(api_key: int, version: int, kind: str) -> Struct:
+    """The body of a message; ``kind`` is ``request`` or ``response``.
+
+    :raises LookupError: the definitions do not have this API, version or kind.
+    """
+    name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
+    return _find(library().api(api_key), name, kind, version)
+
+
+@cache
+def data_struct(name: str, version: int) -> Struct:
+    """Any other message class, by Kafka's name: headers, internal records, embedded protocols.
+
+    :raises LookupError: the definitions do not have this class or version.
+    """
+    return _find(library().data_class(name), name, None, version)
+
+
+@cache
+def era_structs(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
+    """What older releases understood by the same version of a message, newest release first.
+
+    :raises LookupError: the definitions do not have this API.
+    """
+    name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
+    return _eras(library().api(api_key), name, kind, version)
+
+
+@cache
+def era_data_structs(name: str, version: int) -> tuple[Struct, ...]:
+    """As :func:`era_structs`, for any other message class."""
+    return _eras(library().data_class(name), name, None, version)
+
+
+def _find(document: Document, name: str, kind: str | None, version: int) -> Struct:
+    for block in document.blocks:
+        if version in block and not block.era and kind in (None, block.kind):
+            return build(block, name, version)
+    raise LookupError(f"{name} has no version {version}")
+
+
+def _eras(document: Document, name: str, kind: str | None, version: int) -> tuple[Struct, ...]:
+    blocks = [block for block in document.blocks if block.era and version in block]
+    return tuple(build(block, name, version) for block in blocks if kind in (None, block.kind))
+
+
+def build(block: Block, name: str, version: int) -> Struct:
+    """The struct of one version of a block, whether or not the block says that it covers it.
+
+    :raises ValueError: the definition names a type that it does not have, or nests too deep.
+    """
+    structures = _structures(block.fields)
+    release = next((span.release for span in block.spans if version in span.versions), "")
+    top = Struct(name, version, version in block.flexible, release)
+    return _fill(top, block.fields, structures, {}, 1)
+
+
+def _structures(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
+    """The struct types of a block: they are spelled out where they are first used."""
+    found: dict[str, tuple[FieldDefinition, ...]] = {}
+    for field in fields:
+        if field.fields:
+            found.setdefault(field.element, field.fields)
+            found |= _structures(field.fields)
+    return found
+
+
+def _fill(
+    struct: Struct,
+    definitions: tuple[FieldDefinition, ...],
+    structures: dict[str, tuple[FieldDefinition, ...]],
+    done: dict[str, Struct],
+    depth: int,
+) -> Struct:
+    if depth > DEFAULTS.depth:
+        raise ValueError(f"{struct.name} is nested deeper than {DEFAULTS.depth}")
+    fields, plain, tagged = [], [], []
+    for definition in definitions:
+        inner = None
+        if definition.element not in plan.PRIMITIVES:
+            if definition.element not in structures:
+                raise ValueError(f"{struct.name}.{definition.name}: no type {definition.element}")
+            inner = done.get(definition.element)
+            if inner is None:
+                inner = Struct(definition.element, struct.version, struct.flexible, struct.release)
+                _fill(inner, structures[definition.element], structures, done, depth + 1)
+                done[definition.element] = inner
+        field = _field(definition, struct.version, inner)
+        if struct.version not in definition.versions:
+            default = field.default
+            if isinstance(default, dict) and inner is not None:
+                # A struct type that only other versions have may have no field at all in this one.
+                default = {name: value for name, (value, _) in inner.absent.items()} | default
+            struct.absent[field.name] = (default, field.ignorable)
+            continue
+        flexible = struct.flexible
+        if definition.flexible is not None:
+            flexible = struct.version in definition.flexible
+        step = _step(field, flexible)
+        fields.append(field)
+        if field.tag is None:
+            plain.append(step)
+        else:
+            tagged.append((field.tag, step))
+    struct.fields = tuple(fields)
+    struct.by_name = {field.name: field for field in fields}
+    struct.plan = (struct.name, tuple(plain), tuple(sorted(tagged)) if struct.flexible else None)
+    return struct
+
+
+def _field(definition: FieldDefinition, version: int, inner: Struct | None) -> Field:
+    return Field(
+        name=definition.name,
+        type=definition.type,
+        nullable=version in definition.nullable,
+        tag=definition.tag if version in definition.tagged else None,
+        default=_default(definition, inner),
+        ignorable=definition.ignorable,
+        key=definition.key,
+        entity=definition.entity,
+        struct=inner,
+    )
+
+
+def _default(definition: FieldDefinition, inner: Struct | None) -> Any:
+    text, kind = definition.default, definition.type
+    if text == "null":
+        return None
+    if kind.startswith("[]"):
+        return []
+    if inner is not None:
+        return {field.name: field.default for field in inner.fields}
+    if kind == "bool":
+        return text == "true"
+    if kind == "float64":
+        return float(text or 0)
+    if kind == "uuid":
+        return text or NO_UUID
+    if kind == "string":
+        return text or ""
+    if kind == "bytes":
+        return b""
+    return None if kind == "records" else int(text or 0)
+
+
+def _step(field: Field, flexible: bool) -> tuple[int, str, Any]:
+    """The field's entry in the plan."""
+    opcode, argument = _form(field.type.removeprefix("[]"), field.struct, flexible)
+    if field.is_array:
+        least = max(1, plan.least_bytes(opcode, argument))
+        element = (opcode, argument, least)
+        return plan.COMPACT_ARRAY if flexible else plan.ARRAY, field.name, (field.nullable, *element)
+    if opcode == plan.STRUCT and field.nullable:
+        opcode = plan.NULLABLE_STRUCT if field.tag is None else plan.TAGGED_NULLABLE_STRUCT
+    elif field.type in plan.VARIABLE:
+        argument = field.nullable
+    return opcode, field.name, argument
+
+
+def _form(kind: str, struct: Struct | None, flexible: bool) -> tuple[int, Any]:
+    """Opcode and argument of a value that is neither null nor an array."""
+    if struct is not None:
+        return plan.STRUCT, struct.plan
+    if kind in plan.FIXED:
+        return plan.FIXED[kind], None
+    return plan.VARIABLE[kind][flexible], False

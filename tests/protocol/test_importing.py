@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdissect.protocol.definition import Versions, parse, write
+from kdissect.protocol.importing import import_definitions, kafka_class, read_json
+from kdissect.protocol.library import Library
+from kdissect.protocol.schema import build
+from tests.shared import requires_shared, shared
+
+PACKAGE = Path(__file__).parents[2] / "kdissect" / "protocol" / "definitions"
+
+HEARTBEAT: dict[str, Any] = {
+    "apiKey": 12,
+    "type": "request",
+    "name": "HeartbeatRequest",
+    "validVersions": "0-5",
+    "flexibleVersions": "4+",
+    "fields": [
+        {"name": "GroupId", "type": "string", "versions": "0+", "entityType": "groupId"},
+        {"name": "GenerationId", "type": "int32", "versions": "0+"},
+        {"name": "MemberId", "type": "string", "versions": "0+"},
+        {
+            "name": "GroupInstanceId",
+            "type": "string",
+            "versions": "3+",
+            "nullableVersions": "3+",
+            "default": "null",
+        },
+        {"name": "Mood", "type": "int8", "versions": "5+"},
+    ],
+}
+
+
+def jar(path: Path, release: str, *definitions: dict[str, Any]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("kafka/kafka-version.properties", f"commitId=abc\nversion={release}\n")
+        archive.writestr("common/message/README.md", "not a definition")
+        for definition in definitions:
+            text = "// a comment\n" + json.dumps(definition)
+            file = definition["name"].removeprefix("../")
+            archive.writestr(f"common/message/{file}.json", text)
+    return path
+
+
+def structs(library: Library) -> dict[tuple[object, ...], object]:
+    """Every struct of a library as something that can be compared."""
+    found: dict[tuple[object, ...], object] = {}
+    for key, (name, _) in library.apis.items():
+        for block in library.api(key).blocks:
+            for span in block.spans:
+                for version in range(span.versions.low, span.versions.high + 1):
+                    if not block.era:
+                        found[key, block.kind, version] = build(block, name, version).plan
+    for name in library.data:
+        for block in library.data_class(name).blocks:
+            for span in block.spans:
+                for version in range(span.versions.low, span.versions.high + 1):
+                    if not block.era:
+                        found[name, version] = build(block, name, version).plan
+    return found
+
+
+@requires_shared
+def test_importing_the_same_releases_again_changes_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "definitions"
+    shutil.copytree(PACKAGE, target)
+    for release in ("3.9", "4.4.0", "3.9"):
+        done = import_definitions(shared(f"kafka-definitions/{release}"), target, library=Library(target))
+        assert (done.release, done.written) == (release, ())
+    for file in PACKAGE.rglob("*.txt"):
+        assert (target / file.relative_to(PACKAGE)).read_bytes() == file.read_bytes()
+
+
+@requires_shared
+@pytest.mark.parametrize("order", [("3.9", "4.4.0"), ("4.4.0", "3.9")])
+def test_the_files_come_from_the_definitions_but_for_eras_of_other_releases(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    for release in order:
+        import_definitions(shared(f"kafka-definitions/{release}"), tmp_path, library=Library(tmp_path))
+    made = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.txt"))
+    assert len(made) == 194
+    for name in made:
+        document = parse((PACKAGE / name).read_text(encoding="utf-8"))
+        ours = [block for block in document.blocks if not block.era or block.spans[0].release in order]
+        expected = parse((tmp_path / name).read_text(encoding="utf-8"))
+        assert write(document._replace(blocks=tuple(ours), also=())) == write(expected._replace(also=())), (
+            name
+        )
+        assert set(expected.also) <= set(document.also)
+
+
+def test_a_jar_of_a_newer_release_adds_its_versions_and_changes_no_other(tmp_path: Path) -> None:
+    before = structs(Library(PACKAGE))
+    target = tmp_path / "user"
+    done = import_definitions(jar(tmp_path / "kafka-clients-9.9.0.jar", "9.9.0", HEARTBEAT), target)
+    assert (done.release, done.classes, done.written) == ("9.9.0", 1, ("apis/012-Heartbeat.txt",))
+    after = structs(Library(target, PACKAGE))
+    assert {key: after[key] for key in before} == before
+    assert after.keys() - before.keys() == {(12, "request", 5)}
+
+
+def test_a_jar_of_an_older_release_takes_nothing_over(tmp_path: Path) -> None:
+    older = HEARTBEAT | {"validVersions": "0-4", "fields": HEARTBEAT["fields"][:2]}
+    done = import_definitions(jar(tmp_path / "old.jar", "2.0.1", older), tmp_path / "user")
+    before, after = structs(Library(PACKAGE)), structs(Library(tmp_path / "user", PACKAGE))
+    assert after == before
+    document = Library(tmp_path / "user").api(12)
+    eras = [(block.era, str(block.spans[0].versions)) for block in document.blocks if block.kind == "request"]
+    assert eras == [(False, "0-4"), (True, "0-4")]
+    assert done.written == ("apis/012-Heartbeat.txt",)
+
+
+def test_a_renamed_api_has_one_file(tmp_path: Path) -> None:
+    target = tmp_path / "user"
+    import_definitions(jar(tmp_path / "one.jar", "9.8.0", HEARTBEAT), target)
+    renamed = HEARTBEAT | {"name": "PulseRequest"}
+    import_definitions(jar(tmp_path / "two.jar", "9.9.0", renamed), target)
+    assert [file.name for file in (target / "apis").iterdir()] == ["012-Pulse.txt"]
+    library = Library(target, PACKAGE)
+    assert library.apis[12][0] == "Pulse"
+    assert library.api(12).also == ("Heartbeat",)
+    assert {block.kind for block in library.api(12).blocks} == {"request", "response"}
+
+
+def test_a_new_class_goes_to_the_group_that_its_jar_names(tmp_path: Path) -> None:
+    record = {"apiKey": 99, "type": "metadata", "name": "MoonRecord", "validVersions": "0", "fields": []}
+    import_definitions(jar(tmp_path / "kafka-metadata-9.9.0.jar", "9.9.0", record), tmp_path / "user")
+    library = Library(tmp_path / "user")
+    assert library.data["MoonRecord"][0] == "metadata"
+    assert library.data_class("MoonRecord").blocks[0].record_type == 99
+
+
+def test_the_release_can_be_told_by_the_file_the_folder_or_the_user(tmp_path: Path) -> None:
+    folder = tmp_path / "9.7"
+    folder.mkdir()
+    (folder / "HeartbeatRequest.json").write_text(json.dumps(HEARTBEAT))
+    assert import_definitions(folder, tmp_path / "a").release == "9.7"
+    assert import_definitions(folder, tmp_path / "b", release="9.6").release == "9.6"
+    with zipfile.ZipFile(tmp_path / "kafka-clients-9.5.1.jar", "w") as archive:
+        archive.writestr("common/message/HeartbeatRequest.json", json.dumps(HEARTBEAT))
+    assert import_definitions(tmp_path / "kafka-clients-9.5.1.jar", tmp_path / "c").release == "9.5.1"
+    folder.rename(tmp_path / "trunk")
+    with pytest.raises(ValueError, match="which Kafka release"):
+        import_definitions(tmp_path / "trunk", tmp_path / "d")
+
+
+def test_a_source_without_definitions_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no message definitions"):
+        import_definitions(jar(tmp_path / "empty.jar", "9.9.0"), tmp_path / "user")
+    assert not (tmp_path / "user").exists()
+    for name in ("absent.jar", "text.jar"):
+        (tmp_path / "text.jar").write_text("not a jar")
+        with pytest.raises(ValueError, match="neither a folder nor a jar"):
+            import_definitions(tmp_path / name, tmp_path / "user")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fields": [{"name": "GroupId", "versions": "0+"}]},
+        {"fields": [{"name": "GroupId", "type": "Absent", "versions": "0+"}]},
+        {"fields": [{"name": "Group\n    id", "type": "int8", "versions": "0+"}]},
+        {"name": "../HeartbeatRequest", "apiKey": 12},
+        {"validVersions": "some"},
+        {"type": None},
+    ],
+)
+def test_a_definition_that_cannot_be_understood_names_its_file_and_writes_nothing(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    broken = HEARTBEAT | change
+    with pytest.raises(ValueError, match=r"HeartbeatRequest\.json"):
+        import_definitions(jar(tmp_path / "broken.jar", "9.9.0", broken), tmp_path / "user")
+    assert not (tmp_path / "user").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1}', '// b\n{"a": 1 // c\n}', '/* "b" */ {"a": /* c\n */ 1}', '{"a": 1}\n]}', '{"a": 1} //'],
+)
+def test_comments_and_what_follows_the_object_do_not_count(text: str) -> None:
+    assert read_json(text) == {"a": 1}
+
+
+def test_slashes_in_a_string_are_no_comment() -> None:
+    assert read_json('{"a": "http://b \\" /* c */"}') == {"a": 'http://b " /* c */'}
+
+
+def test_the_quirks_of_kafkas_definitions() -> None:
+    fields = [
+        {"name": "KRaft", "type": "int32", "versions": "0+", "default": "0x7fffffff"},
+        {"name": "Bare", "type": "int16", "versions": "0+", "default": -1},
+        {"name": "Flag", "type": "bool", "versions": "0+", "default": True},
+        {"name": "Zero", "type": "int8", "versions": "0+", "default": "0"},
+        {
+            "name": "Void",
+            "type": "[]int8",
+            "nullableVersions": "0+",
+            "taggedVersions": "0+",
+            "tag": "1",
+            "default": None,
+        },
+        {"name": "Part", "type": "[]Shared", "versions": "0+"},
+        {"name": "Whole", "type": "Shared", "versions": "0+"},
+    ]
+    common = [
+        {"name": "Shared", "versions": "0+", "fields": [{"name": "Id", "type": "uuid", "versions": "0+"}]}
+    ]
+    kafka = HEARTBEAT | {"fields": fields, "commonStructs": common}
+    del kafka["flexibleVersions"]
+    made = kafka_class("clients", kafka, "9.9.0")
+    assert made is not None
+    by_name = {field.name: field for field in made.block.fields}
+    assert by_name["kRaft"].default == "2147483647"
+    assert (by_name["bare"].default, by_name["flag"].default, by_name["zero"].default) == ("-1", "true", None)
+    assert (by_name["void"].versions, by_name["void"].tag) == (Versions(0, 32767), 1)
+    assert by_name["void"].default is None
+    assert [len(by_name[name].fields) for name in ("part", "whole")] == [1, 0]
+
+
+def test_a_key_that_is_only_reserved_is_nothing() -> None:
+    assert kafka_class("clients", {"type": "request", "validVersions": "none"}, "9.9.0") is None
