@@ -1,0 +1,249 @@
+"""One batch of a record set: what its header says, and the way to its records.
+
+The header is read when the set is (:mod:`kdissect.record.sets`); :meth:`Batch.records` unpacks the
+batch and reads its records. A wrong checksum is a fault, and the batch is decoded all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from kdissect.faults import fault
+from kdissect.limits import Limits
+from kdissect.model import DecodeError, Fault
+from kdissect.record.compression import CODECS, Unpacked, decompress
+from kdissect.record.messages import (
+    LOG_OVERHEAD,
+    key_and_value,
+    piece,
+    unwrap,
+)
+from kdissect.record.records import Record, read_records
+
+BATCH_HEADER = Struct(">qiibIhiqqqhii")
+"""baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
+maxTimestamp, producerId, producerEpoch, baseSequence, recordsCount."""
+SMALLEST_BATCH = BATCH_HEADER.size - LOG_OVERHEAD
+CRC_START = 21
+"""From here, the attributes, to its end a batch of magic 2 is covered by its CRC-32C."""
+
+CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+"""Bits of the attributes (``DefaultRecordBatch``)."""
+
+
+def codec_name(attributes: int) -> str:
+    """``gzip``; ``unknown(6)`` for the ids that Kafka does not have."""
+    codec = attributes & CODEC_BITS
+    return CODECS[codec] if codec < len(CODECS) else f"unknown({codec})"
+
+
+@dataclass(slots=True)
+class Budget:
+    """What the batches of one set may still unpack and make."""
+
+    bytes: int
+    elements: int
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """One batch: its header, and the way to its records. Numbers are as Kafka's iterators give them:
+    -1 where magic 0 and 1 have no producer or epoch, -1 for no timestamp."""
+
+    position: int
+    """Of its first byte in the set."""
+    size: int
+    """Bytes it announces, header and all; more than there are where it is partial."""
+    magic: int
+    attributes: int
+    last_offset: int
+    base_timestamp: int | None
+    """None in magic 0 and 1."""
+    max_timestamp: int
+    """In magic 0 and 1, the outer message's."""
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    partition_leader_epoch: int
+    crc: int
+    crc_valid: bool | None
+    """None where the batch is partial: it cannot be told."""
+    partial: bool
+    _header_offset: int
+    _header_count: int
+    _data: bytes = field(repr=False)
+    _limits: Limits = field(repr=False)
+    _budget: Budget = field(repr=False)
+    _faults: list[Fault] = field(default_factory=list, repr=False)
+    _bytes_granted: int | None = field(default=None, repr=False)
+    """Bytes that the set could still unpack when this batch first was: unpacking it again gives the
+    same, and is not counted again."""
+    _elements_granted: int | None = field(default=None, repr=False)
+    """The same of records and headers."""
+    _inner: tuple[int | None, int | None] | None = field(default=None, repr=False)
+    """Base offset and count, where only reading the records tells them."""
+
+    @property
+    def codec(self) -> str:
+        return codec_name(self.attributes)
+
+    @property
+    def timestamp_type(self) -> str:
+        if self.magic == 0:
+            return "NoTimestampType"
+        return "LogAppendTime" if self.attributes & LOG_APPEND_TIME else "CreateTime"
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the tombstones may go (KIP-534): with its bit set, the base timestamp means this too."""
+        return self.base_timestamp if self.magic >= 2 and self.attributes & DELETE_HORIZON else None
+
+    @property
+    def base_offset(self) -> int | None:
+        """Of the first record. A wrapper of magic 0 or 1 must be unpacked to tell; None where that fails."""
+        return self._header_offset if not self._is_wrapper() else self._of_wrapper()[0]
+
+    @property
+    def count(self) -> int | None:
+        """Records: in magic 2, as the header announces. In magic 0 and 1, those that were found; None
+        where the checksum is wrong or the wrapper broken, so that it cannot be told."""
+        if self.magic >= 2:
+            return self._header_count
+        if not self.crc_valid:
+            return None
+        return self._of_wrapper()[1] if self._is_wrapper() else 1
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Those of the header, and once :meth:`records` was called, those of the records."""
+        return list(self._faults)
+
+    @property
+    def end(self) -> int:
+        """Where its captured bytes end in the set."""
+        return min(self.position + self.size, len(self._data))
+
+    def records(self) -> list[Record]:
+        """Its records; broken ones are left out and are faults. Read anew at every call."""
+        first = self._elements_granted is None
+        if self._elements_granted is None:
+            self._elements_granted = min(self._limits.elements, self._budget.elements)
+        read = self._read_batch if self.magic >= 2 else self._read_message
+        records, faults = read(self._elements_granted)
+        if first:
+            self._budget.elements -= len(records) + sum(len(record.headers) for record in records)
+            self._faults += [each._replace(offset=self.position) for each in faults]
+        return records
+
+    def note(self, problem: Fault) -> None:
+        """Add a fault that came to light when its header was read."""
+        self._faults.append(problem)
+
+    def unpack(self, start: int, end: int) -> Unpacked:
+        """Unpack the compressed bytes from ``start`` to ``end`` of the set, which are this batch's."""
+        first = self._bytes_granted is None
+        if self._bytes_granted is None:
+            self._bytes_granted = self._budget.bytes
+        codec, packed = self.attributes & CODEC_BITS, self._data[start:end]
+        unpacked = decompress(codec, packed, self.magic, self._limits, self._bytes_granted)
+        if first:
+            self._budget.bytes -= len(unpacked.data)
+        return unpacked
+
+    def _is_wrapper(self) -> bool:
+        return self.magic < 2 and bool(self.attributes & CODEC_BITS)
+
+    def _of_wrapper(self) -> tuple[int | None, int | None]:
+        if self._inner is None:
+            self.records()
+        return self._inner or (None, None)
+
+    def _read_batch(self, limit: int) -> tuple[list[Record], list[Fault]]:
+        """Records of magic 2, at most ``limit`` with their headers, and what is wrong with them."""
+        faults: list[Fault] = []
+        source, position, end = self._data, self.position + BATCH_HEADER.size, self.end
+        where = "of the set"
+        if self.attributes & CODEC_BITS and position < end:
+            unpacked = self.unpack(position, end)
+            source, position, end = unpacked.data, 0, len(unpacked.data)
+            where = "of the unpacked bytes"
+            # That the packed data of a partial batch break off goes without saying.
+            if unpacked.fault and not (self.partial and unpacked.fault.kind == "bad-compressed-data"):
+                faults.append(unpacked.fault)
+        cut = self.partial or bool(faults)
+        assert self.base_timestamp is not None
+        body = read_records(
+            source,
+            position,
+            end,
+            self._header_offset,
+            self.base_timestamp,
+            self.max_timestamp if self.attributes & LOG_APPEND_TIME else None,
+            self.base_sequence,
+            limit,
+        )
+        if body.broken:
+            faults.append(
+                fault(
+                    "bad-record",
+                    f"{body.broken} of {body.found} records do not have their form; the first, at "
+                    f"{body.first_position} {where}: {body.first_problem}",
+                )
+            )
+        if body.not_utf8:
+            faults.append(fault("not-utf8", f"{body.not_utf8} names of headers", layer="records"))
+        if body.over_limit:
+            faults.append(fault("too-many-elements", f"{body.stopped}", layer="records"))
+        elif body.stopped and not cut:
+            faults.append(
+                fault(
+                    "bad-record",
+                    f"{body.stopped}; {end - body.end} bytes from {body.end} {where} are not read",
+                )
+            )
+        elif body.found != self._header_count and not cut:
+            faults.append(
+                fault("record-count", f"the header announces {self._header_count}, there are {body.found}")
+            )
+        return body.records, faults
+
+    def _read_message(self, limit: int) -> tuple[list[Record], list[Fault]]:
+        """The same for a message of magic 0 or 1."""
+        try:
+            key, key_length, value, value_length, end = key_and_value(
+                self._data, self.position, self.end, self.magic
+            )
+        except DecodeError as error:
+            self._inner = (None, None)
+            return [], [fault("bad-record", error.reason)]
+        faults = []
+        if end < self.end:
+            faults.append(fault("bad-record", f"{self.end - end} bytes after the value"))
+        if not self._is_wrapper():
+            found = piece(self._data, key, key_length), piece(self._data, value, value_length)
+            return [Record(self.last_offset, self.max_timestamp, *found)], faults
+        if value_length < 0:
+            self._inner = (None, None)
+            return [], [*faults, fault("bad-batch", "a compressed message without a value")]
+        unpacked = self.unpack(value, value + value_length)
+        if unpacked.fault:
+            faults.append(unpacked.fault)
+        inner = unwrap(
+            unpacked.data,
+            unpacked.fault is None,
+            self.magic,
+            self.last_offset,
+            self.max_timestamp if self.timestamp_type == "LogAppendTime" else None,
+            limit,
+        )
+        self._inner = (inner.base_offset, inner.found if inner.found >= 0 else None)
+        return inner.records, faults + inner.faults

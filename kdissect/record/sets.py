@@ -1,0 +1,214 @@
+"""Record sets: what a Produce request, a Fetch response or a log segment holds, as batches.
+
+:func:`read_record_set` turns bytes into :class:`Batch` objects: it reads headers and checksums, and
+unpacks nothing. :meth:`~kdissect.record.batch.Batch.records` unpacks one batch and reads its records.
+
+The rules:
+
+* The magic at byte 16 of every entry tells its form; a set may mix them. In magic 0 and 1 every outer
+  message is a batch.
+* A batch whose header is sane and whose body is not costs only itself: reading goes on at its declared
+  end. A length that no batch can have, or another magic, ends the set: the rest is the remainder.
+* A set that ends inside a batch is ordinary in Fetch responses, which are cut at a number of bytes. If
+  all of its header is there, a batch of magic 2 is listed, marked partial, with the records that are
+  whole. A message of magic 0 or 1 holds none without its last byte.
+* A wrong checksum is reported, and the batch is decoded all the same.
+* What is unpacked, and how many records are made, is bounded for the set as a whole, so that many small
+  batches cannot do what a large one may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import crc32c
+
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Fault
+from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
+from kdissect.record.messages import (
+    LOG_OVERHEAD,
+    MESSAGE_HEADER,
+    SMALLEST_MESSAGE,
+    message_crc_is_valid,
+    message_timestamp,
+)
+from kdissect.record.records import Record, wrap64
+
+_HONEST_RATIO = 32
+"""What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
+
+
+@dataclass(slots=True)
+class RecordSet:
+    """The batches of a record set, and what is in none."""
+
+    batches: list[Batch]
+    remainder: int
+    """Where the bytes begin that are in no batch; the set's length where there are none."""
+    own_faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The set's, the headers', and those of the records read so far."""
+        return [*(each for batch in self.batches for each in batch.faults), *self.own_faults]
+
+    def records(self) -> Iterator[Record]:
+        """The records of all batches, one batch unpacked at a time."""
+        for batch in self.batches:
+            yield from batch.records()
+
+
+def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
+    """Read the headers of all batches; nothing raises but what is not bytes."""
+    found = RecordSet([], 0)
+    budget = Budget(
+        max(limits.decompressed_bytes, _HONEST_RATIO * len(data)), max(limits.elements, len(data))
+    )
+    position, end = 0, len(data)
+    while position < end:
+        defect = frame_defect(data, position)
+        partial = defect is not None and defect.kind == "partial-batch"
+        if defect:
+            found.own_faults.append(defect)
+        if defect and not (partial and end - position >= BATCH_HEADER.size and data[position + 16] == 2):
+            break
+        if len(found.batches) >= limits.elements:
+            found.own_faults.append(
+                fault(
+                    "too-many-elements",
+                    f"more than {limits.elements} batches, the limit; {end - position} bytes are not read",
+                    offset=position,
+                    layer="records",
+                )
+            )
+            break
+        if data[position + 16] == 2:
+            batch = _batch_v2(data, position, partial, limits, budget)
+        else:
+            batch = _message(data, position, limits, budget)
+        found.batches.append(batch)
+        position = batch.end
+    found.remainder = position
+    return found
+
+
+def frame_defect(data: bytes, position: int) -> Fault | None:
+    """What is wrong with the frame (offset, length, magic) of the batch at ``position``; None if its
+    bytes are all there. ``partial-batch`` means that only its end is missing."""
+    left = len(data) - position
+    if left < LOG_OVERHEAD:
+        return fault("partial-batch", f"{left} bytes where a batch should begin", offset=position)
+    size = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
+    if size < SMALLEST_MESSAGE[0]:
+        return fault(
+            "bad-batch", f"a batch of {size} bytes; {left} bytes from there on are not read", offset=position
+        )
+    if left > 16:
+        magic = data[position + 16]
+        if magic > 2:
+            return fault(
+                "bad-magic", f"magic {magic}; {left} bytes from there on are not read", offset=position
+            )
+        least = SMALLEST_BATCH if magic == 2 else SMALLEST_MESSAGE[magic]
+        if size < least:
+            return fault(
+                "bad-batch",
+                f"magic {magic} and {size} bytes, under {least}; {left} bytes from there on are not read",
+                offset=position,
+            )
+    if size > left - LOG_OVERHEAD:
+        return fault(
+            "partial-batch",
+            f"the batch announces {size + LOG_OVERHEAD} bytes, {left} are there",
+            offset=position,
+        )
+    return None
+
+
+def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
+    (
+        base_offset,
+        length,
+        leader_epoch,
+        magic,
+        crc,
+        attributes,
+        last_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    ) = BATCH_HEADER.unpack_from(data, position)
+    size = length + LOG_OVERHEAD
+    valid = None
+    if not partial:
+        valid = crc32c.crc32c(memoryview(data)[position + CRC_START : position + size]) == crc
+    batch = Batch(
+        position,
+        size,
+        magic,
+        attributes,
+        wrap64(base_offset + last_delta),
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        leader_epoch,
+        crc,
+        valid,
+        partial,
+        base_offset,
+        count,
+        data,
+        limits,
+        budget,
+    )
+    _header_faults(batch)
+    if last_delta < 0:
+        batch.note(fault("bad-batch", f"a last offset delta of {last_delta}", offset=position))
+    return batch
+
+
+def _message(data: bytes, position: int, limits: Limits, budget: Budget) -> Batch:
+    offset, length, crc, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
+    size = length + LOG_OVERHEAD
+    batch = Batch(
+        position,
+        size,
+        magic,
+        attributes,
+        offset,
+        None,
+        message_timestamp(data, position, magic),
+        -1,
+        -1,
+        -1,
+        -1,
+        crc,
+        message_crc_is_valid(data, position, position + size),
+        False,
+        offset,
+        1,
+        data,
+        limits,
+        budget,
+    )
+    _header_faults(batch)
+    if attributes & CODEC_BITS == 4:
+        text = f"zstd in a message of magic {magic}, which Kafka allows from magic 2"
+        batch.note(fault("bad-batch", text, offset=position))
+    return batch
+
+
+def _header_faults(batch: Batch) -> None:
+    """What the header alone tells."""
+    if batch.crc_valid is False:
+        algorithm = "CRC-32C" if batch.magic == 2 else "CRC-32"
+        text = f"{algorithm} 0x{batch.crc:08x} does not fit the {batch.size} bytes of the batch"
+        batch.note(fault("bad-crc", text, offset=batch.position))

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kdissect.record.records import MOST_BROKEN, Body, Record, read_records, wrap64
+from kdissect.record.write import write_record, write_varint
+
+EDGES = sorted(
+    {
+        sign * (1 << bits) + step
+        for bits in (0, 6, 7, 13, 14, 20, 21, 27, 28, 31, 34, 35, 41, 48, 55, 62, 63)
+        for sign in (-1, 1)
+        for step in (-1, 0, 1)
+    }
+)
+
+
+def read(data: bytes, limit: int = 1_000_000) -> Body:
+    return read_records(data, 0, len(data), 0, 0, None, -1, limit)
+
+
+@pytest.mark.parametrize("delta", [each for each in EDGES if -(2**63) <= each < 2**63])
+def test_timestamp_deltas_of_every_width(delta: int) -> None:
+    (record,) = read(write_record(Record(0, 0, None, None), 0, delta)).records
+    assert record.timestamp == delta
+
+
+@pytest.mark.parametrize("delta", [each for each in EDGES if -(2**31) <= each < 2**31])
+def test_offset_deltas_of_every_width(delta: int) -> None:
+    (record,) = read(write_record(Record(0, 0, None, None), delta, 0)).records
+    assert record.offset == delta
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 8_191, 8_192, 1_048_575, 1_048_576])
+def test_lengths_of_every_width(size: int) -> None:
+    wanted = Record(0, 0, bytes(size), bytes(size), (("n" * size, bytes(size)),))
+    assert read(write_record(wanted, 0, 0)).records == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("value", "width"),
+    [
+        (63, 1),
+        (64, 2),
+        (-64, 1),
+        (-65, 2),
+        (8_191, 2),
+        (8_192, 3),
+        (2**31 - 1, 5),
+        (-(2**31), 5),
+        (2**63 - 1, 10),
+        (-(2**63), 10),
+    ],
+)
+def test_varints_are_as_short_as_they_can_be(value: int, width: int) -> None:
+    assert len(write_varint(value)) == width
+
+
+NULLABLE = st.none() | st.binary(max_size=150)
+LISTS = st.lists(
+    st.builds(
+        Record,
+        st.integers(-(2**31), 2**31 - 1),
+        st.integers(-(2**63), 2**63 - 1),
+        NULLABLE,
+        NULLABLE,
+        st.lists(st.tuples(st.text(max_size=20), NULLABLE), max_size=3).map(tuple),
+        st.just(-1),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LISTS)
+def test_records_written_are_read(records: list[Record]) -> None:
+    body = read(b"".join(write_record(record, record.offset, record.timestamp) for record in records))
+    assert body.records == records
+    assert (body.found, body.broken, body.stopped) == (len(records), 0, None)
+
+
+GOOD = write_record(Record(5, 6, b"key", b"value", (("name", b"x"),)), 5, 6)
+
+
+@pytest.mark.parametrize("place", range(1, len(GOOD)))
+def test_broken_record_costs_only_itself(place: int) -> None:
+    for byte in (0x00, 0x7F, 0x80, 0xFF):
+        bad = GOOD[:place] + bytes([byte]) + GOOD[place + 1 :]
+        body = read(GOOD + bad + GOOD)
+        assert body.found == 3
+        assert body.records[0] == body.records[-1] == Record(5, 6, b"key", b"value", (("name", b"x"),))
+        assert len(body.records) == 3 - body.broken
+
+
+@pytest.mark.parametrize("cut", range(len(GOOD)))
+def test_last_record_cut_short_is_told(cut: int) -> None:
+    body = read(GOOD + GOOD[:cut])
+    assert len(body.records) == 1
+    assert (body.stopped is None) == (cut == 0)
+    assert body.end == len(GOOD)
+
+
+@pytest.mark.parametrize(
+    "size", [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\x01", b"\xfe\xff\xff\xff\x0f"]
+)
+def test_impossible_length_ends_the_reading(size: bytes) -> None:
+    body = read(GOOD + size + b"rest")
+    assert len(body.records) == 1
+    assert body.stopped is not None
+    assert body.end == len(GOOD)
+
+
+def test_overlong_varints_cost_their_record() -> None:
+    data = b"\x00" + b"\x80" * 50 + b"\x00" * 5
+    body = read(write_varint(len(data)) + data + GOOD)
+    assert body.broken == 1
+    assert len(body.records) == 1
+
+
+def test_records_of_no_length_end_it_after_a_while() -> None:
+    body = read(b"\0" * 1_000_000)
+    assert body.records == []
+    assert body.broken == MOST_BROKEN
+    assert body.stopped is not None
+
+
+def test_headers_that_the_record_cannot_hold_are_refused_before_anything_is_made() -> None:
+    for count in (-1, 3, 2**31 - 1):
+        data = b"\0\0\0\1\1" + write_varint(count) + b"\0\1"
+        body = read(write_varint(len(data)) + data)
+        assert body.broken == 1
+        assert "headers" in (body.first_problem or "")
+
+
+def test_limit_counts_records_and_headers() -> None:
+    body = read(GOOD * 10, limit=7)
+    assert len(body.records) == 4
+    assert body.over_limit
+
+
+def test_negative_lengths_but_null_are_no_records() -> None:
+    for at in (4, 5):
+        data = bytearray(b"\0\0\0\0\0\0")
+        data[at - 1] = 3  # zigzag of -2
+        assert read(write_varint(6) + bytes(data)).broken == 1
+
+
+def test_wrapping() -> None:
+    assert wrap64(2**63) == -(2**63)
+    assert wrap64(-(2**63) - 1) == 2**63 - 1
+    assert wrap64(5) == 5
+
+
+def test_a_mib_of_small_records_is_read_in_time() -> None:
+    data = write_record(Record(0, 0, None, None), 0, 0) * 150_000
+    started = time.process_time()
+    assert len(read(data).records) == 150_000
+    assert time.process_time() - started < 2
