@@ -1,0 +1,184 @@
+"""A file, as pieces of its uncompressed bytes: gzip, zstd and lz4 are told by their first bytes.
+
+Nothing is read ahead of what is there, so that a pipe gives its packets as they come. Decompressors are
+fed so little at a time that what comes out is bounded whatever the file says: a piece stays below about
+32 MiB for the worst bomb and near 256 KiB for a capture; zstd's window is at most 128 MiB.
+
+Where compressed data is damaged or breaks off, everything before it is given, and then ``fault`` is set.
+(A decompressor that fails keeps back what it had made of its last input. That is asked for again from
+the start of the frame, if that is not more than 1 MiB away; else up to ``input_bytes`` are lost.)
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase
+from typing import NamedTuple, Protocol
+
+import lz4.frame
+import zstandard
+
+from kdissect.faults import fault
+from kdissect.model import Fault
+
+PIECE_BYTES = 1 << 18
+_MAGIC_BYTES = 4
+_REPLAY_BYTES = 1 << 20
+
+
+class _Decompressor(Protocol):
+    """What zlib, zstandard and lz4 have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Codec(NamedTuple):
+    new: Callable[[], _Decompressor]
+    input_bytes: int
+    """Fed at once. The greatest ratios are 1,030 (gzip), 32,700 (zstd) and 255 (lz4)."""
+    error: type[Exception]
+
+
+_CODECS = {
+    "gzip": _Codec(lambda: zlib.decompressobj(wbits=31), 1 << 12, zlib.error),
+    "zstd": _Codec(lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10, zstandard.ZstdError),
+    "lz4": _Codec(lz4.frame.LZ4FrameDecompressor, 1 << 14, RuntimeError),
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """What the first four bytes of a file say it is compressed with."""
+    if head[:2] == b"\x1f\x8b":
+        return "gzip"
+    if head[:4] == b"\x28\xb5\x2f\xfd":
+        return "zstd"
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+        return "zstd"  # a skippable frame, with which pzstd begins
+    if head[:4] == b"\x04\x22\x4d\x18":
+        return "lz4"
+    return None
+
+
+class Pieces(Iterator[bytes]):
+    """An iterator over the pieces of ``file``; none is empty.
+
+    :raises OSError: the file cannot be read (while it is iterated).
+    """
+
+    def __init__(self, file: BufferedIOBase) -> None:
+        self.fault: Fault | None = None
+        """Damage of the compression, known when the pieces have ended; its offset counts the bytes of
+        the compressed file."""
+        self._file = file
+        self._offset = 0
+        """Bytes read from the file."""
+        self._pieces = self._read()
+
+    def __next__(self) -> bytes:
+        return next(self._pieces)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _raw(self) -> bytes:
+        data = self._file.read1(PIECE_BYTES)
+        self._offset += len(data)
+        return data
+
+    def _read(self) -> Iterator[bytes]:
+        head = self._raw()
+        while 0 < len(head) < _MAGIC_BYTES and (more := self._raw()):
+            head += more
+        name = compression_of(head)
+        if name is not None:
+            yield from self._unpacked(name, head)
+            return
+        while head:
+            yield head
+            head = self._raw()
+
+    def _unpacked(self, name: str, data: bytes) -> Iterator[bytes]:
+        """Frames (gzip calls them members) in a row. Zero bytes behind gzip's last are padding."""
+        codec = _CODECS[name]
+        frame = _Frame(codec)
+        gathered: list[bytes] = []
+        gathered_bytes = 0
+        while data:
+            for at in range(0, len(data), codec.input_bytes):
+                part = data[at : at + codec.input_bytes]
+                while part and not (name == "gzip" and not frame.input_bytes and not part.strip(b"\0")):
+                    try:
+                        piece = frame.decompress(part)
+                    except codec.error as error:
+                        yield from filter(None, [b"".join(gathered), *frame.salvage(part)])
+                        words = f"the {name} data is damaged ({error}); what follows cannot be unpacked"
+                        offset = self._offset - len(data) + at
+                        self.fault = fault("bad-compression", words, offset=offset)
+                        return
+                    gathered.append(piece)
+                    gathered_bytes += len(piece)
+                    part = frame.unused
+                    if frame.complete:
+                        frame = _Frame(codec)
+                if gathered_bytes >= PIECE_BYTES:
+                    yield b"".join(gathered)
+                    gathered, gathered_bytes = [], 0
+            if gathered_bytes:
+                # Before reading on, which waits if this is a pipe.
+                yield b"".join(gathered)
+                gathered, gathered_bytes = [], 0
+            data = self._raw()
+        if frame.input_bytes:
+            words = f"the {name} data breaks off before its end"
+            self.fault = fault("bad-compression", words, offset=self._offset)
+
+
+class _Frame:
+    """A frame while it is unpacked; it remembers its input as long as that is short."""
+
+    def __init__(self, codec: _Codec) -> None:
+        self.input_bytes = 0
+        self.complete = False
+        self.unused = b""
+        """Input behind the end of the frame."""
+        self._codec = codec
+        self._decompressor = codec.new()
+        self._inputs: list[bytes] = []
+        self._output_bytes = 0
+
+    def decompress(self, data: bytes) -> bytes:
+        """What ``data`` gives.
+
+        :raises: the codec's own error.
+        """
+        piece = self._decompressor.decompress(data)
+        self.input_bytes += len(data)
+        self._output_bytes += len(piece)
+        if self.input_bytes <= _REPLAY_BYTES:
+            self._inputs.append(data)
+        if self._decompressor.eof:
+            self.complete = True
+            self.unused = self._decompressor.unused_data or b""
+        return piece
+
+    def salvage(self, data: bytes) -> Iterator[bytes]:
+        """What can be had of ``data``, at which :meth:`decompress` failed: the frame once more, but byte
+        by byte at the end, without the output that was given before."""
+        if self.input_bytes > _REPLAY_BYTES:
+            return
+        skip = self._output_bytes
+        decompressor = self._codec.new()
+        for part in [*self._inputs, *(data[i : i + 1] for i in range(len(data)))]:
+            try:
+                piece = decompressor.decompress(part)
+            except self._codec.error:
+                return
+            if len(piece) > skip:
+                yield piece[skip:]
+            skip = max(0, skip - len(piece))

@@ -1,0 +1,246 @@
+"""Capture files ─► packets: several files are one capture.
+
+Files are ordered by the time of their first packet (equal times: as given) and merged by packet time
+where they overlap; each keeps its own order. Packets are numbered from 1 over the whole input and
+interfaces indexed over it. What is not a packet comes just behind the packet it follows in its file.
+
+``-`` is standard input. A file that is no capture is a CaptureError, if it is the only one; among several
+it is a Fault, and the others are read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush, heapreplace
+from io import BufferedIOBase
+from typing import cast
+
+from kdissect.capture import pcap, pcapng
+from kdissect.capture.compressed import Pieces
+from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError, Fault, Packet
+
+Path = str | os.PathLike[str]
+
+_PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+
+_packet = tuple.__new__
+
+
+def read_packets(paths: Iterable[Path], limits: Limits = DEFAULTS) -> Capture:
+    """The packets, secrets and faults of these files, as of one capture.
+
+    :raises CaptureError: no file among them can be read as a capture; the text has one line, with the
+        path, what it is and what to do.
+    """
+    return Capture(paths, limits)
+
+
+class Capture(Iterator[Item]):
+    """Iterates over one capture. A file is open only as long as its packets are needed."""
+
+    def __init__(self, paths: Iterable[Path], limits: Limits = DEFAULTS) -> None:
+        self.interfaces: list[Interface] = []
+        """By the index that packets have. It grows, and drop counts come in, while packets are read."""
+        self._files = [_File(os.fspath(path), order, limits) for order, path in enumerate(paths)]
+        if not self._files:
+            raise CaptureError("no capture file is given")
+        if sum(file.path == "-" for file in self._files) > 1:
+            raise CaptureError("- (standard input) can be read only once; give it once")
+        if len(self._files) == 1:
+            self._items = self._files[0].open(self.interfaces)
+        else:
+            refused = self._probe()
+            self._items = self._merged(refused)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
+
+    def __next__(self) -> Item:
+        return next(self._items)
+
+    def close(self) -> None:
+        """Close the files before the end is reached."""
+        for file in self._files:
+            file.close()
+
+    def _probe(self) -> list[Fault]:
+        """Put the files in order; leave out those that cannot be read and say so."""
+        refused: list[str] = []
+        faults: list[Fault] = []
+        usable: list[_File] = []
+        for file in self._files:
+            try:
+                file.probe(self.interfaces)
+            except CaptureError as error:
+                kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
+                refused.append(str(error))
+                faults.append(fault(kind, f"{error}; the other files are read"))
+            else:
+                usable.append(file)
+        if not usable:
+            raise CaptureError("; ".join(refused))
+        # Files without packets go first: they may still have secrets for the others.
+        usable.sort(key=lambda file: (file.first_ns is not None, file.first_ns or 0))
+        self._files = usable
+        return faults
+
+    def _merged(self, refused: list[Fault]) -> Iterator[Item]:
+        yield from refused
+        waiting = deque(enumerate(self._files))
+        heap: list[tuple[int, int, Packet, Iterator[Item]]] = []
+        number = 0
+        while waiting or heap:
+            while waiting and (not heap or (waiting[0][1].first_ns or 0) <= heap[0][0]):
+                order, file = waiting.popleft()
+                items = file.named_items(self.interfaces)
+                for item in items:
+                    if isinstance(item, Packet):
+                        heappush(heap, (item.timestamp_ns, order, item, items))
+                        break
+                    yield item
+            if not heap:
+                continue
+            _, order, packet, items = heap[0]
+            number += 1
+            yield _packet(Packet, (number, *packet[1:]))
+            for item in items:
+                if isinstance(item, Packet):
+                    heapreplace(heap, (item.timestamp_ns, order, item, items))
+                    break
+                if isinstance(item, Fault) and item.packet == packet.number:
+                    item = item._replace(packet=number)
+                yield item
+            else:
+                heappop(heap)
+
+
+class _File:
+    """One file of the input."""
+
+    def __init__(self, path: str, order: int, limits: Limits) -> None:
+        self.path = path
+        self.first_ns: int | None = None
+        """Time of the first packet, after :meth:`probe`; None if there is none."""
+        self._name = "standard input" if path == "-" else path
+        self._limits = limits
+        self._pieces: Pieces | None = None
+        self._items: Iterator[Item] | None = None
+        self._held: list[Item] = []
+
+    def open(self, interfaces: list[Interface]) -> Iterator[Item]:
+        """Open the file, take in its header and give its items.
+
+        :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was
+            one.
+        """
+        try:
+            self._pieces = pieces = Pieces(_opened(self.path))
+            reader, rest = self._reader(pieces, interfaces)
+        except OSError as error:
+            self.close()
+            raise CaptureError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+        except CaptureError as error:
+            self.close()
+            raise CaptureError(f"{self._name}: {error}") from None
+        return self._read(pieces, reader, rest)
+
+    def close(self) -> None:
+        if self._pieces is not None and self.path != "-":
+            self._pieces.close()
+        self._pieces = self._items = None
+
+    def probe(self, interfaces: list[Interface]) -> None:
+        """Find the time of the first packet. What can be opened again is closed until its turn comes,
+        so that a thousand rotated files are not open at once.
+
+        :raises CaptureError: as for :meth:`open`.
+        """
+        again = self.path != "-" and stat.S_ISREG(_mode(self.path))
+        items = self.open([] if again else interfaces)
+        for item in items:
+            self._held.append(item)
+            if isinstance(item, Packet):
+                self.first_ns = item.timestamp_ns
+                break
+        if again:
+            self._held = []
+            self.close()
+        else:
+            self._items = items
+
+    def named_items(self, interfaces: list[Interface]) -> Iterator[Item]:
+        """The items of a file that was probed, its faults with its name."""
+        try:
+            items = self.open(interfaces) if self._items is None else self._items
+        except CaptureError as error:
+            yield fault("unreadable", f"{error}; it could be read when the files were put in order")
+            return
+        held, self._held = self._held, []
+        for source in (held, items):
+            for item in source:
+                yield (
+                    item._replace(message=f"{self._name}: {item.message}")
+                    if isinstance(item, Fault)
+                    else item
+                )
+
+    def _reader(self, pieces: Pieces, interfaces: list[Interface]) -> tuple[Reader, bytes]:
+        """A reader of the file's format, and the bytes it has yet to be fed."""
+        head = _gather(pieces, b"", pcapng.HEADER_BYTES)
+        if head[:4] == _PCAPNG_MAGIC:
+            return pcapng.PcapngReader(head, self._limits, interfaces), head
+        if head[:4] in pcap.MAGICS:
+            head = _gather(pieces, head, pcap.head_bytes(head, self._limits))
+            return pcap.PcapReader(head, self._limits, interfaces), head[pcap.HEADER_BYTES :]
+        if pieces.fault is not None:
+            raise CaptureError(f"nothing can be read: {pieces.fault.message}")
+        if not head:
+            raise CaptureError("is empty; a capture file begins with a header")
+        raise CaptureError(
+            f"is not a capture (it begins with {head[:4].hex(' ')}); give a pcap or pcapng file, such as "
+            "tcpdump and Wireshark write"
+        )
+
+    def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[Item]:
+        try:
+            yield from reader.feed(rest)
+            while not reader.stopped and (piece := next(pieces, None)) is not None:
+                yield from reader.feed(piece)
+        except OSError as error:
+            yield fault("unreadable", f"reading failed: {error.strerror or error}")
+        finally:
+            self.close()
+        if pieces.fault is not None:
+            yield pieces.fault
+        yield from reader.close()
+
+
+def _gather(pieces: Pieces, head: bytes, wanted: int) -> bytes:
+    """At least ``wanted`` bytes of the beginning, or all there are."""
+    gathered, size = [head], len(head)
+    while size < wanted and (piece := next(pieces, b"")):
+        gathered.append(piece)
+        size += len(piece)
+    return b"".join(gathered)
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return stat.S_IFREG  # opening it will say what is wrong
+
+
+def _opened(path: str) -> BufferedIOBase:
+    if path == "-":
+        return cast(BufferedIOBase, sys.stdin.buffer)
+    if stat.S_ISDIR(_mode(path)):
+        raise CaptureError("is a directory; give the capture files in it")
+    return cast(BufferedIOBase, open(path, "rb"))

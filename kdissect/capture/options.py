@@ -1,0 +1,76 @@
+"""Options of pcapng blocks: (code, length, value) triples, each padded to four bytes."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+Options = list[tuple[int, bytes]]
+
+END, COMMENT = 0, 1
+INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET = 2, 3, 9, 14
+
+
+class Clock(NamedTuple):
+    """An interface's: ``ticks * multiplier // divisor + offset_ns`` are nanoseconds since the epoch."""
+
+    multiplier: int = 1_000
+    divisor: int = 1
+    offset_ns: int = 0
+
+
+def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options, str | None]:
+    """The options in ``buffer[at:end]``, and what is wrong with them, if anything is: what came before
+    is kept."""
+    head = Struct(order + "HH").unpack_from
+    options: Options = []
+    while at < end:
+        if at + 4 > end:
+            return options, f"ends with {end - at} bytes that are no option"
+        code, length = head(buffer, at)
+        if code == END:
+            return options, None
+        if at + 4 + length > end:
+            return options, f"has an option {code} of {length} bytes, {end - at - 4} are left"
+        options.append((code, buffer[at + 4 : at + 4 + length]))
+        at += 4 + (length + 3 & ~3)
+    return options, None
+
+
+def comments(options: Options) -> tuple[str, ...]:
+    """The comments among a packet's options. They should be UTF-8; what is not shows as U+FFFD."""
+    return tuple(value.decode("utf-8", "replace") for code, value in options if code == COMMENT)
+
+
+def option_text(options: Options, code: int) -> str | None:
+    """The first option ``code`` as text (some writers end it with a zero byte)."""
+    for found, value in options:
+        if found == code:
+            return value.decode("utf-8", "replace").rstrip("\0")
+    return None
+
+
+def option_number(options: Options, code: int, order: str) -> int | None:
+    """The first option ``code`` as an unsigned 64-bit number; None if it is absent or has another size."""
+    for found, value in options:
+        if found == code and len(value) == 8:
+            return int.from_bytes(value, "big" if order == ">" else "little")
+    return None
+
+
+def interface_clock(options: Options, order: str) -> Clock:
+    """From ``if_tsresol`` (default: microseconds) and ``if_tsoffset`` (seconds, signed)."""
+    multiplier, divisor, offset_ns = Clock()
+    for code, value in options:
+        if code == TIME_RESOLUTION and len(value) == 1:
+            exponent = value[0] & 0x7F
+            if value[0] & 0x80:
+                multiplier, divisor = 1_000_000_000, 1 << exponent
+            elif exponent <= 9:
+                multiplier, divisor = 10 ** (9 - exponent), 1
+            else:
+                multiplier, divisor = 1, 10 ** (exponent - 9)
+        elif code == TIME_OFFSET and len(value) == 8:
+            seconds = int.from_bytes(value, "big" if order == ">" else "little", signed=True)
+            offset_ns = seconds * 1_000_000_000
+    return Clock(multiplier, divisor, offset_ns)

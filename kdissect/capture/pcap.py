@@ -1,0 +1,202 @@
+"""The classic capture file, pcap (draft-ietf-opsawg-pcap): a 24-byte header, then records.
+
+Read here: microseconds and nanoseconds, both byte orders, and the "modified" format of Kuznetzov's
+libpcap patch (magic a1b2cd34, record headers of 24 bytes) where the first records prove it.
+
+After a record whose length cannot be, reading goes on only if it is sure where: the record's other
+length, that on the wire, must lead to two more record headers in a row that make sense, or to the end
+of the file. Otherwise nothing that follows can be told apart, and the file ends there.
+
+A file header in place of a record begins another file (``cat a.pcap b.pcap``). Taken for a record it would
+be an empty packet of an empty packet from the year 2055 or 2083, so there is no doubt which it is.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError, Packet
+
+HEADER_BYTES = 24
+
+MAGICS: dict[bytes, tuple[str, int, int]] = {
+    bytes.fromhex("a1b2c3d4"): (">", 1_000, 16),
+    bytes.fromhex("d4c3b2a1"): ("<", 1_000, 16),
+    bytes.fromhex("a1b23c4d"): (">", 1, 16),
+    bytes.fromhex("4d3cb2a1"): ("<", 1, 16),
+    bytes.fromhex("a1b2cd34"): (">", 1_000, 24),
+    bytes.fromhex("34cdb2a1"): ("<", 1_000, 24),
+}
+"""The first four bytes: byte order, nanoseconds in a unit of the fraction, bytes of a record header."""
+
+_PLAUSIBLE_SECONDS = 86_400
+"""Records that follow each other are not further apart than this where a lost boundary is looked for."""
+
+_packet = tuple.__new__
+
+
+def head_bytes(begin: bytes, limits: Limits) -> int:
+    """How much of the file :class:`PcapReader` wants to look at, by its first four bytes."""
+    header_bytes = MAGICS[begin[:4]][2]
+    return HEADER_BYTES if header_bytes == 16 else HEADER_BYTES + 2 * header_bytes + limits.packet_bytes
+
+
+class PcapReader(Reader):
+    """Reads one pcap file after its header.
+
+    :param head: the beginning of the file, the header whole; the records in it are not taken in, they
+        are looked at to recognise the modified format.
+    :raises CaptureError: the header is not one of a pcap file that can be read.
+    """
+
+    def __init__(
+        self, head: bytes, limits: Limits = DEFAULTS, interfaces: list[Interface] | None = None
+    ) -> None:
+        super().__init__(limits, [] if interfaces is None else interfaces)
+        if len(head) < HEADER_BYTES:
+            raise CaptureError(f"a pcap file cut short in its header ({len(head)} of {HEADER_BYTES} bytes)")
+        self._offset = HEADER_BYTES
+        self._told_wire_length = False
+        self._interface: int | None = None
+        self._begin(head)
+        if self._header_bytes == 24 and not self._is_plausible(head, HEADER_BYTES, None, 2, True):
+            raise CaptureError("a pcap file with the modified magic a1b2cd34, but without its records")
+
+    def _begin(self, header: bytes) -> None:
+        order, self._scale, self._header_bytes = MAGICS[header[:4]]
+        major, minor, snap_length, link = Struct(order + "4xHH8xII").unpack_from(header)
+        if (major, minor) != (2, 4):
+            raise CaptureError(f"a pcap file of version {major}.{minor}; only 2.4 can be read")
+        self._record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
+        # The upper bits say whether, and how long, a frame check sequence follows each packet. It is
+        # cut off by the IP length, like padding.
+        self._link_type = link & 0xFFFF
+        interface = Interface(self._link_type, snap_length)
+        if self._interface is None or self.interfaces[self._interface] != interface:
+            self._interface = len(self.interfaces)
+            self.interfaces.append(interface)
+
+    def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+        at = self._records(buffer, 0, items, final)
+        while _is_file_header(buffer, at):
+            self._begin(buffer[at : at + HEADER_BYTES])
+            at = self._records(buffer, at + HEADER_BYTES, items, final)
+        if final and at < len(buffer):
+            items.append(self._cut_short(buffer, at))
+        return at
+
+    def _records(self, buffer: bytes, at: int, items: list[Item], final: bool) -> int:
+        """Read records from ``at`` on, up to the end, an incomplete one or another file's header."""
+        record, header_bytes, scale = self._record, self._header_bytes, self._scale
+        link_type, interface, limit = self._link_type, self._interface, self._limits.packet_bytes
+        append = items.append
+        number, size = self._number, len(buffer)
+        while True:
+            start = at + header_bytes
+            if start > size:
+                self._needed = header_bytes
+                break
+            seconds, fraction, captured, wire_length = record(buffer, at)
+            end = start + captured
+            if captured > limit:
+                resume = self._resume(buffer, at, final)
+                if resume is None:
+                    break
+                append(self._bad_length(at, resume, captured))
+                at = resume
+                continue
+            if end > size:
+                self._needed = header_bytes + captured
+                break
+            if not captured and buffer[at : at + 4] in MAGICS:
+                if at + HEADER_BYTES > size and not final:
+                    self._needed = HEADER_BYTES
+                    break
+                if _is_file_header(buffer, at):
+                    break
+            number += 1
+            time = seconds * 1_000_000_000 + fraction * scale
+            append(_packet(Packet, (number, time, link_type, buffer[start:end], wire_length, interface, ())))
+            if captured > wire_length and not self._told_wire_length:
+                append(self._bad_wire_length(number, at, captured, wire_length))
+            at = end
+        self._number = number
+        return at
+
+    def _resume(self, buffer: bytes, at: int, final: bool) -> int | None:
+        """Where the record after the damaged one at ``at`` begins; the end of the buffer if that is not
+        sure (then the reader stops); None if more bytes are needed to tell."""
+        seconds, _, _, wire_length = self._record(buffer, at)
+        after: int = at + self._header_bytes + wire_length
+        if wire_length <= self._limits.packet_bytes:
+            plausible = self._is_plausible(buffer, after, seconds, 2, final)
+            if plausible is None:
+                self._needed = len(buffer) - at + 1
+                return None
+            if plausible:
+                return after
+        self.stopped = True
+        return len(buffer)
+
+    def _is_plausible(
+        self, buffer: bytes, at: int, before: int | None, records: int, final: bool
+    ) -> bool | None:
+        """Whether so many record headers in a row, or the end of the file, follow at ``at``; None if the
+        buffer does not reach far enough. ``before`` is the time of the record before, in seconds."""
+        for _ in range(records):
+            if at + self._header_bytes > len(buffer):
+                return at == len(buffer) if final else None
+            seconds, fraction, captured, wire_length = self._record(buffer, at)
+            if (
+                captured > self._limits.packet_bytes
+                or captured > wire_length
+                or fraction * self._scale >= 1_000_000_000
+                or (before is not None and abs(seconds - before) > _PLAUSIBLE_SECONDS)
+            ):
+                return False
+            before = seconds
+            at += self._header_bytes + captured
+        return True
+
+    def _bad_length(self, at: int, resume: int, captured: int) -> Item:
+        consequence = (
+            "nothing that follows can be read"
+            if self.stopped
+            else f"{resume - at} bytes are skipped: its length on the wire leads to the next record"
+        )
+        return fault(
+            "bad-length",
+            f"a record announces {captured} captured bytes, more than the limit of "
+            f"{self._limits.packet_bytes}; {consequence}",
+            offset=self._offset + at,
+        )
+
+    def _bad_wire_length(self, number: int, at: int, captured: int, wire_length: int) -> Item:
+        self._told_wire_length = True
+        return fault(
+            "bad-length",
+            f"a record has {captured} captured bytes of a packet of {wire_length}; the packet is kept, "
+            "further records of this kind are not reported",
+            packet=number,
+            offset=self._offset + at,
+        )
+
+    def _cut_short(self, buffer: bytes, at: int) -> Item:
+        there, wanted = len(buffer) - at, self._header_bytes
+        if there >= wanted:
+            wanted += self._record(buffer, at)[2]
+        words = f"the file ends inside a record: {there} of {wanted} bytes are there"
+        return fault("cut-short", words, offset=self._offset + at)
+
+
+def _is_file_header(buffer: bytes, at: int) -> bool:
+    """Whether a whole file header (time zone and accuracy are 0 in all) stands at ``at``."""
+    order, _, header_bytes = MAGICS.get(buffer[at : at + 4], ("", 0, 0))
+    return (
+        header_bytes == 16
+        and at + HEADER_BYTES <= len(buffer)
+        and Struct(order + "HHII").unpack_from(buffer, at + 4) == (2, 4, 0, 0)
+    )

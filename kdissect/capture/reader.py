@@ -1,0 +1,87 @@
+"""What the two capture formats have in common: a machine from bytes to packets.
+
+    feed(bytes) ─► [Packet | Secrets | Fault, …]          close() ─► what the end of the file leaves over
+
+Rule 1  Pieces may have any size; the same bytes give the same items however they were cut.
+Rule 2  No more than one record or block, bounded by the limits, waits for its rest.
+Rule 3  What follows from damage is a Fault of the layer ``file`` with the offset of the damaged record
+        or block; offsets count the uncompressed bytes of one file.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.limits import Limits
+from kdissect.model import Fault, Packet, Secrets
+
+Item = Packet | Secrets | Fault
+
+
+class Interface(NamedTuple):
+    """Where packets were captured, as far as the file tells. A pcap file has one, without a name."""
+
+    link_type: int
+    """A LINKTYPE number of the tcpdump.org registry."""
+    snap_length: int = 0
+    """Bytes kept of each packet; 0 is no limit."""
+    name: str | None = None
+    description: str | None = None
+    received: int | None = None
+    """Packets the interface saw, by the last Interface Statistics Block (``isb_ifrecv``)."""
+    dropped: int | None = None
+    """Packets the interface lost for lack of resources (``isb_ifdrop``)."""
+    dropped_by_system: int | None = None
+    """Packets the operating system lost on their way to the capturing program (``isb_osdrop``)."""
+
+
+class Reader:
+    """Base of :class:`~kdissect.capture.pcap.PcapReader` and
+    :class:`~kdissect.capture.pcapng.PcapngReader`.
+
+    ``interfaces`` may be shared by the readers of several files: each appends its own, so that an index
+    into the list is unique over the whole input. Packets are numbered from 1 in their file.
+    """
+
+    def __init__(self, limits: Limits, interfaces: list[Interface]) -> None:
+        self.interfaces = interfaces
+        self.stopped = False
+        """Nothing more can be read surely; the rest of the file need not be fed."""
+        self._limits = limits
+        self._number = 0
+        self._offset = 0
+        """Of the first byte that waits."""
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._needed = 1
+        """Bytes that must wait before reading on makes sense: joins stay few when pieces are small."""
+
+    def feed(self, data: bytes) -> list[Item]:
+        """The items that ``data`` completes."""
+        items: list[Item] = []
+        if self.stopped or not data:
+            return items
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= self._needed:
+            self._run(items, final=False)
+        return items
+
+    def close(self) -> list[Item]:
+        """Say that the file ends here."""
+        items: list[Item] = []
+        if not self.stopped and self._waiting_bytes:
+            self._run(items, final=True)
+        self.stopped = True
+        return items
+
+    def _run(self, items: list[Item], final: bool) -> None:
+        buffer = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
+        consumed = self._read(buffer, items, final)
+        self._offset += consumed
+        self._waiting = [buffer[consumed:]]
+        self._waiting_bytes = len(buffer) - consumed
+
+    def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+        """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
+        raise NotImplementedError
