@@ -1,0 +1,81 @@
+"""Control records: a transaction's COMMIT and ABORT, and what KRaft writes about its own log.
+
+The key is an int16 version and the int16 type (``ControlRecordType.java``); the value of a transaction
+marker has an int16 version before it, that of the others has it as its first field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.embedded import framing
+from kdissect.embedded.decoded import Embedded, opaque
+
+KEY = "ControlRecordTypeSchema"
+MARKER = "EndTxnMarker"
+
+TYPES = {
+    0: ("ABORT", MARKER),
+    1: ("COMMIT", MARKER),
+    2: ("LEADER_CHANGE", "LeaderChangeMessage"),
+    3: ("SNAPSHOT_HEADER", "SnapshotHeaderRecord"),
+    4: ("SNAPSHOT_FOOTER", "SnapshotFooterRecord"),
+    5: ("KRAFT_VERSION", "KRaftVersionRecord"),
+    6: ("KRAFT_VOTERS", "VotersRecord"),
+}
+"""Type: Kafka's name of it, class of the value."""
+
+
+def type_name(number: int) -> str:
+    """``COMMIT``, ``ABORT`` …; ``UNKNOWN(n)`` for a type that Kafka does not have."""
+    return TYPES[number][0] if number in TYPES else f"UNKNOWN({number})"
+
+
+def read(key: bytes | None, value: bytes | None, name: str | None) -> framing.Record:
+    """A control record; ``name`` is needed only where there is no key."""
+    kind = None if key is None else framing.read_versioned(KEY, key, lenient=True)
+    number = None if kind is None else kind.values.get("type")
+    if number in TYPES:
+        name = TYPES[number][1]
+    elif number is not None:
+        name = framing.unknown(number)
+    if kind is not None:
+        kind = kind._replace(name=name or "")
+    return framing.Record(kind, None if value is None else _value(name, value))
+
+
+def _value(name: str | None, value: bytes) -> Embedded:
+    if name == MARKER:
+        return framing.read_versioned(MARKER, value, lenient=True)
+    if name in {known for _, known in TYPES.values()}:
+        return framing.read_own(str(name), value)
+    if name is None:
+        return opaque("", None, value, (), "embedded", "a record without a key that says its type")
+    return opaque(name, None, value, (), "unknown-version", "not decoded, for its type is not known")
+
+
+def write(name: str, version: int, key: Any, body: Any) -> tuple[bytes, bytes]:
+    """Key and value. A marker's key must say whether it is a COMMIT or an ABORT.
+
+    :raises ValueError: what is given does not fit the definitions.
+    """
+    numbers = [number for number, (_, known) in TYPES.items() if known == name]
+    if not numbers:
+        raise ValueError(f"name: no control record is named {name}")
+    if key is None and len(numbers) == 1:
+        key = {"type": numbers[0]}
+    first = framing.write_versioned(KEY, 0, key)
+    if key["type"] not in numbers:
+        raise ValueError(f"key.type: {name} has type {' or '.join(map(str, numbers))}")
+    if name == MARKER:
+        return first, framing.write_versioned(name, version, body)
+    return first, framing.write_struct(name, version, body)
+
+
+def control_column(key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
+    """What the ``control`` column of a record says: the type by name, and the fields of the value."""
+    kind, found = read(key, value, None)
+    number = None if kind is None else kind.values.get("type")
+    if number is None:
+        return None
+    return {"type": type_name(number), **(found.json() if found is not None else {})}

@@ -1,0 +1,111 @@
+"""The inner request and response of an Envelope (KIP-590): a whole message, its header first.
+
+Brokers forward clients' requests to the controller so. The response's bytes do not say what they
+answer; the request does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kdissect.embedded.decoded import Context, Embedded, Render, opaque, plain, read_struct
+from kdissect.model import DecodeError, Fault, Node
+from kdissect.protocol import apis
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import decode
+from kdissect.protocol.schema import data_struct, era_structs, message_struct
+
+
+class EmbeddedMessage(NamedTuple):
+    """A message inside a message."""
+
+    api_key: int
+    api_version: int
+    header: Embedded
+    body: Embedded
+    """All bytes after the header; its struct is None where API or version is unknown."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the message class."""
+        return self.body.name
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong, header first."""
+        return self.header.faults + self.body.faults
+
+    def json(self, render: Render = plain) -> dict[str, Any]:
+        """``{"header": …, "body": …}``; an unknown API or version is ``opaque``, as outside."""
+        out: dict[str, Any] = {"header": self.header.json(render)}
+        if self.body.struct is not None:
+            out["body"] = self.body.json(render)
+        else:
+            out["body"] = None
+            out["opaque"] = self.body.faults[0].message if self.body.faults else "no body"
+        return out
+
+    def draw(self, buffer: bytes | None = None, at: int = 0) -> list[Node]:
+        """The nodes of header and body."""
+        whole = self.header.data + self.body.data if buffer is None else buffer
+        middle = at + len(self.header.data)
+        end = middle + len(self.body.data)
+        header = Node("header", "header", None, at, middle, self.header.draw(whole, at))
+        return [header, Node("body", self.name, None, middle, end, self.body.draw(whole, middle))]
+
+
+def inner_request(data: bytes) -> EmbeddedMessage:
+    """The bytes of ``requestData``."""
+    cursor = Cursor(data)
+    try:
+        key, version = cursor.read_int16(), cursor.read_int16()
+    except DecodeError as error:
+        header = opaque("RequestHeader", None, data, (), error.kind, error.reason)
+        return EmbeddedMessage(-1, -1, header, Embedded("", None, b"", {}))
+    # Version 0 of the header is the part that all versions begin with: all that is certain of an
+    # unknown API.
+    known = key in apis.api_keys()
+    header_version = apis.request_header_version(key, version) if known else 0
+    return _message(data, key, version, "RequestHeader", header_version, "request")
+
+
+def inner_response(data: bytes, request: bytes) -> EmbeddedMessage | None:
+    """The bytes of ``responseData``; None where the request does not say what they are.
+
+    :param request: the bytes of ``requestData``.
+    """
+    cursor = Cursor(request)
+    try:
+        key, version = cursor.read_int16(), cursor.read_int16()
+    except DecodeError:
+        return None
+    if key not in apis.api_keys():
+        return None
+    header_version = apis.response_header_version(key, version)
+    return _message(data, key, version, "ResponseHeader", header_version, "response")
+
+
+def _message(
+    data: bytes, key: int, version: int, header_name: str, header_version: int, kind: str
+) -> EmbeddedMessage:
+    cursor = Cursor(data)
+    values: dict[str, Any] = {}
+    struct = data_struct(header_name, header_version)
+    name = apis.api_name(key) + kind.capitalize()
+    try:
+        decode(struct, cursor, values)
+    except DecodeError:
+        header = read_struct(header_name, header_version, Cursor(data), (), (struct,))
+        return EmbeddedMessage(key, version, header, Embedded(name, version, b"", {}))
+    split = cursor.position
+    header = read_struct(header_name, header_version, Cursor(data[:split]), (), (struct,))
+    body = data[split:]
+    context = Context(enveloped=True)
+    try:
+        structs = (message_struct(key, version, kind), *era_structs(key, version, kind))
+    except LookupError:
+        reason = "unknown API" if key not in apis.api_keys() else f"unknown version {version}"
+        found = opaque(name, version, body, (), "unknown-version", reason)
+    else:
+        found = read_struct(name, version, Cursor(body), (), structs)
+    return EmbeddedMessage(key, version, header, found._replace(context=context))

@@ -1,0 +1,215 @@
+"""Keys and values of Kafka's internal topics, and the blobs of group members ↔ JSON.
+
+A family is what must be known beforehand: of records the topic (:func:`family_of_topic`), of control
+records that their batch is a control batch, of blobs what the message around them is. Everything else,
+class and version, the bytes say themselves; where they cannot, the caller's ``name`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kdissect.embedded import control, framing
+from kdissect.embedded.decoded import Embedded, Render, opaque, plain
+from kdissect.model import Fault, Node
+
+COORDINATORS = {
+    "group": "group-coordinator",
+    "transaction": "transaction-coordinator",
+    "share": "share-coordinator",
+}
+"""Family to group of the definitions: int16 record type in the key, int16 version in the value."""
+METADATA = {"metadata": "metadata", "remote-log": "storage"}
+"""The same, with the frame of metadata records in the value."""
+VERSIONED = {
+    "consumer-protocol": ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment"),
+    "connect": ("ConnectWorkerState", "ConnectAssignment"),
+    "principal": ("DefaultPrincipalData",),
+}
+"""Family to classes, with an int16 version before them."""
+LENIENT = ("consumer-protocol", "connect")
+"""Families of which Kafka reads a version newer than it knows as the newest it knows."""
+OWN = {"streams": ("SubscriptionInfoData", "AssignmentInfo")}
+"""Family to classes whose first field is their version."""
+
+FAMILIES = (*COORDINATORS, *METADATA, *VERSIONED, *OWN, "control")
+
+TOPICS = {
+    "__consumer_offsets": "group",
+    "__transaction_state": "transaction",
+    "__cluster_metadata": "metadata",
+    "__share_group_state": "share",
+    "__remote_log_metadata": "remote-log",
+}
+
+
+def family_of_topic(topic: str) -> str | None:
+    """Which family the records of a topic are; None for users' topics."""
+    return TOPICS.get(topic)
+
+
+class Internal(NamedTuple):
+    """A record of an internal topic, or a blob (which has no key)."""
+
+    family: str
+    key_part: Embedded | None
+    value_part: Embedded | None
+
+    @property
+    def name(self) -> str | None:
+        """Kafka's name of the class, of a coordinator's records without ``Key`` and ``Value``;
+        ``Unknown(n)`` for a type that is not known, None where the bytes do not tell it."""
+        names = [part.name for part in (self.key_part, self.value_part) if part is not None]
+        return next(filter(None, names), None)
+
+    @property
+    def version(self) -> int | None:
+        """Of the value; None for a tombstone."""
+        return None if self.value_part is None else self.value_part.version
+
+    @property
+    def key(self) -> dict[str, Any] | None:
+        """In Kafka's JSON form; None where there is no key."""
+        return None if self.key_part is None else self.key_part.json()
+
+    @property
+    def body(self) -> dict[str, Any] | None:
+        """The value, in Kafka's JSON form; None for a tombstone."""
+        return None if self.value_part is None else self.value_part.json()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong; offsets count in the key or in the value, as the message says."""
+        return tuple(
+            fault._replace(message=f"{side}: {fault.message}")
+            for side, part in (("key", self.key_part), ("value", self.value_part))
+            if part is not None
+            for fault in part.faults
+        )
+
+    def json(self, render: Render = plain) -> dict[str, Any]:
+        """Name, version, key and body as one object."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "key": self.key_part and self.key_part.json(render),
+            "body": self.value_part and self.value_part.json(render),
+        }
+
+
+def decode_internal(family: str, key: bytes | None, value: bytes | None, name: str | None = None) -> Internal:
+    """Decode a record or a blob.
+
+    :param name: which class of the family it is, where the bytes do not say it: subscription or
+        assignment, worker state or assignment, and a coordinator's value without its key.
+    :raises ValueError: there is no such family, or no such class in it. Nothing in the bytes raises.
+    """
+    _check(family, name)
+    if family in COORDINATORS:
+        return Internal(family, *framing.read_coordinator(COORDINATORS[family], key, value, name))
+    if family == "control":
+        return Internal(family, *control.read(key, value, name))
+    body = None
+    if value is not None and family in METADATA:
+        body = framing.read_metadata(METADATA[family], value)
+    elif value is not None:
+        body = _blob(family, value, name)
+    return Internal(family, None if key is None else _no_key(key), body)
+
+
+def _check(family: str, name: str | None) -> None:
+    if family not in FAMILIES:
+        raise ValueError(f"family: {family} is none of {', '.join(FAMILIES)}")
+    classes = (VERSIONED | OWN).get(family)
+    if classes and name is not None and name not in classes:
+        raise ValueError(f"name: {name} is none of {', '.join(classes)}")
+    if family in COORDINATORS and name is not None:
+        stems = framing.record_types(COORDINATORS[family]).values()
+        if name not in stems and not name.startswith("Unknown("):
+            raise ValueError(f"name: {name} is none of {', '.join(sorted(stems))}")
+
+
+def _no_key(key: bytes) -> Embedded:
+    """These records have no keys: what is there is shown, and said."""
+    if not key:
+        return Embedded("", None, key, {})
+    return opaque("", None, key, (), "remainder", f"{len(key)} bytes where these records have no key")
+
+
+def _blob(family: str, data: bytes, name: str | None) -> Embedded:
+    classes = (VERSIONED | OWN)[family]
+    if name is None and len(classes) > 1:
+        exact = [found for each in classes if (found := read_blob(family, data, each)).is_exact]
+        if len(exact) == 1:
+            return exact[0]
+        reason = f"the bytes do not tell whether they are {' or '.join(classes)}"
+        return opaque("", None, data, (), "embedded", reason)
+    return read_blob(family, data, name or classes[0])
+
+
+def read_blob(family: str, data: bytes, name: str) -> Embedded:
+    """A blob whose class is known."""
+    if family in OWN:
+        return framing.read_own(name, data)
+    return framing.read_versioned(name, data, family in LENIENT)
+
+
+def annotate_internal(family: str, key: bytes | None, value: bytes | None, name: str | None = None) -> Node:
+    """The tree of key and value, in which ranges count in key and value put together: the nodes
+    without children cover every byte of both.
+
+    :raises ValueError: as :func:`decode_internal`.
+    """
+    found = decode_internal(family, key, value, name)
+    buffer = (key or b"") + (value or b"")
+    root = Node(found.name or family, "internal record", None, 0, len(buffer), buffer=buffer)
+    at = 0
+    for side, part in (("key", found.key_part), ("value", found.value_part)):
+        if part is not None:
+            end = at + len(part.data)
+            node = Node(side, "bytes", None, at, end, part.draw(buffer, at))
+            node.fault = part.faults[0] if part.faults else None
+            root.children.append(node)
+            at = end
+    return root
+
+
+def encode_internal(
+    family: str, name: str | None, version: int | None, key: Any, body: Any
+) -> tuple[bytes | None, bytes | None]:
+    """Key and value from what :func:`decode_internal` gives; without version and body, a tombstone.
+
+    :raises ValueError: what is given does not fit the definitions; the message begins with the path.
+    """
+    _check(family, name)
+    if name is None:
+        raise ValueError("name: needed")
+    if not isinstance(version, int | None):
+        raise ValueError("version: an integer is needed")
+    if family in COORDINATORS:
+        if version is None and body is not None:
+            raise ValueError("version: needed")
+        return framing.write_coordinator(COORDINATORS[family], name, version, key, body)
+    if version is None:
+        raise ValueError("version: needed")
+    if family == "control":
+        return control.write(name, version, key, body)
+    if key is not None:
+        raise ValueError("key: these records have none")
+    if family in METADATA:
+        return None, framing.write_metadata(METADATA[family], name, version, body)
+    if family in OWN:
+        return None, framing.write_struct(name, version, body)
+    return None, framing.write_versioned(name, version, body)
+
+
+def topic_names_in_metadata(values: Iterable[bytes | None]) -> Iterator[tuple[str, str]]:
+    """Topic id and name, from the values of records of ``__cluster_metadata``."""
+    types = {name: number for number, name in framing.record_types(METADATA["metadata"]).items()}
+    start = bytes((framing.FRAME_VERSION, types["TopicRecord"]))
+    for value in values:
+        if value is not None and value.startswith(start):
+            found = framing.read_metadata(METADATA["metadata"], value)
+            if found.is_exact:
+                yield found.values["topicId"], found.values["name"]

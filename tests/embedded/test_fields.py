@@ -1,0 +1,198 @@
+"""Which bytes of which message hold what, and when it may be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.embedded.decoded import Context, Embedded
+from kdissect.embedded.fields import GROUP_FIELDS, Decoded, decode_field
+from kdissect.embedded.internal import encode_internal
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Struct, data_struct, message_struct
+from tests.embedded.official import one
+
+SUBSCRIPTION = one("consumer-protocol", "ConsumerProtocolSubscription", 3)
+ASSIGNMENT = one("consumer-protocol", "ConsumerProtocolAssignment", 3)
+WORKER = one("connect", "ConnectWorkerState", 2)
+CONNECT = one("connect", "ConnectAssignment", 2)
+
+
+def name_of(found: Decoded | None) -> str | None:
+    return None if found is None else found.name
+
+
+@pytest.mark.parametrize(
+    ("message", "ancestors", "name", "kind"),
+    [
+        ("JoinGroupRequest", [{"protocolType": "TYPE"}, {"name": "range"}], "metadata", 0),
+        ("JoinGroupResponse", [{"protocolType": "TYPE", "protocolName": "range"}, {}], "metadata", 0),
+        ("SyncGroupRequest", [{"protocolType": "TYPE", "protocolName": "range"}, {}], "assignment", 1),
+        ("SyncGroupResponse", [{"protocolType": "TYPE", "protocolName": "range"}], "assignment", 1),
+        ("DescribeGroupsResponse", [{}, {"protocolType": "TYPE"}, {}], "memberMetadata", 0),
+        ("DescribeGroupsResponse", [{}, {"protocolType": "TYPE"}, {}], "memberAssignment", 1),
+        ("GroupMetadataValue", [{"protocolType": "TYPE", "protocol": "range"}, {}], "subscription", 0),
+        ("GroupMetadataValue", [{"protocolType": "TYPE", "protocol": "range"}, {}], "assignment", 1),
+    ],
+)
+def test_blobs_of_group_members_are_what_the_protocol_type_says(
+    message: str, ancestors: list[dict[str, str]], name: str, kind: int
+) -> None:
+    for protocol_type, vectors in (("consumer", (SUBSCRIPTION, ASSIGNMENT)), ("connect", (WORKER, CONNECT))):
+        around = [{k: v.replace("TYPE", protocol_type) for k, v in each.items()} for each in ancestors]
+        found = decode_field(message, around, name, vectors[kind].value)
+        assert isinstance(found, Embedded)
+        assert (found.name, found.json(), found.faults) == (vectors[kind].name, vectors[kind].json, ())
+    other = [{k: v.replace("TYPE", "sr") for k, v in each.items()} for each in ancestors]
+    assert decode_field(message, other, name, b"{}") is None
+
+
+@pytest.mark.parametrize(("message", "name"), GROUP_FIELDS)
+def test_the_table_names_fields_that_exist(message: str, name: str) -> None:
+    for kind in ("request", "response"):
+        if message.lower().endswith(kind):
+            key = apis.api_key(message[: -len(kind)])
+            struct = message_struct(key, apis.versions(key)[-1], kind)
+            break
+    else:
+        struct = data_struct(message, apis.data_versions(message)[-1])
+    fields = _fields(struct)
+    assert name in fields
+    assert GROUP_FIELDS[message, name][1] in fields
+
+
+def _fields(struct: Struct) -> set[str]:
+    return {field.name for field in struct.fields}.union(
+        *(_fields(field.struct) for field in struct.fields if field.struct is not None)
+    )
+
+
+def test_an_old_join_response_takes_the_type_from_its_request() -> None:
+    context = Context(request={"protocolType": "connect"})
+    ancestors = [{"protocolName": "sessioned"}, {}]
+    assert (
+        name_of(decode_field("JoinGroupResponse", ancestors, "metadata", WORKER.value, context))
+        == WORKER.name
+    )
+    assert decode_field("JoinGroupResponse", ancestors, "metadata", WORKER.value) is None
+
+
+def test_without_a_type_only_a_whole_consumer_blob_is_decoded() -> None:
+    value = ASSIGNMENT.value or b""
+    assert name_of(decode_field("SyncGroupResponse", [{}], "assignment", value)) == ASSIGNMENT.name
+    for wrong in (value + b"\0", value[:-1], b"\0\x09" + value[2:], CONNECT.value):
+        assert decode_field("SyncGroupResponse", [{}], "assignment", wrong) is None
+
+
+def test_with_a_type_defects_are_reported_without_an_offset_of_the_message() -> None:
+    ancestors = [{"protocolType": "consumer"}]
+    found = decode_field("SyncGroupResponse", ancestors, "assignment", (ASSIGNMENT.value or b"")[:-1])
+    assert isinstance(found, Embedded)
+    (fault,) = found.faults
+    assert (fault.kind, fault.layer, fault.offset) == ("embedded", "message", None)
+    newer = decode_field(
+        "SyncGroupResponse", ancestors, "assignment", b"\0\x09" + (ASSIGNMENT.value or b"")[2:]
+    )
+    assert isinstance(newer, Embedded)
+    assert [each.kind for each in newer.faults] == ["unknown-version"]
+
+
+@pytest.mark.parametrize("value", [b"", None, "text", 7])
+def test_nothing_is_nothing(value: Any) -> None:
+    assert decode_field("SyncGroupResponse", [{"protocolType": "consumer"}], "assignment", value) is None
+
+
+def test_fields_that_hold_nothing_known_are_left_alone() -> None:
+    assert decode_field("SaslAuthenticateRequest", [{}], "authBytes", b"\0a\0b") is None
+    assert decode_field("ConsumerProtocolSubscription", [{}], "userData", b"\0\0\0\x01") is None
+
+
+# -- user data of assignors -------------------------------------------------------------------------
+
+
+def user_data(kind: str, assignor: str, data: bytes) -> Decoded | None:
+    message = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}[
+        kind
+    ]
+    return decode_field(message, [{}], "userData", data, Context(assignor=assignor))
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_streams_user_data(version: int) -> None:
+    for kind, name in (("subscription", "SubscriptionInfoData"), ("assignment", "AssignmentInfo")):
+        known = one("streams", name, version)
+        found = user_data(kind, "stream", known.value or b"")
+        assert isinstance(found, Embedded)
+        assert (found.name, found.version, found.json()) == (name, version, known.json)
+        assert user_data(kind, "range", known.value or b"") is None
+
+
+def test_sticky_user_data_with_and_without_a_generation() -> None:
+    owned = bytes.fromhex("00000001 0001 61 00000002 00000000 00000001")
+    partitions = [{"topic": "a", "partitions": [0, 1]}]
+    found = user_data("subscription", "sticky", owned + b"\0\0\0\x07")
+    assert isinstance(found, Embedded)
+    assert (found.version, found.json()) == (1, {"previousAssignment": partitions, "generation": 7})
+    older = user_data("subscription", "sticky", owned)
+    assert isinstance(older, Embedded)
+    assert (older.version, older.json()) == (0, {"previousAssignment": partitions})
+    assert user_data("subscription", "sticky", owned[:-1]) is None
+    assert user_data("assignment", "sticky", owned) is None
+
+
+def test_cooperative_sticky_user_data() -> None:
+    found = user_data("subscription", "cooperative-sticky", b"\0\0\0\x05")
+    assert found is not None
+    assert found.json() == {"generation": 5}
+    assert user_data("subscription", "cooperative-sticky", b"\0\0\0\x05\0") is None
+
+
+def test_the_assignor_comes_with_the_blob() -> None:
+    found = decode_field(
+        "JoinGroupRequest", [{"protocolType": "consumer"}, {"name": "stream"}], "metadata", SUBSCRIPTION.value
+    )
+    assert isinstance(found, Embedded)
+    assert found.context.assignor == "stream"
+
+
+def test_texts_of_streams_are_text() -> None:
+    found = decode_field("SubscriptionInfoData", [{}], "userEndPoint", b"host:8080")
+    assert found is not None
+    assert found.json() == "host:8080"
+    assert decode_field("SubscriptionInfoData", [{}, {}], "key", b"\xff") is None
+
+
+def test_a_connect_worker_tells_its_last_assignment() -> None:
+    found = decode_field("ConnectWorkerState", [{}], "allocation", CONNECT.value)
+    assert found is not None
+    assert found.json() == CONNECT.json
+
+
+def test_a_converted_member_keeps_its_classic_subscription() -> None:
+    found = decode_field(
+        "ConsumerGroupMemberMetadataValue", [{}, {}, {"name": "range"}], "metadata", SUBSCRIPTION.value
+    )
+    assert found is not None
+    assert found.json() == SUBSCRIPTION.json
+
+
+# -- envelopes' other fields ------------------------------------------------------------------------
+
+
+def test_the_principal_of_an_envelope() -> None:
+    body = {"type": "User", "name": "alice", "tokenAuthenticated": False}
+    _, data = encode_internal("principal", "DefaultPrincipalData", 0, None, body)
+    found = decode_field("EnvelopeRequest", [{}], "requestPrincipal", data)
+    assert found is not None
+    assert found.json() == body
+    assert decode_field("EnvelopeRequest", [{}], "requestPrincipal", b"\0\0of their own") is None
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [(b"\x0a\0\0\x07", "10.0.0.7"), (bytes(15) + b"\x01", "::1"), (b"\x0a", None)],
+)
+def test_the_client_of_an_envelope(data: bytes, text: str | None) -> None:
+    found = decode_field("EnvelopeRequest", [{}], "clientHostAddress", data)
+    assert (found and found.json()) == text
