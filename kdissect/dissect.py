@@ -11,10 +11,13 @@ another.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
+from os import PathLike
 
+from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
-from kdissect.exchange import Exchange
+from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
@@ -23,12 +26,19 @@ from kdissect.session.pairing import Event as SessionEvent
 
 Event = Exchange | Connection | Fault
 
+LINGER_NS = 60_000_000_000
+"""How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
+retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later is another connection."""
+
 AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
 
 
 class TopicNames(dict[str, tuple[int, str]]):
-    """Topic ids to (the packet that told the name, the name)."""
+    """Topic ids to (the packet that told the name, the name). One id is Kafka's own and needs no telling."""
+
+    def __init__(self) -> None:
+        super().__init__({METADATA_TOPIC_ID: (0, METADATA_TOPIC)})
 
     def up_to(self, packet: int) -> KnownNames:
         """The names that packets up to ``packet`` told."""
@@ -62,6 +72,8 @@ class Dissector:
         self._segments = SegmentReader(limits)
         self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
         """Each connection under both orders of its endpoints."""
+        self._closed: deque[Conversation] = deque()
+        """Those that both ends closed, in that order: forgotten when they have lingered."""
         self._connections = 0
         self._exchanges = 0
         self.packets = 0
@@ -85,7 +97,7 @@ class Dissector:
             return ()
         if isinstance(segment, Fault):
             return (segment,)
-        return self._feed_segment(segment)
+        return self.feed_segment(segment)
 
     def close(self) -> Iterator[Event]:
         """The capture is over: what still waits comes out, then every connection's row."""
@@ -99,11 +111,17 @@ class Dissector:
             yield conversation.summary()
         self._table.clear()
 
-    def _feed_segment(self, segment: Segment) -> Iterable[Event]:
+    def feed_segment(self, segment: Segment) -> Iterable[Event]:
+        """As :meth:`feed`, for who has segments already."""
         key = (segment.source, segment.destination)
-        conversation = self._table.get(key)
         out: list[Event] = []
-        if conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
+        while self._closed and self._closed[0].has_lingered(segment.timestamp_ns, LINGER_NS):
+            out += self._forget(self._closed.popleft())
+        conversation = self._table.get(key)
+        if conversation is not None and conversation.has_lingered(segment.timestamp_ns, LINGER_NS):
+            out += self._forget(conversation)
+            conversation = None
+        elif conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
             out += self._publish(conversation.close(segment.packet, cut=False))
             out.append(conversation.summary("reused"))
             conversation = None
@@ -113,17 +131,28 @@ class Dissector:
             conversation = Conversation(self._connections, segment, self._limits, self._ports)
             self._connections += 1
             self._table[key] = self._table[key[1], key[0]] = conversation
+        was_closed = conversation.is_closed
         events = conversation.feed(segment)
         if events:
             out += self._publish(events)
+        if conversation.is_closed and not was_closed:
+            self._closed.append(conversation)
         return out
+
+    def _forget(self, conversation: Conversation) -> Iterator[Event]:
+        """Give out the row of a closed connection, unless its endpoints have been used anew."""
+        first, other = conversation.endpoints
+        if self._table.get((first, other)) is conversation:
+            yield conversation.summary()
+            del self._table[first, other], self._table[other, first]
 
     def _evict(self, packet: int) -> Iterator[Event]:
         """Forget the tenth of the connections that has been silent longest."""
         by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
         for _, conversation in by_age[: max(1, len(by_age) // 10)]:
+            end = None if conversation.is_closed else "evicted"
             yield from self._publish(conversation.close(packet, cut=False, evicted=True))
-            yield conversation.summary("evicted")
+            yield conversation.summary(end)
             first, other = conversation.endpoints
             del self._table[first, other], self._table[other, first]
 
@@ -161,3 +190,33 @@ def dissect(
     for item in items:
         yield from dissector.feed(item)
     yield from dissector.close()
+
+
+def read(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    ports: Iterable[int] = (),
+    two_pass: bool = False,
+    limits: Limits = DEFAULTS,
+) -> Iterator[Exchange]:
+    """The exchanges of a capture, each as soon as it is complete; bodies are decoded when asked for.
+
+    :param paths: capture files, which together are one capture; ``"-"`` is standard input.
+    :param ports: ports whose connections are taken for Kafka's whatever they look like.
+    :param two_pass: read twice, so that names of topic ids hold from the start.
+    :raises CaptureError: none of the files can be read as a capture.
+    """
+    files = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    broker_ports = frozenset(ports)
+    names = None
+    if two_pass:
+        first = Dissector(limits, broker_ports)
+        for item in read_packets(files, limits):
+            for _ in first.feed(item):
+                pass
+        for _ in first.close():
+            pass
+        names = first.names
+    for event in dissect(read_packets(files, limits), limits, broker_ports, names):
+        if isinstance(event, Exchange):
+            yield event

@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from kdissect.embedded.internal import topic_names_in_metadata
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Field, Struct
 from kdissect.protocol.select import Selection, pick, selection
+from kdissect.record.sets import read_record_set
 
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Kafka's Uuid.ZERO_UUID: no id."""
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""Kafka's Uuid.METADATA_TOPIC_ID."""
+METADATA_CARRIERS = ("Fetch", "FetchSnapshot")
 
 
 @dataclass(slots=True)
@@ -28,8 +35,8 @@ class Exchange:
     request: Request | Token | None = None
     response: Response | Token | None = None
     missing: str | None = None
-    """Why one side is absent: ``acks=0``, ``not captured``, ``gap``, ``capture ended``,
-    ``connection closed``, ``waiting``, ``evicted``."""
+    """Why one side is absent, or the response not whole: ``acks=0``, ``not captured``, ``gap``,
+    ``capture ended``, ``connection closed``, ``waiting``, ``evicted``."""
     inferred: str | None = None
     """What was not on the wire but concluded, with the evidence."""
     number: int = 0
@@ -187,6 +194,16 @@ class Exchange:
                 name = _sibling_name(ancestors[-1])
                 if name and topic_id != ZERO_UUID:
                     yield topic_id, name, message.frame.last_packet
+        if self.api in METADATA_CARRIERS:
+            yield from self._topics_in_metadata()
+
+    def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
+        """What the records of a fetched ``__cluster_metadata`` tell."""
+        for place in self.record_sets():
+            if place.topic == METADATA_TOPIC or place.topic_id == METADATA_TOPIC_ID:
+                values = (record.value for record in read_record_set(place.data).records())
+                for topic_id, name in topic_names_in_metadata(values):
+                    yield topic_id, name, place.message.frame.last_packet
 
 
 class RecordSetPlace(NamedTuple):

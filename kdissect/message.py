@@ -293,7 +293,14 @@ def parse_request(frame: Frame) -> Request:
         elif length != -1:
             raise DecodeError(f"a client id of {length} bytes", cursor.position - 2, "negative-length")
     if header_version >= 2:
-        _pass_tags(cursor)
+        before = cursor.position
+        try:
+            _pass_tags(cursor)
+        except DecodeError:
+            if api_version in apis.versions(api_key):
+                raise
+            # Of a version that is not known, neither is the header's: what all headers share stands.
+            header_version, cursor.position = 1, before
     return Request(frame, api_key, api_version, correlation_id, client_id, header_version, cursor.position)
 
 

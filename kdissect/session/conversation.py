@@ -83,6 +83,15 @@ class Conversation:
         return self._duplex.endpoints
 
     @property
+    def is_closed(self) -> bool:
+        """Both ends said FIN, and everything before it was given out."""
+        return self._flushed
+
+    def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
+        """Whether it is closed and was silent for ``linger_ns`` since."""
+        return self._flushed and now_ns - self._duplex.last_ns > linger_ns
+
+    @property
     def last_packet(self) -> int:
         """The latest packet of it."""
         return self._duplex.last_packet
@@ -213,9 +222,10 @@ class Conversation:
         if self._recogniser is not None:
             out += self._settle(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:
+            self._session.end(reason)
             for framer in self._framers:
                 out += self._pair(framer.close(self._witness(framer)), packet)
-            out += self._session.close(reason)
+            out += self._session.close()
         return out
 
     def _witness(self, framer: Framer) -> Callable[[bytes, int, bool], bool | None]:

@@ -8,11 +8,14 @@ header that fits is evidence, and counts only where no more can be had.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
+from typing import Any
 
-from kdissect.message import API_VERSIONS, Request, parse_request
+from kdissect.message import API_VERSIONS, Request, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Frame
 from kdissect.protocol import apis
+from kdissect.record.sets import frame_defect
 
 HEADER_BYTES = 14
 """Size, API key, version, correlation id and the length of the client id."""
@@ -21,6 +24,17 @@ LONGEST_CLIENT_ID = 32_767
 
 FUTURE_API_VERSIONS = 16
 """A client newer than the definitions opens with a version of ApiVersions that they do not have."""
+
+
+PRODUCE = 0
+
+TELLING_RESPONSES = (API_VERSIONS, 3, 1, PRODUCE, 2, 8, 9)
+"""API keys whose responses are frequent and hold names: ApiVersions, Metadata, Fetch, Produce,
+ListOffsets, OffsetCommit, OffsetFetch. (FindCoordinator and JoinGroup v0 fit requests of ZooKeeper.)"""
+
+SHORTEST_TEXT = 3
+FEWEST_APIS = 10
+"""What the oldest broker that knows ApiVersions has are twenty."""
 
 
 class Evidence(IntEnum):
@@ -87,9 +101,50 @@ def _examine_whole(payload: bytes) -> Evidence:
     if body.opaque is not None:
         return Evidence.LOOSE if request.client_id else Evidence.NONE
     if not body.faults and not body.remainder:
-        return Evidence.EXACT
+        return Evidence.EXACT if request.client_id or _is_distinct(request) else Evidence.NONE
     only_left_over = all(f.kind == "remainder" for f in body.faults)
     return Evidence.LOOSE if only_left_over and request.client_id else Evidence.NONE
+
+
+def _is_distinct(request: Request) -> bool:
+    """Whether a request without a client id is told from other protocols. Those that frame by an int32
+    and go on with small ones (ZooKeeper's) look like a Produce request, whose key is 0; but for records."""
+    if request.api_key != PRODUCE:
+        return True
+    topics = request.body().get("topicData") or ()
+    sets = [partition["records"] for topic in topics for partition in topic["partitionData"]]
+    return any(data and frame_defect(data, 0) is None for data in sets)
+
+
+def is_telling_response(payload: bytes) -> bool:
+    """Whether a frame, of which no request is known, is surely a response: one of the frequent ones fits
+    it to the last byte, and has text in it. Sizes and ascending numbers alone are no proof: other
+    protocols have them too."""
+    for api_key in TELLING_RESPONSES:
+        for version in apis.versions(api_key):
+            try:
+                response = parse_response(bare_frame(payload), api_key, version)
+            except DecodeError:
+                continue
+            body = response.decoded()
+            if body.struct is not None and not body.faults and not body.remainder:
+                texts = list(_texts(body.values))
+                if any(len(text) >= SHORTEST_TEXT for text in texts) and all(map(str.isprintable, texts)):
+                    return True
+                if api_key == API_VERSIONS and len(body.values["apiKeys"]) >= FEWEST_APIS:
+                    return True
+    return False
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in decoded values but uuids, which any 16 bytes are."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        named = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+        for name, item in named:
+            if name not in ("topicId", "clusterId"):
+                yield from _texts(item)
 
 
 def body_fits(request: Request) -> bool:

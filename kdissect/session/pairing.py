@@ -83,6 +83,7 @@ class Session:
         self._saw_request = False
         self._first_correlation: int | None = None
         self._saw_response = False
+        self._ending = "capture ended"
         self._response_gaps = 0
         self._request_gaps = 0
         self.exchanges = 0
@@ -106,20 +107,26 @@ class Session:
         else:
             self._response_gaps += 1
 
-    def close(self, reason: str) -> list[Event]:
-        """No response will come any more: ``connection closed`` or ``capture ended``."""
+    def end(self, reason: str) -> None:
+        """Frames that come from now on are what is left: ``connection closed``, ``capture ended`` or
+        ``evicted`` is why they are not whole."""
+        self._ending = reason
+
+    def close(self) -> list[Event]:
+        """No response will come any more."""
         out: list[Event] = []
         for waiting in self._waiting.values():
-            if self._response_gaps > waiting.gaps:
-                reason_here = "gap" if self._saw_response else "not captured"
-            else:
-                reason_here = reason
-            waiting.exchange.missing = reason_here
+            waiting.exchange.missing = self._why_missing(waiting)
             out.append(Completed(waiting.exchange))
         self._waiting.clear()
         self._by_correlation.clear()
         self._tokens.clear()
         return out
+
+    def _why_missing(self, waiting: _Waiting) -> str:
+        if self._response_gaps > waiting.gaps:
+            return "gap" if self._saw_response else "not captured"
+        return self._ending
 
     # -- requests -----------------------------------------------------------------------------------
 
@@ -224,6 +231,7 @@ class Session:
         if not same:
             return self._feed_unmatched(frame, packet)
         out = self._settle_earlier(same[0], frame)
+        why_missing = self._why_missing(self._waiting[same[0]])
         exchange = self._forget(same[0])
         assert exchange.request is not None
         try:
@@ -234,6 +242,8 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
+        if exchange.response.is_cut:
+            exchange.missing = why_missing
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
         self._learn_from_response(exchange)

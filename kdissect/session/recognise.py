@@ -10,7 +10,8 @@ connection's end, with the evidence that there is by then. What settles it:
    prefixed and without Kafka headers.
 3. At a gap, at the limit or at the end: a request header that fits, with a client id that is text.
 4. At the limit or at the end, where one side alone was captured: a chain of at least
-   ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend. That side is the broker.
+   ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend and among whose first
+   ``CHAIN_SAMPLE`` is a telling response. That side is the broker.
 5. 0x16 0x03 is TLS (as a size it would be 369 MB); a method or ``HTTP/`` is HTTP.
 """
 
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
-from kdissect.session.evidence import Evidence, examine_request
+from kdissect.session.evidence import Evidence, examine_request, is_telling_response
 from kdissect.tcp.duplex import Side
 
 GSSAPI_TOKEN = 0x60
@@ -30,6 +31,7 @@ LARGEST_TOKEN = 524_288
 """Kafka's sasl.server.max.receive.size."""
 
 CHAIN_FRAMES = 3
+CHAIN_SAMPLE = 8
 CHAIN_STEP = 64
 """How far apart the correlation ids of neighbouring responses may be."""
 
@@ -145,13 +147,15 @@ class Recogniser:
         return None
 
     def _settle_by_chain(self, side: Side) -> Verdict | None:
-        """Responses alone: sizes that lead from frame to frame, and correlation ids that ascend."""
+        """Responses alone: sizes that lead from frame to frame, correlation ids that ascend, and a
+        response that can be nothing else."""
         here, other = self._sides[side], self._sides[1 - side]
         if other.total:
             return None
         data = bytes(here.data)
         for start in here.starts[:8]:
             position, frames, last = start, 0, None
+            sample: list[bytes] = []
             while position + 8 <= len(data):
                 size = int.from_bytes(data[position : position + 4], "big", signed=True)
                 correlation = int.from_bytes(data[position + 4 : position + 8], "big", signed=True)
@@ -159,8 +163,11 @@ class Recogniser:
                 if not 4 <= size <= self._limits.frame_bytes or not ascends:
                     frames = 0
                     break
-                position, frames, last = position + 4 + size, frames + 1, correlation
-            if frames >= CHAIN_FRAMES:
+                end = position + 4 + size
+                if len(sample) < CHAIN_SAMPLE and end <= len(data):
+                    sample.append(data[position + 4 : end])
+                position, frames, last = end, frames + 1, correlation
+            if frames >= CHAIN_FRAMES and any(map(is_telling_response, sample)):
                 why = f"role: {frames} responses end to end with ascending correlation ids, no request"
                 starts = (start == 0 and side == 0, start == 0 and side == 1)
                 return Verdict("kafka", 1 - side, starts, why)

@@ -1,7 +1,7 @@
 """Segments of one connection → the bytes of both directions, in the order of cause and effect.
 
 A segment's acknowledgement number says what its sender had received when it spoke. So bytes are held
-back until the other direction has been reassembled up to what they acknowledge: a response is never
+back until the other direction has been given out up to what they acknowledge: a response is never
 given out before the request that it answers, even where the capture reordered the two or a hole in
 the requests is still being waited for. Each direction's bytes stay in their own order.
 """
@@ -37,6 +37,10 @@ class Duplex:
         self.last_packet = segment.packet
         self.reset = False
         self._held: tuple[deque[tuple[int, Chunk | Gap | Fault]], ...] = (deque(), deque())
+        self._given = [0, 0]
+        """Per side, the offset up to which its bytes were given out."""
+        self._claims: tuple[dict[int, int], ...] = ({}, {})
+        """Per side, of packets whose bytes wait behind a hole: what their acknowledgement presupposes."""
 
     @property
     def finished(self) -> bool:
@@ -69,38 +73,68 @@ class Duplex:
         if segment.ack is not None and not segment.flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(segment.ack, segment.packet, segment.timestamp_ns)
         pieces = ours.feed(segment)
-        if not pieces and not freed and not self._held[0] and not self._held[1]:
-            return ()
-        # What this side says now presupposes what it acknowledges. Pieces that a hole held back were
-        # said earlier and presuppose less; the smaller claim would need a record of each segment.
-        wanted = theirs.acknowledged if pieces and theirs.acknowledged is not None else 0
-        self._held[1 - side].extend((0, piece) for piece in freed)
-        self._held[side].extend((wanted, piece) for piece in pieces)
+        if not freed and not self._held[0] and not self._held[1] and not ours.is_waiting:
+            if not pieces:
+                return ()
+            if (theirs.acknowledged or 0) <= self._given[1 - side]:
+                self._given[side] = ours.next
+                self._claims[side].clear()
+                return [(side, piece) for piece in pieces]
+        if segment.length:
+            self._claims[side][segment.packet] = self._claim(segment, theirs)
+        self._hold(1 - side, freed)
+        self._hold(side, pieces)
         return self._release()
 
     def close(self) -> Sequence[Piece]:
         """The connection is over, or the capture is: give out everything, with the gaps that remain."""
         for side in (0, 1):
-            rest = self.streams[side].close(self.last_packet, self.last_ns)
-            self._held[side].extend((0, piece) for piece in rest)
-        return self._release()
+            self._hold(side, self.streams[side].close(self.last_packet, self.last_ns))
+        return self._release(final=True)
 
     def _side(self, segment: Segment) -> Side:
         return 0 if segment.source == self.endpoints[0] else 1
 
-    def _release(self) -> list[Piece]:
+    def _hold(self, side: Side, pieces: Sequence[Chunk | Gap | Fault]) -> None:
+        """Put pieces in the queue, each with the offset of the other direction up to which its sender had
+        received when it said them. A gap presupposes nothing: nobody was heard to say it."""
+        claims = self._claims[side]
+        for piece in pieces:
+            claim = claims.get(piece.packet, 0) if isinstance(piece, Chunk) else 0
+            self._held[side].append((claim, piece))
+        if not self.streams[side].is_waiting:
+            claims.clear()
+
+    def _claim(self, segment: Segment, theirs: Reassembler) -> int:
+        if segment.ack is None or segment.flags & RST or theirs.acknowledged is None:
+            return 0
+        return min(theirs.offset_of(segment.ack), theirs.acknowledged)
+
+    def _release(self, final: bool = False) -> list[Piece]:
         out: list[Piece] = []
-        moved = True
-        while moved:
-            moved = False
-            for side in (0, 1):
-                queue, other = self._held[side], self.streams[1 - side]
-                while queue and (queue[0][0] <= other.next or _only_fin_is_missing(other, queue[0][0])):
-                    out.append((side, queue.popleft()[1]))
-                    moved = True
-        return out
+        while True:
+            side = self._next_side(final)
+            if side is None:
+                return out
+            piece = self._held[side].popleft()[1]
+            if isinstance(piece, Chunk):
+                self._given[side] = piece.offset + len(piece.data)
+            elif isinstance(piece, Gap):
+                self._given[side] = piece.offset + piece.length
+            out.append((side, piece))
 
-
-def _only_fin_is_missing(stream: Reassembler, wanted: int) -> bool:
-    """The number after the last byte may be a FIN's: it acknowledges no data."""
-    return wanted == stream.next + 1
+    def _next_side(self, final: bool) -> Side | None:
+        """Whose turn it is; None while something is waited for, which in the end nothing is."""
+        blocked: list[tuple[int, Side]] = []
+        for side in (0, 1):
+            if not self._held[side]:
+                continue
+            claim, piece = self._held[side][0]
+            other, others = self.streams[1 - side], self._held[1 - side]
+            # The number after the last byte may be a FIN's: it acknowledges no data.
+            if claim <= self._given[1 - side] or (claim == other.next + 1 and not others):
+                return side
+            if final or (others and claim <= other.next + 1):
+                blocked.append((piece.packet or 0, side))
+        # Two that wait for each other contradict cause and effect: then the capture's order decides.
+        return min(blocked)[1] if len(blocked) == 2 or (final and blocked) else None

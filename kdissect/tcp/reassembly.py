@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import FIN, SYN, Chunk, Fault, Gap, Segment
+from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
 
 PATIENCE_SEGMENTS = 8
 """Enough for the reordering of multi-queue cards and of ``any`` captures, which is a few packets."""
@@ -88,6 +88,15 @@ class Reassembler:
         """The FIN and everything before it were seen."""
         return self.ended_at is not None and self.next >= self.ended_at
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether bytes wait behind a hole."""
+        return bool(self._waiting)
+
+    def offset_of(self, seq: int) -> int:
+        """The offset that a sequence number stands for; the base must be known."""
+        return self._place(seq)
+
     def initial(self, seq: int) -> bool:
         """Whether a SYN with this number opens the stream that is being reassembled."""
         return self.opened and self._base == (seq + 1) & 0xFFFFFFFF
@@ -101,6 +110,8 @@ class Reassembler:
                 self._base, self._base_is_sure, self.opened = seq, True, True
                 self.acknowledged = None
         elif self._base is None:
+            if segment.flags & RST and not segment.length:
+                return ()  # the numbers of a reset are often made up
             self._base, self._base_is_sure = seq, bool(segment.length)
         offset = self._place(seq)
         if segment.flags & FIN:

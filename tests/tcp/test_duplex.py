@@ -150,3 +150,31 @@ def test_its_state_can_be_stored_and_taken_up_again() -> None:
         duplex = pickle.loads(pickle.dumps(duplex))
         out += duplex.feed(segment)
     assert text(out) == SPOKEN
+
+
+def test_what_a_hole_held_back_comes_in_the_order_in_which_it_was_said_whoever_opened() -> None:
+    for opener in (CLIENT, BROKER):
+        wire = Wire()
+        opening = wire.segment(opener, -1, ack=None, flags=SYN)
+        lost = 4
+        segments = [opening]
+        for i in range(1, 5):
+            segments.append(wire.segment(CLIENT, lost * i, b"ask%d" % i, ack=7 * i))
+            segments.append(wire.segment(BROKER, 7 * i, b"answer%d" % i, ack=lost * (i + 1)))
+        side = int(opener == BROKER)
+        said = [(s ^ side, data) for s, data in text(run(segments)) if data != b"."]
+        assert said == [pair for i in range(1, 5) for pair in ((0, b"ask%d" % i), (1, b"answer%d" % i))]
+
+
+def test_acknowledgements_that_contradict_each_other_cost_no_byte() -> None:
+    wire = Wire()
+    segments = [
+        *wire.handshake(),
+        wire.segment(CLIENT, 4, b"ask2", ack=14),
+        wire.segment(BROKER, 7, b"answer2", ack=8),
+        wire.fin(CLIENT, 2),
+        wire.segment(BROKER, 0, b"answer1", ack=8),
+        wire.segment(CLIENT, 0, b"ask1", ack=14),
+    ]
+    said = [(side, data) for side, data in text(run(segments)) if data != b"."]
+    assert sorted(said) == [(0, b"ask1"), (0, b"ask2"), (1, b"answer1"), (1, b"answer2")]
