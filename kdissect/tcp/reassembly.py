@@ -273,9 +273,12 @@ class Reassembler:
         return not self._waiting and position == self.next + 1
 
     def _give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap]:
-        end = self._waiting[0][0] if self._waiting else self.acknowledged or self.next
-        if self.ended_at is not None:
-            end = min(end, max(self.ended_at, self.next))
+        if self._waiting:
+            end = self._waiting[0][0]
+        else:
+            end = self.acknowledged or self.next
+            if self.ended_at is not None:  # the number after the last byte is the FIN's own
+                end = min(end, max(self.ended_at, self.next))
         self._impatience = 0
         out: list[Chunk | Gap] = []
         if end > self.next:

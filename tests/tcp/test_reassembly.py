@@ -240,3 +240,20 @@ def test_with_losses_every_byte_is_delivered_or_in_a_gap(data: st.DataObject) ->
     got = stream(pieces)
     want = b"".join(b"." * 10 if i in lost else content[i * 10 : i * 10 + 10] for i in range(10))
     assert got == want
+
+
+def test_bytes_beyond_a_fin_that_a_hole_parts_from_it_are_delivered_and_the_end_is_reached() -> None:
+    wire = Wire()
+    stream_of = Reassembler()
+    pieces = [*stream_of.feed(wire.segment(CLIENT, -1, ack=None, flags=SYN))]
+    for segment in (wire.segment(CLIENT, 0, b"ab"), wire.fin(CLIENT, 2), wire.segment(CLIENT, 6, b"xy")):
+        pieces += stream_of.feed(segment)
+    pieces += stream_of.close(9, 9)
+    assert stream(pieces) == b"ab....xy"
+
+
+def test_the_numbers_of_a_reset_do_not_place_a_stream() -> None:
+    wire = Wire()
+    reassembler = Reassembler()
+    assert not reassembler.feed(wire.rst(CLIENT, -5_000_000))
+    assert stream([*reassembler.feed(wire.segment(CLIENT, 0, b"ab"))]) == b"ab"
