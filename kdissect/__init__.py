@@ -1,3 +1,50 @@
-"""kdissect: the network protocol analyzer for Apache Kafka."""
+"""kdissect: the network protocol analyzer for Apache Kafka.
+
+    import kdissect
+
+    for exchange in kdissect.read(["capture.pcapng"]):
+        print(exchange.number, exchange.api, exchange.latency_ns, exchange.error)
+
+    fetch = kdissect.schema("Fetch", 12, "response")
+    values = fetch.decode(data)
+
+    for batch in kdissect.records(data).batches:
+        print(batch.codec, batch.records())
+
+What is named here is public; everything else may change. Nothing is imported before it is used; the
+types stand in ``__init__.pyi``.
+"""
+
+from __future__ import annotations
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "CaptureError": ("kdissect.model", "CaptureError"),
+    "Connection": ("kdissect.session.conversation", "Connection"),
+    "Conversation": ("kdissect.session.conversation", "Conversation"),
+    "Exchange": ("kdissect.exchange", "Exchange"),
+    "Fault": ("kdissect.model", "Fault"),
+    "Limits": ("kdissect.limits", "Limits"),
+    "RecordSet": ("kdissect.record.sets", "RecordSet"),
+    "Schema": ("kdissect.protocol.codec", "Schema"),
+    "read": ("kdissect.dissect", "read"),
+    "records": ("kdissect.record.sets", "read_record_set"),
+    "schema": ("kdissect.protocol.codec", "schema"),
+}
+"""Public name: its module, and its name there (PEP 562)."""
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Exchanges, connections, records and faults → something to look at: lines, trees, tables, JSON."""

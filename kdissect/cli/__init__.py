@@ -1,0 +1,65 @@
+"""The command line: one module a command, imported when the command is run.
+
+stdout is data; everything else goes to stderr, one line each. No traceback ever reaches the user.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+"""Exit codes (5 and 6 belong to capturing and to the client)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and give its exit code."""
+    import click
+
+    from kdissect.cli.errors import ClosedPipeError, StoppedError, complain
+    from kdissect.cli.root import root
+
+    _open_missing_streams()
+    try:
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        code = root.main(given, prog_name="kdissect", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except click.ClickException as error:
+        complain(error.format_message(), error if isinstance(error, click.UsageError) else None)
+        return error.exit_code
+    except (click.Abort, StoppedError, KeyboardInterrupt):
+        return INTERRUPTED
+    except (ClosedPipeError, BrokenPipeError):
+        _give_up_stdout()
+        return DONE
+    except OSError as error:
+        complain(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
+        _give_up_stdout()
+        return USAGE
+    except Exception as error:
+        if os.environ.get("KDISSECT_DEBUG"):
+            raise
+        complain(
+            f"a defect in kdissect, please report it: {type(error).__name__}: {error}"
+            " (KDISSECT_DEBUG=1 shows where)"
+        )
+        return UNREADABLE
+
+
+def _open_missing_streams() -> None:
+    """A stream that the caller closed is one that leads nowhere, not a reason to fail."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
+
+
+def _give_up_stdout() -> None:
+    """The reader of our output has gone (``| head``), or the disk is full: nothing more can be said on
+    stdout, what waits for it is dropped, and Python must not complain of that when it ends."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass  # stdout is no file

@@ -1,0 +1,173 @@
+"""The configuration: a TOML file, then ``KDISSECT_*`` of the environment, then flags; later wins.
+
+# $KDISSECT_CONFIG, else $XDG_CONFIG_HOME/kdissect/config.toml, else ~/.config/kdissect/config.toml
+columns = ["number", "api", "latency_ns"]    # -e                     KDISSECT_COLUMNS=number,api
+ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
+color = "auto"                               # --color                KDISSECT_COLOR
+time = "r"                                   # -t                     KDISSECT_TIME
+[topics]                                     # names of topic ids that no capture tells
+"lVhqmGaYRoKUVMnTbJRSXA" = "orders"
+[limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
+frame_bytes = 104857600
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kdissect.cli.errors import Wrong, complain
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.present.columns import EXCHANGES
+from kdissect.present.form import TIMES
+from kdissect.present.nearest import nearest
+
+KEYS = ("columns", "ports", "color", "time", "topics", "limits")
+_COLOURS = ("auto", "always", "never")
+_OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG")
+
+
+class Config(NamedTuple):
+    """What is configured."""
+
+    columns: tuple[str, ...] = ()
+    ports: frozenset[int] = frozenset()
+    color: str = "auto"
+    time: str = "r"
+    topics: Mapping[str, str] = {}
+    limits: Limits = DEFAULTS
+
+
+def config_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the configuration file is, or would be."""
+    if environment.get("KDISSECT_CONFIG"):
+        return Path(environment["KDISSECT_CONFIG"])
+    home = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home) / "kdissect" / "config.toml"
+
+
+def load_config(environment: Mapping[str, str] = os.environ) -> Config:
+    """Read file and environment.
+
+    :raises Wrong: something in them is not understood; the text names file, line and nearest key.
+    """
+    return _from_environment(_from_file(config_path(environment), environment), environment)
+
+
+def _from_file(path: Path, environment: Mapping[str, str]) -> Config:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if environment.get("KDISSECT_CONFIG"):
+            raise Wrong(f"{path}: KDISSECT_CONFIG names it, and it is not there") from None
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Wrong(f"{path}: cannot be read: {error}") from None
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Wrong(f"{path}: {error}") from None
+    config = Config()
+    for key, value in found.items():
+        try:
+            config = _set(config, key, value)
+        except _WrongKeyError as bad:
+            raise Wrong(f"{path}:{_line_of(text, bad.key)}: {bad}") from None
+    return config
+
+
+class _WrongKeyError(Exception):
+    """What is wrong with a key or its value."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
+def _line_of(text: str, key: str) -> int:
+    """The line on which a key stands; TOML's reader does not tell."""
+    pattern = re.compile(rf"""^\s*(\[\s*)?["']?{re.escape(key)}["']?\s*[=\].]""")
+    return next((at for at, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
+
+
+def _set(config: Config, key: str, value: Any) -> Config:
+    if key not in KEYS:
+        raise _WrongKeyError(key, f"there is no key {key!r}{nearest(key, KEYS)}")
+    if key == "columns":
+        return config._replace(columns=_columns(value))
+    if key == "ports":
+        if not isinstance(value, list) or not all(_is_port(port) for port in value):
+            raise _WrongKeyError(key, "ports: a list of port numbers is needed")
+        return config._replace(ports=frozenset(value))
+    if key == "color":
+        if value not in _COLOURS:
+            raise _WrongKeyError(key, f"color: one of {', '.join(_COLOURS)} is needed")
+        return config._replace(color=value)
+    if key == "time":
+        if value not in TIMES:
+            raise _WrongKeyError(key, f"time: one of {', '.join(TIMES)} is needed")
+        return config._replace(time=value)
+    if not isinstance(value, dict):
+        raise _WrongKeyError(key, f"{key}: a table is needed")
+    if key == "topics":
+        if not all(isinstance(name, str) for name in value.values()):
+            raise _WrongKeyError(key, "topics: names are needed, as text")
+        return config._replace(topics=value)
+    for name, number in value.items():
+        config = config._replace(limits=_limit(config.limits, name, number))
+    return config
+
+
+def _columns(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _WrongKeyError("columns", "columns: a list of names is needed")
+    try:
+        EXCHANGES.select(value)
+    except LookupError as error:
+        raise _WrongKeyError("columns", str(error.args[0])) from None
+    return tuple(value)
+
+
+def _limit(limits: Limits, name: str, number: Any) -> Limits:
+    if name not in Limits._fields:
+        raise _WrongKeyError(name, f"there is no limit {name!r}{nearest(name, Limits._fields)}")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise _WrongKeyError(name, f"{name}: a whole number above 0 is needed")
+    return limits._replace(**{name: number})
+
+
+def _is_port(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536
+
+
+def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
+    variables = {f"KDISSECT_{key.upper()}": key for key in ("columns", "ports", "color", "time")}
+    limits = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
+    for variable, text in environment.items():
+        if not variable.startswith("KDISSECT_") or variable in _OTHER_VARIABLES:
+            continue
+        try:
+            if variable in variables:
+                config = _set(config, variables[variable], _value(variables[variable], text))
+            elif variable in limits:
+                number = int(text) if text.isdecimal() else text
+                config = config._replace(limits=_limit(config.limits, limits[variable], number))
+            else:
+                known = (*variables, *limits, *_OTHER_VARIABLES)
+                complain(f"there is no variable {variable}{nearest(variable, known)}")
+        except _WrongKeyError as bad:
+            raise Wrong(f"{variable}: {bad}") from None
+    return config
+
+
+def _value(key: str, text: str) -> Any:
+    if key not in ("columns", "ports"):
+        return text
+    words = [word for word in re.split(r"[,\s]+", text) if word]
+    if key == "ports":
+        return [int(word) if word.isdecimal() else word for word in words]
+    return words

@@ -1,0 +1,130 @@
+"""``kdissect doctor``: what is installed, what is missing, which definitions and configuration are in use."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import click
+
+from kdissect import __version__
+from kdissect.cli import DONE, UNREADABLE
+from kdissect.cli.config import config_path, load_config
+from kdissect.cli.output import TextOutput, open_output
+from kdissect.present.tables import json_line
+from kdissect.protocol import apis
+from kdissect.protocol.library import library, package_folder, user_folder
+
+PACKAGES = (
+    ("click", "click", "the command line"),
+    ("crc32c", "crc32c", "checksums of record batches"),
+    ("dpkt", "dpkt", "uncommon link layers"),
+    ("lz4", "lz4", "lz4 records and captures"),
+    ("python-snappy", "snappy", "snappy records"),
+    ("zstandard", "zstandard", "zstd records and captures"),
+)
+"""Package, the module it brings, what for: those that kdissect needs."""
+
+EXTRAS = (("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),)
+"""Package, module, the extra that installs it, what for."""
+
+LEAVES = (
+    "kdissect.protocol.cursor",
+    "kdissect.protocol.decode",
+    "kdissect.record.records",
+    "kdissect.capture.segments",
+)
+"""Modules that may be compiled."""
+
+Row = tuple[str, str, str]
+"""What, ``ok`` or ``missing`` or a plain word, and the details."""
+
+
+@click.command()
+@click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
+def command(form: str) -> int:
+    """Say what is installed and what is missing, which definitions and which configuration are in use.
+
+    The exit code is 3 if something is missing that kdissect needs.
+    """
+    rows = list(_rows())
+    with open_output(None) as file:
+        output = TextOutput(file)
+        for what, state, details in rows:
+            if form == "ndjson":
+                file.write(json_line({"what": what, "state": state, "details": details}))
+            else:
+                output.line(f"{what:<16} {state:<9} {details}".rstrip())
+    return UNREADABLE if any(state == "missing" for _, state, _ in rows) else DONE
+
+
+def _rows() -> Iterator[Row]:
+    yield "kdissect", "ok", f"{__version__}, {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}"
+    yield (
+        "python",
+        "ok",
+        f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}",
+    )
+    yield "system", "ok", platform.platform()
+    for package, module, purpose in PACKAGES:
+        found = _version(package, module)
+        yield package, "ok" if found else "missing", f"{found or 'pip install ' + package} ({purpose})"
+    for package, module, extra, purpose in EXTRAS:
+        found = _version(package, module)
+        hint = f"pip install 'kdissect[{extra}]'"
+        yield package, "ok" if found else "absent", f"{found or hint} ({purpose}; optional)"
+    yield from _leaves()
+    yield from _definitions()
+    yield from _configuration()
+
+
+def _version(package: str, module: str) -> str | None:
+    if find_spec(module) is None:
+        return None
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of unknown version"
+
+
+def _leaves() -> Iterator[Row]:
+    files = [import_module(name).__file__ or "" for name in LEAVES]
+    compiled = [name for name, file in zip(LEAVES, files, strict=True) if not file.endswith(".py")]
+    details = f"{', '.join(compiled)}" if compiled else "pure Python"
+    yield "compiled leaves", f"{len(compiled)} of {len(LEAVES)}", details
+
+
+def _definitions() -> Iterator[Row]:
+    releases = {release for key in apis.api_keys() for release in apis.api_summary(key).releases}
+    newest = sorted(releases, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
+    details = (
+        f"{len(apis.api_keys())} APIs, {len(apis.data_names())} other classes; Kafka {', '.join(newest)}"
+    )
+    yield "definitions", "ok", details
+    own = str(package_folder())
+    user = sum(
+        not str(file).startswith(own) for _, file in (*library().apis.values(), *library().data.values())
+    )
+    folder = user_folder()
+    yield "", "", f"{user} files of your own in {folder}" if user else f"none of your own in {folder}"
+
+
+def _configuration() -> Iterator[Row]:
+    path = config_path()
+    if not path.exists():
+        yield "configuration", "none", f"would be {path}"
+    else:
+        try:
+            load_config()
+        except click.ClickException as error:
+            yield "configuration", "wrong", error.format_message()
+        else:
+            yield "configuration", "ok", str(path)
+    for name in sorted(os.environ):
+        if name.startswith("KDISSECT_"):
+            yield "environment", "set", f"{name}={os.environ[name]}"

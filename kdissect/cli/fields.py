@@ -1,0 +1,95 @@
+"""``kdissect fields``: the columns of every table, their types, aliases and meanings; the kinds of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from kdissect.cli.errors import Wrong
+from kdissect.cli.output import TextOutput, open_output
+from kdissect.faults import KINDS
+from kdissect.present.catalogue import BATCHES, TABLES
+from kdissect.present.columns import Table
+from kdissect.present.log_columns import INDEX, SNAPSHOT
+from kdissect.present.nearest import nearest
+from kdissect.present.tables import json_line
+from kdissect.protocol import apis
+
+ALL_TABLES = {**TABLES, "batches": BATCHES, "index": INDEX, "snapshot": SNAPSHOT}
+
+
+@click.command()
+@click.argument("pattern", required=False, metavar="[TABLE | faults | aliases | WORD]")
+@click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
+def command(pattern: str | None, form: str) -> None:
+    """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
+
+    kdissect fields faults lists the kinds of faults as well, kdissect fields aliases every other name of a
+    column or an API.
+    """
+    rows = list(_rows(pattern))
+    if not rows and pattern:
+        words = [*ALL_TABLES, *(word for table in ALL_TABLES.values() for word in table.words())]
+        raise Wrong(f"no column has {pattern!r} in its name or meaning{nearest(pattern, words)}")
+    with open_output(None) as file:
+        if form == "ndjson":
+            for row in rows:
+                file.write(json_line(row))
+            return
+        output = TextOutput(file)
+        table = None
+        for row in rows:
+            if row["table"] != table:
+                if table is not None:
+                    output.line("")
+                table = row["table"]
+                output.line(table)
+            also = f" (also {', '.join(row['aliases'])})" if row["aliases"] else ""
+            output.line(f"  {row['name']:<26} {row['type']:<9} {row['meaning']}{also}")
+
+
+def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
+    if pattern == "aliases":
+        yield from _alias_rows()
+        return
+    for name, table in ALL_TABLES.items():
+        yield from _table_rows(name, table, None if pattern in (None, name) else pattern)
+    for kind, (layer, meaning) in KINDS.items():
+        if pattern in (None, "faults") or _has(pattern, kind, layer, meaning):
+            yield {"table": "kinds of faults", "name": kind, "type": layer, "meaning": meaning, "aliases": []}
+
+
+def _table_rows(name: str, table: Table, word: str | None) -> Iterator[dict[str, Any]]:
+    if word in ALL_TABLES:
+        return
+    for column in table.columns:
+        if word is None or _has(word, column.name, column.meaning, *column.aliases):
+            yield {
+                "table": name,
+                "name": column.name,
+                "type": column.type,
+                "meaning": column.meaning,
+                "aliases": list(column.aliases),
+            }
+
+
+def _alias_rows() -> Iterator[dict[str, Any]]:
+    for name, table in ALL_TABLES.items():
+        yield from (row for row in _table_rows(name, table, None) if row["aliases"])
+    for key in apis.api_keys():
+        row = apis.api_summary(key)
+        if row.also:
+            meaning = "older name of the API" if len(row.also) == 1 else "older names of the API"
+            yield {
+                "table": "APIs",
+                "name": row.name,
+                "type": "",
+                "meaning": meaning,
+                "aliases": list(row.also),
+            }
+
+
+def _has(word: str | None, *texts: str) -> bool:
+    return word is not None and word not in ALL_TABLES and any(word.lower() in text.lower() for text in texts)

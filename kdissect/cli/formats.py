@@ -1,0 +1,171 @@
+"""``-T``: which table, in which format; and what makes its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from kdissect.cli.errors import Wrong
+from kdissect.cli.output import TextOutput
+from kdissect.dissect import Event
+from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
+from kdissect.model import Fault
+from kdissect.present.catalogue import TABLES
+from kdissect.present.columns import Table
+from kdissect.present.exchange_faults import faults_of
+from kdissect.present.form import Clock
+from kdissect.present.hexdump import hexdump
+from kdissect.present.nearest import nearest
+from kdissect.present.options import Options
+from kdissect.present.records import record_rows
+from kdissect.present.tables import FORMATS, DelimitedWriter, Writer, table_writer
+from kdissect.present.text import Lines
+from kdissect.present.tree import exchange_tree, is_hidden_rest
+from kdissect.session.conversation import Connection
+
+LINES = ("text", "tree")
+
+
+class Form(NamedTuple):
+    """A table and a format."""
+
+    table: str
+    format: str
+
+
+def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES)) -> Form:
+    """``text``, ``csv``, ``records``, ``faults.csv`` … as table and format.
+
+    :raises Wrong: there is no such form; the text names the nearest.
+    """
+    table, dot, form = text.partition(".")
+    if not dot and table in (*LINES, *FORMATS):
+        return Form(tables[0], table)
+    if table in tables and (not dot or form in FORMATS):
+        return Form(table, form or "ndjson")
+    known = (*LINES, *FORMATS, *tables, *(f"{name}.{each}" for name in tables for each in FORMATS))
+    hint = (
+        nearest(text, known) or f"; there are {', '.join((*LINES, *FORMATS, *tables))} and {tables[0]}.csv …"
+    )
+    raise Wrong(f"-T {text}: there is no such format{hint}")
+
+
+class Printer(Protocol):
+    """Prints what an event means for one table."""
+
+    def show(self, event: Event) -> Iterator[Event]:
+        """Print its rows; gives the event once for each row that was printed."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+def sources_of(table: str, event: Event, options: Options) -> Iterator[Any]:
+    """The rows that an event adds to a table."""
+    if table == "exchanges":
+        if isinstance(event, Exchange):
+            yield event
+    elif table == "records":
+        if isinstance(event, Exchange):
+            yield from record_rows(event, options)
+    elif table == "connections":
+        if isinstance(event, Connection):
+            yield event
+    elif isinstance(event, Fault):
+        yield event
+    elif isinstance(event, Exchange):
+        yield from faults_of(event, options)
+
+
+def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:
+    """A writer of a format.
+
+    :raises Wrong: it needs an extra that is not installed.
+    """
+    try:
+        return table_writer(form, table, file, options)
+    except RuntimeError as error:
+        raise Wrong(str(error)) from None
+
+
+class TablePrinter:
+    """Rows of one table in one of the :data:`FORMATS`."""
+
+    def __init__(self, table: Table, form: str, file: BinaryIO, options: Options, flush: bool) -> None:
+        self._name = table.name
+        self._options = options
+        self._file = file
+        self._flush = flush
+        self._writer: Writer = writer_of(form, table, file, options)
+
+    def show(self, event: Event) -> Iterator[Event]:
+        for source in sources_of(self._name, event, self._options):
+            self._writer.write(source)
+            if self._flush:
+                self._file.flush()
+            yield event
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class FieldsPrinter(TablePrinter):
+    """``-e`` without a format: the values, with tabs between them and no heading (tshark's ``-T fields``)."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options, flush: bool) -> None:
+        self._name = table.name
+        self._options = options
+        self._file = file
+        self._flush = flush
+        self._writer = DelimitedWriter(table, file, options, "\t", "", heading=False)
+
+
+class LinePrinter:
+    """One line an exchange, and with ``dump`` its bytes below."""
+
+    def __init__(self, output: TextOutput, clock: Clock, colour: bool, options: Options, dump: bool) -> None:
+        self._output = output
+        self._lines = Lines(clock, colour, options)
+        self._options = options
+        self._dump = dump
+
+    def show(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, Exchange):
+            self._output.line(self._lines.line(event))
+            if self._dump:
+                self._bytes(event)
+            yield event
+
+    def _bytes(self, exchange: Exchange) -> None:
+        metadata = any(
+            place.topic == METADATA_TOPIC or place.topic_id == METADATA_TOPIC_ID
+            for place in exchange.record_sets()
+        )
+        for message in exchange.messages:
+            # What is not told apart field by field is hidden as a whole.
+            hidden = is_hidden_rest(message, self._options) or (metadata and not self._options.show_secrets)
+            self._output.line(f"  {message.kind}")
+            for line in hexdump(message.frame.payload, 0, "    ", hidden):
+                self._output.line(line)
+
+    def close(self) -> None:
+        """Lines have no end."""
+
+
+class TreePrinter:
+    """Every field of every exchange."""
+
+    def __init__(self, output: TextOutput, options: Options, dump: bool) -> None:
+        self._output = output
+        self._options = options
+        self._dump = dump
+
+    def show(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, Exchange):
+            for line in exchange_tree(event, self._options, self._dump):
+                self._output.line(line)
+            self._output.line("")
+            yield event
+
+    def close(self) -> None:
+        """Trees have no end."""

@@ -1,0 +1,74 @@
+"""Bytes and text as users hand them over: an argument, a file, stdin; hex, base64 or raw."""
+
+from __future__ import annotations
+
+import binascii
+import os
+import re
+import sys
+from base64 import b64decode
+
+from kdissect.cli.errors import Unreadable, Wrong
+
+FORMS = ("auto", "hex", "base64", "raw")
+
+_HEX = re.compile(rb"(0x)?([0-9a-fA-F]{2}[\s:]*)*")
+_BASE64 = re.compile(rb"([A-Za-z0-9+/]\s*)*(=\s*){0,2}")
+
+
+def bytes_from(given: str | None, form: str = "auto") -> bytes:
+    """The bytes that an argument, a file or stdin (``-``, or no argument) holds.
+
+    ``auto``: what looks like hex is hex, what else looks like base64 is that; a file that is neither
+    holds the bytes themselves.
+
+    :raises Unreadable: there are none, or they are not of the form.
+    """
+    content, is_argument = _content(given)
+    if form == "raw" and not is_argument:
+        return content
+    text = content.strip()
+    if not text:
+        raise Unreadable("there are no bytes: give hex, base64, a file, or - for standard input")
+    if form in ("auto", "hex") and _HEX.fullmatch(text):
+        return bytes.fromhex(text.removeprefix(b"0x").decode("ascii").replace(":", " "))
+    if form in ("auto", "base64") and _BASE64.fullmatch(text):
+        try:
+            return b64decode(b"".join(text.split()), validate=True)
+        except binascii.Error as error:
+            if form == "base64" or is_argument:
+                raise Unreadable(f"this is not base64: {error}") from None
+    if form == "auto" and not is_argument:
+        return content
+    wanted = "hex or base64" if form in ("auto", "raw") else form
+    raise Unreadable(
+        f"this is neither {wanted} nor a file: {given}" if is_argument else f"this is not {wanted}"
+    )
+
+
+def text_from(given: str | None) -> str:
+    """The text that an argument, a file or stdin holds.
+
+    :raises Unreadable: it is not UTF-8.
+    """
+    try:
+        return _content(given)[0].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"this is not UTF-8: {error}") from None
+
+
+def _content(given: str | None) -> tuple[bytes, bool]:
+    """The bytes, and whether they are the argument itself."""
+    if given is None and sys.stdin.isatty():
+        raise Wrong("nothing is given: hex, base64, a file, or - for standard input")
+    if given is None or given == "-":
+        return sys.stdin.buffer.read(), False
+    if os.path.isdir(given):
+        raise Unreadable(f"{given}: is a directory")
+    if os.path.exists(given):
+        try:
+            with open(given, "rb") as file:
+                return file.read(), False
+        except OSError as error:
+            raise Unreadable(f"{given}: cannot be read: {error.strerror}") from None
+    return given.encode("utf-8", "surrogateescape"), True

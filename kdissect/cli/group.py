@@ -1,0 +1,12 @@
+"""Commands that have commands: without one they print their help."""
+
+from __future__ import annotations
+
+import click
+
+
+class HelpfulGroup(click.Group):
+    """``kdissect schema`` is ``kdissect schema --help``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])

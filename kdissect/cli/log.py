@@ -1,0 +1,135 @@
+"""``kdissect log``: broker log directories and files → records, batches, index entries, snapshots, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.formats import Form, form_of, writer_of
+from kdissect.cli.output import TextOutput, open_output, refuse_terminal
+from kdissect.logdir.events import Event, FileFault, SegmentBatch
+from kdissect.logdir.files import read_logs
+from kdissect.model import CaptureError
+from kdissect.present.log_columns import LOG_TABLES, log_rows
+from kdissect.present.log_text import log_lines
+from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.tables import BINARY
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option(
+    "-T",
+    "form",
+    default="text",
+    metavar="FORMAT",
+    help=f"text (the default), or a table as NDJSON: {', '.join(LOG_TABLES)}; or records.parquet …",
+)
+@click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
+@click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
+@click.option(
+    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+)
+@click.option(
+    "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
+)
+@click.option("--embedded", is_flag=True, help="Decode records of Kafka's own topics.")
+@click.option("--show-secrets", is_flag=True, help="Passwords and keys as they are stored.")
+@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
+def command(paths: tuple[str, ...], form: str, **given: Any) -> int:
+    """Read a broker's log directories: folders of partitions, or .log, .checkpoint, .index, .timeindex,
+    .txnindex and .snapshot files.
+    """
+    return _Log(paths, _form(form), given).run()
+
+
+def _form(text: str) -> Form:
+    found = form_of(text, tuple(LOG_TABLES))
+    if found.format == "tree":
+        raise Wrong("-T tree: log directories have no trees; kdissect bytes records FILE draws one")
+    return found
+
+
+class _Log:
+    """One run of the command."""
+
+    def __init__(self, paths: tuple[str, ...], form: Form, given: dict[str, Any]) -> None:
+        self._paths = paths
+        self._form = form
+        self._given = given
+        self._faults = self._rows = 0
+        self._is_damaged = False
+        self._options = Options(
+            show_secrets=given["show_secrets"],
+            embedded=given["embedded"],
+            bytes_form=given["bytes_form"],
+            limits=load_config().limits,
+        )
+        self._table = LOG_TABLES[form.table]
+        names = [name for each in given["fields"] for name in each.split(",") if name]
+        if names and form.format == "text":
+            raise Wrong("-e goes with tables: give -T records, -T batches.csv …")
+        if names:
+            try:
+                self._table = self._table.select(names)
+            except LookupError as error:
+                raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+
+    def run(self) -> int:
+        given = self._given
+        if self._form.format in BINARY:
+            refuse_terminal(self._form.format, given["output"])
+        unreadable = False
+        with open_output(given["output"], self._paths) as file:
+            try:
+                self._print(file)
+            except CaptureError as error:
+                unreadable = True
+                complain(str(error))
+        if unreadable or self._is_damaged:
+            return UNREADABLE
+        if given["strict"] and self._faults:
+            return FAULTS_SEEN
+        return NOTHING_MATCHED if given["exit_status"] and not self._rows else DONE
+
+    def _print(self, file: BinaryIO) -> None:
+        """Print the rows. What was printed stays, also where some path cannot be read."""
+        if self._form.format == "text":
+            output = TextOutput(file, self._given["output"])
+            for event in self._events():
+                for line in log_lines(event):
+                    output.line(line)
+                    self._rows += 1
+                if self._has_enough():
+                    return
+            return
+        writer = writer_of(self._form.format, self._table, file, self._options)
+        try:
+            for event in self._events():
+                for row in log_rows(self._form.table, event, self._options):
+                    writer.write(row)
+                    self._rows += 1
+                    if self._has_enough():
+                        return
+        finally:
+            writer.close()
+
+    def _has_enough(self) -> bool:
+        return self._given["count"] is not None and self._rows >= self._given["count"]
+
+    def _events(self) -> Iterator[Event]:
+        """The events, with their faults counted."""
+        reads_records = self._given["strict"] or self._form.format == "text"
+        for event in read_logs(self._paths, self._options.limits):
+            if isinstance(event, FileFault):
+                self._faults += 1
+                self._is_damaged |= event.fault.layer == "file"
+            elif reads_records and isinstance(event, SegmentBatch):
+                event.records()  # what is wrong with them comes as events of its own
+            yield event

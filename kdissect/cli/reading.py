@@ -1,0 +1,225 @@
+"""Capture files → events, with what goes on beside them: counting, progress, complaints, a second pass."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from kdissect.capture.files import Capture, read_packets
+from kdissect.cli.errors import Unreadable, complain
+from kdissect.dissect import Dissector, Event, TopicNames
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Token
+from kdissect.model import CaptureError, Fault, Packet
+from kdissect.present.exchange_faults import faults_of
+from kdissect.present.form import plural
+from kdissect.present.options import Options
+from kdissect.session.conversation import Connection
+
+MOST_COMPLAINTS = 10
+"""Damage to files that is told one by one; what goes beyond is counted."""
+PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
+"""Seconds."""
+_BLOCK_HEADER = 24
+"""About what a capture file adds to a packet's bytes."""
+
+
+class Reading:
+    """One pass over a capture; iterate over it for its events.
+
+    Exchanges, connections and faults are counted; damage to the files is told on stderr.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        options: Options,
+        ports: frozenset[int] = frozenset(),
+        topics: Mapping[str, str] | None = None,
+        *,
+        progress: bool = False,
+        count_faults: bool = False,
+    ) -> None:
+        self.first_ns: int | None = None
+        """Time of the first packet."""
+        self.is_damaged = False
+        self.exchanges = self.faults = 0
+        self._paths = tuple(paths)
+        self._options = options
+        self._ports = ports
+        self._topics = topics or {}
+        self._progress = Progress(self._paths) if progress else None
+        self._count_faults = count_faults
+        self._dissector = self._new_dissector(None)
+        self._not_decoded: Counter[str] = Counter()
+        self._complaints = 0
+
+    def _new_dissector(self, names: TopicNames | None) -> Dissector:
+        dissector = Dissector(self._options.limits, self._ports, names)
+        for topic_id, name in self._topics.items():
+            dissector.names.setdefault(topic_id, (0, name))
+        return dissector
+
+    def learn_names(self) -> None:
+        """A pass before the pass: names of topic ids then hold from the start."""
+        first = self._new_dissector(None)
+        for item in packets_of(self._paths, self._options.limits):
+            for _ in first.feed(item):
+                pass
+            if isinstance(item, Packet) and self._progress is not None:
+                self._progress.packet(len(item.data), self)
+        for _ in first.close():
+            pass
+        self._dissector = self._new_dissector(first.names)
+
+    def __iter__(self) -> Iterator[Event]:
+        dissector = self._dissector
+        try:
+            for item in packets_of(self._paths, self._options.limits):
+                if isinstance(item, Packet):
+                    if self.first_ns is None:
+                        self.first_ns = item.timestamp_ns
+                    if self._progress is not None:
+                        self._progress.packet(len(item.data), self)
+                for event in dissector.feed(item):
+                    self._count(event)
+                    yield event
+            for event in dissector.close():
+                self._count(event)
+                yield event
+        finally:
+            if self._progress is not None:
+                self._progress.clear()
+            if self._complaints > MOST_COMPLAINTS:
+                complain(f"and {self._complaints - MOST_COMPLAINTS} more such places")
+
+    def _count(self, event: Event) -> None:
+        if isinstance(event, Exchange):
+            self.exchanges += 1
+            self._count_exchange(event)
+        elif isinstance(event, Fault):
+            self.faults += 1
+            if event.layer == "file":
+                self._complain(event)
+        else:
+            self._count_connection(event)
+
+    def _count_exchange(self, exchange: Exchange) -> None:
+        if not self._count_faults:
+            return
+        self.faults += len(faults_of(exchange, self._options))
+        for message in exchange.messages:
+            if isinstance(message, Token):
+                continue
+            body = message.decoded()
+            if body.opaque is not None:
+                self._not_decoded["message of unknown form"] += 1
+            elif body.remainder:
+                self._not_decoded["message with bytes left"] += 1
+
+    def _count_connection(self, connection: Connection) -> None:
+        if connection.protocol == "tls":
+            self._not_decoded["TLS connection"] += 1
+        elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
+            self._not_decoded["connection that does not speak Kafka"] += 1
+        elif connection.skipped_bytes:
+            self._not_decoded["byte skipped"] += connection.skipped_bytes
+
+    def _complain(self, fault: Fault) -> None:
+        self.is_damaged = True
+        self._complaints += 1
+        if self._complaints <= MOST_COMPLAINTS:
+            if self._progress is not None:
+                self._progress.clear()
+            where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
+            name = "" if len(self._paths) > 1 else f"{self._paths[0]}: "
+            complain(f"{name}{fault.message}{where}")
+
+    def summary(self) -> str:
+        """The closing line."""
+        parts = [
+            plural(self._dissector.packets, "packet"),
+            plural(self._dissector.connections, "connection"),
+            plural(self.exchanges, "exchange"),
+            plural(self.faults, "fault"),
+        ]
+        text = ", ".join(parts)
+        if self._not_decoded:
+            text += "; not decoded: " + ", ".join(_counted(each, n) for each, n in self._not_decoded.items())
+        return text
+
+    def progress_text(self) -> str:
+        """What there is so far."""
+        return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
+
+
+_PLURALS = {
+    "message of unknown form": "messages of unknown form",
+    "message with bytes left": "messages with bytes left",
+    "connection that does not speak Kafka": "connections that do not speak Kafka",
+    "byte skipped": "bytes skipped",
+}
+
+
+def _counted(what: str, count: int) -> str:
+    return plural(count, what, _PLURALS.get(what))
+
+
+def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
+    """The packets of these files.
+
+    :raises Unreadable: none of them can be read.
+    """
+    try:
+        return read_packets(paths, limits)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+
+
+@contextmanager
+def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]:
+    """Paths that can be read more than once: standard input is kept in a temporary file first."""
+    if not twice or "-" not in paths:
+        yield paths
+        return
+    with tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        spool.flush()
+        yield tuple(spool.name if path == "-" else path for path in paths)
+
+
+class Progress:
+    """A line on stderr that shows how far reading is."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._total = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+        self._read = 0
+        self._next = time.monotonic() + PROGRESS_AFTER
+        self._shown = False
+
+    def packet(self, size: int, reading: Reading) -> None:
+        """A packet was read."""
+        self._read += size + _BLOCK_HEADER
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + PROGRESS_EVERY
+        # Of compressed files the share cannot be told: more comes out than goes in.
+        share = f"{100 * self._read // self._total} %, " if 0 < self._read <= self._total else ""
+        sys.stderr.write(f"\r\x1b[Kkdissect: {share}{reading.progress_text()}")
+        sys.stderr.flush()
+        self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

@@ -1,0 +1,75 @@
+"""``kdissect`` itself: which commands there are, and what happens without one."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+import click
+
+from kdissect import __version__
+from kdissect.cli.errors import ClosedPipeError, StoppedError
+from kdissect.cli.group import HelpfulGroup
+from kdissect.present.nearest import nearest
+
+COMMANDS = {
+    "read": "Captures → exchanges, records, connections, faults.",
+    "log": "Broker log directories and files → records, batches, index entries.",
+    "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",
+    "schema": "What is known of Kafka's messages, field by field.",
+    "fields": "The columns, their aliases, and the kinds of faults.",
+    "doctor": "What is installed, what is missing, what is in use.",
+    "completion": "Completion for bash, zsh or fish.",
+}
+"""Command: what it does. Each is ``command`` in the module of its name."""
+
+
+class Root(HelpfulGroup):
+    """Imports a command when it is run; takes anything else for files to ``read``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"kdissect.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect read …``."""
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if args and args[0] not in COMMANDS and args[0] not in own:
+            hint = "" if args[0].startswith("-") or os.path.exists(args[0]) else nearest(args[0], COMMANDS)
+            if hint:
+                raise click.UsageError(f"there is no command and no file {args[0]!r}{hint}", ctx)
+            args = ["read", *args]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ClosedPipeError from None  # click would end the process itself
+        except KeyboardInterrupt:
+            raise StoppedError from None  # click would print an empty line
+
+
+@click.group(
+    cls=Root,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    subcommand_metavar="COMMAND [OPTION]… | FILE…",
+)
+@click.version_option(__version__, prog_name="kdissect", message="%(prog)s %(version)s")
+def root() -> None:
+    """The network protocol analyzer for Apache Kafka.
+
+    kdissect FILE… reads captures, as kdissect read does.
+    """

@@ -1,0 +1,138 @@
+"""Rows → Parquet files and Arrow IPC streams, through pyarrow (the extra ``arrow``)."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+from kdissect.present.columns import Table
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import valid_text
+from kdissect.present.tables import json_line
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise RuntimeError(
+        "Parquet and Arrow need pyarrow, which is not installed: pip install 'kdissect[arrow]'"
+    ) from error
+
+ROWS_A_BATCH = 8_192
+BYTES_A_BATCH = 32 << 20
+"""A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
+
+_TYPES: dict[str, pa.DataType] = {
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+    "bytes": pa.binary(),
+    "json": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "faults": pa.list_(
+        pa.struct(
+            [
+                ("layer", pa.string()),
+                ("kind", pa.string()),
+                ("message", pa.string()),
+                ("packet", pa.int64()),
+                ("offset", pa.int64()),
+            ]
+        )
+    ),
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The table's columns as Arrow types; every column may be null."""
+    return pa.schema([(column.name, _TYPES[column.type]) for column in table.columns])
+
+
+class ArrowWriter:
+    """An Arrow IPC stream."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+        self._table = table
+        self._options = options
+        self._schema = arrow_schema(table)
+        self._columns: list[list[Any]] = [[] for _ in table.columns]
+        self._bytes = 0
+        self._sink = self._open(file)
+
+    def _open(self, file: BinaryIO) -> Any:
+        return pa.ipc.new_stream(_Sink(file), self._schema)
+
+    def write(self, source: Any) -> None:
+        for column, values in zip(self._table.columns, self._columns, strict=True):
+            value = _arrow_value(column.type, column.value(source, self._options))
+            values.append(value)
+            if isinstance(value, str | bytes):
+                self._bytes += len(value)
+        if len(self._columns[0]) >= ROWS_A_BATCH or self._bytes >= BYTES_A_BATCH:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._sink.close()
+
+    def _flush(self) -> None:
+        if not self._columns[0]:
+            return
+        arrays = [
+            pa.array(values, field.type) for values, field in zip(self._columns, self._schema, strict=True)
+        ]
+        self._sink.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._columns = [[] for _ in self._table.columns]
+        self._bytes = 0
+
+
+class ParquetWriter(ArrowWriter):
+    """A Parquet file, compressed with zstd."""
+
+    def _open(self, file: BinaryIO) -> Any:
+        return pq.ParquetWriter(_Sink(file), self._schema, compression="zstd")
+
+
+class _Sink:
+    """What pyarrow asks of a file, over one that cannot seek (a pipe) and that it must not close."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _arrow_value(kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if kind == "json":
+        return json_line(value).decode("ascii").rstrip("\n")
+    if kind == "headers":
+        return [{"key": valid_text(name), "value": content} for name, content in value]
+    return value

@@ -1,0 +1,110 @@
+"""Record sets → batches and records as they print inside messages, in the wire's own units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.embedded.control import control_column
+from kdissect.model import Fault
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.redact import REDACTED, is_secret_metadata
+from kdissect.protocol.json_form import base64_text, text_or_base64
+from kdissect.record.batch import Batch
+from kdissect.record.records import Headers, Record
+from kdissect.record.sets import read_record_set
+
+BATCH_COLUMNS = (
+    "position",
+    "size",
+    "magic",
+    "base_offset",
+    "last_offset",
+    "codec",
+    "timestamp_type",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "partition_leader_epoch",
+    "is_transactional",
+    "is_control",
+    "delete_horizon_ms",
+    "count",
+    "crc",
+    "crc_valid",
+    "partial",
+)
+
+
+def batch_values(batch: Batch) -> dict[str, Any]:
+    """The columns of a batch, as Kafka's own iterators give them (-1 for what is not there)."""
+    return {name: getattr(batch, name) for name in BATCH_COLUMNS}
+
+
+def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = False) -> list[dict[str, Any]]:
+    """The batches of a record set, each with its records, for JSON.
+
+    :param is_metadata: whether they are of ``__cluster_metadata``, whose records may hold secrets.
+    """
+    out = []
+    for batch in read_record_set(data, options.limits).batches:
+        records = batch.records()
+        values = batch_values(batch)
+        values["records"] = [_record_object(record, batch, options, is_metadata) for record in records]
+        out.append(values)
+    return out
+
+
+def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:
+    key, value = record.key, record.value
+    return {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": bytes_form(key, options.bytes_form),
+        "value": bytes_form(shown_value(value, options, is_metadata), options.bytes_form),
+        "headers": header_objects(record.headers, options.bytes_form),
+        "key_size": None if key is None else len(key),
+        "value_size": None if value is None else len(value),
+        "sequence": record.sequence,
+        "control": control_of(record, batch),
+    }
+
+
+def shown_value(value: bytes | None, options: Options, is_metadata: bool) -> bytes | None:
+    """A record's value, unless it holds a secret."""
+    if is_metadata and value and not options.show_secrets and is_secret_metadata(value):
+        return REDACTED.encode()
+    return value
+
+
+def control_of(record: Record, batch: Batch) -> dict[str, Any] | None:
+    """What a control record says: ``{"type": "COMMIT", …}``; None for others."""
+    return control_column(record.key, record.value) if batch.is_control else None
+
+
+def record_faults(data: bytes, options: Options = PLAIN) -> list[Fault]:
+    """What is wrong with a record set, records and all. Offsets count in the set."""
+    found = read_record_set(data, options.limits)
+    for batch in found.batches:
+        batch.records()
+    return found.faults
+
+
+def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
+    """A key or value as the user wants to see it: ``text``, ``base64`` or ``hex``."""
+    if data is None:
+        return None
+    if form == "hex":
+        return data.hex()
+    if form == "base64":
+        return base64_text(data)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64_text(data)}
+
+
+def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
+    """The headers of a record for JSON."""
+    return [{"key": text_or_base64(name), "value": bytes_form(value, form)} for name, value in headers]

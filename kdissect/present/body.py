@@ -1,0 +1,135 @@
+"""A request or response → the object that stands in the columns ``request`` and ``response``.
+
+    {"header": {…}, "body": {…}}                        in the form of Kafka's own JSON converters
+    {"header": {…}, "body": null, "opaque": reason}     where API or version is unknown
+
+Bytes that no field accounts for are the body's ``_remainder``. Secrets are ``"<redacted>"``. On request,
+decoded record batches and what is embedded in bytes stand beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.embedded.decoded import Context, Embedded, Render
+from kdissect.embedded.fields import NO_CONTEXT, decode_field
+from kdissect.exchange import Exchange
+from kdissect.message import SASL_TOKEN, Message, Token
+from kdissect.present.batches import batch_objects
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
+from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
+from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct
+
+REMAINDER = "_remainder"
+
+
+def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict[str, Any] | None:
+    """The ``request`` or ``response`` of an exchange; None where it is missing."""
+    message: Message | None = getattr(exchange, side)
+    if message is None:
+        return None
+    asked = exchange.request if side == "response" and options.embedded else None
+    return message_object(message, options, Context(asked.body() if asked is not None else None))
+
+
+def message_object(
+    message: Message, options: Options = PLAIN, context: Context = NO_CONTEXT
+) -> dict[str, Any]:
+    """A message in its JSON form.
+
+    :param context: what is embedded in a response may only be told with its request.
+    """
+    if isinstance(message, Token):
+        return {"header": {}, "body": _token_body(message, options)}
+    header = message.header_struct()
+    out: dict[str, Any] = {"header": to_json(header, message.header()) if header is not None else {}}
+    body = message.decoded()
+    if body.struct is None:
+        out["body"] = None
+        out["opaque"] = body.opaque
+    else:
+        out["body"] = values_object(body.struct, body.values, body.remainder, options, context)
+    return out
+
+
+def values_object(
+    struct: Struct,
+    values: dict[str, Any],
+    remainder: bytes = b"",
+    options: Options = PLAIN,
+    context: Context = NO_CONTEXT,
+) -> dict[str, Any]:
+    """Decoded values of any message class, and the bytes that were left, in their JSON form."""
+    out = to_json(struct, values, _hook(struct.name, options, context))
+    hide = may_hold_secrets(struct.name) and not options.show_secrets
+    if hide:
+        _hide_unknown(out)
+    if remainder:
+        out[REMAINDER] = REDACTED if hide else base64_text(remainder)
+    return out
+
+
+def embedded_object(part: Embedded | None, options: Options = PLAIN) -> dict[str, Any] | None:
+    """Embedded bytes in their JSON form."""
+    if part is None:
+        return None
+    if part.struct is None and part.remainder and may_hold_secrets(part.name) and not options.show_secrets:
+        return {REMAINDER: REDACTED}
+    return part.json(_render(options))
+
+
+def _render(options: Options) -> Render:
+    def render(struct: Struct, values: dict[str, Any], remainder: bytes, context: Context) -> dict[str, Any]:
+        return values_object(struct, values, remainder, options, context)
+
+    return render
+
+
+def _hide_unknown(value: Any) -> None:
+    """Unknown tagged fields of a message with secrets may be secrets too."""
+    if isinstance(value, list):
+        for item in value:
+            _hide_unknown(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name == UNKNOWN_TAGS:
+                for tagged in item:
+                    tagged["data"] = REDACTED
+            else:
+                _hide_unknown(item)
+
+
+def _token_body(token: Token, options: Options) -> dict[str, Any]:
+    data = token.body()["authBytes"]
+    hidden = not options.show_secrets and is_secret(SASL_TOKEN, "authBytes", (token.body(),), data)
+    return {"authBytes": REDACTED if hidden else base64_text(data)}
+
+
+def _hook(message: str, options: Options, context: Context) -> Hook | None:
+    """What writes the fields that are not plainly Kafka's form; None where there are none."""
+    redacts = not options.show_secrets and may_hold_secrets(message)
+    if not (redacts or options.records or options.embedded):
+        return None
+
+    def hook(
+        ancestors: list[dict[str, Any]], _: Struct, field: Field, value: Any, out: dict[str, Any]
+    ) -> bool:
+        name = field.name
+        if field.type == "records":
+            if not options.records or value is None:
+                return False
+            out[name + SIZE_SUFFIX] = len(value)
+            out[name] = batch_objects(value, options, is_metadata_topic(ancestors))
+            return True
+        hidden = redacts and is_secret(message, name, ancestors, value)
+        found = decode_field(message, ancestors, name, value, context) if options.embedded else None
+        if hidden:
+            out[name] = REDACTED
+        elif found is not None:
+            out[name] = base64_text(value)
+        if found is not None:
+            out[name + "Decoded"] = found.json(_render(options))
+        return hidden or found is not None
+
+    return hook

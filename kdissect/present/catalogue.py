@@ -1,0 +1,128 @@
+"""The columns of the tables beside exchanges: records, batches, connections, faults."""
+
+from __future__ import annotations
+
+from kdissect.present.columns import EXCHANGES, Table, attribute_column, dict_column
+
+_RECORD_COLUMNS = (
+    dict_column("topic", "text", "the topic, by name where the capture tells it"),
+    dict_column("topic_id", "text", "the topic's id, where the message has it"),
+    dict_column("partition", "int32", "the partition"),
+    dict_column("offset", "int64", "in what is produced, counted from the batch's base offset as sent"),
+    dict_column("assigned_offset", "int64", "the offset that the broker gave it, where the response tells"),
+    dict_column("timestamp", "int64", "ms since the epoch; null where it has none"),
+    dict_column("timestamp_type", "text", "CreateTime, LogAppendTime or NoTimestampType"),
+    dict_column("key", "bytes", "the key"),
+    dict_column("value", "bytes", "the value"),
+    dict_column("headers", "headers", "the headers, in order"),
+    dict_column("key_size", "int64", "bytes of the key; null for a null key"),
+    dict_column("value_size", "int64", "bytes of the value; null for a null value"),
+    dict_column("magic", "int16", "version of the record format: 0, 1 or 2"),
+    dict_column("codec", "text", "none, gzip, snappy, lz4 or zstd"),
+    dict_column("producer_id", "int64", "the idempotent producer's id"),
+    dict_column("producer_epoch", "int16", "and epoch"),
+    dict_column("sequence", "int32", "and sequence number of the record"),
+    dict_column("transactional", "bool", "whether the batch is part of a transaction"),
+    dict_column("control", "json", "what a control record says; null for others"),
+    dict_column("partition_leader_epoch", "int32", "epoch of the leader that appended the batch"),
+    dict_column("batch_offset", "int64", "base offset of the batch"),
+    dict_column("crc_valid", "bool", "whether the batch's checksum fits; null where the batch is cut"),
+)
+
+_DECODED_COLUMNS = (
+    dict_column("keyDecoded", "json", "with --embedded: the key of a record of Kafka's own topics", True),
+    dict_column("valueDecoded", "json", "with --embedded: the value of such a record", True),
+)
+
+RECORDS = Table(
+    "records",
+    (
+        dict_column("exchange", "int64", "number of the exchange"),
+        dict_column("connection", "int64", "number of the connection"),
+        dict_column("direction", "text", "produce (in a request) or fetch (in a response)"),
+        dict_column("api", "text", "the API, where it is neither Produce nor Fetch", True),
+        dict_column("api_version", "int16", "version of the API"),
+        *_RECORD_COLUMNS,
+        *_DECODED_COLUMNS,
+    ),
+)
+
+LOG_RECORDS = Table(
+    "records",
+    (
+        dict_column("file", "text", "the segment or snapshot file"),
+        dict_column("position", "int64", "of the batch in the file"),
+        *_RECORD_COLUMNS,
+        *_DECODED_COLUMNS,
+    ),
+)
+
+_BATCH_COLUMNS = (
+    dict_column("position", "int64", "of its first byte in the record set or file"),
+    dict_column("size", "int64", "bytes it announces, header and all"),
+    dict_column("magic", "int16", "version of the record format: 0, 1 or 2"),
+    dict_column("base_offset", "int64", "offset of the first record; null where it cannot be told"),
+    dict_column("last_offset", "int64", "offset of the last record, as the header says"),
+    dict_column("codec", "text", "none, gzip, snappy, lz4 or zstd"),
+    dict_column("timestamp_type", "text", "CreateTime, LogAppendTime or NoTimestampType"),
+    dict_column("base_timestamp", "int64", "ms since the epoch; null in magic 0 and 1"),
+    dict_column("max_timestamp", "int64", "ms since the epoch; -1 for none"),
+    dict_column("producer_id", "int64", "-1 for none"),
+    dict_column("producer_epoch", "int16", "-1 for none"),
+    dict_column("base_sequence", "int32", "-1 for none"),
+    dict_column("partition_leader_epoch", "int32", "-1 for none"),
+    dict_column("is_transactional", "bool", "whether it is part of a transaction"),
+    dict_column("is_control", "bool", "whether its records are control records"),
+    dict_column("delete_horizon_ms", "int64", "when tombstones and markers may go"),
+    dict_column("count", "int64", "records, as the header says; null where it cannot be told"),
+    dict_column("crc", "int64", "the checksum as stored"),
+    dict_column("crc_valid", "bool", "whether it fits; null where the batch is cut"),
+    dict_column("partial", "bool", "whether the bytes end inside the batch"),
+)
+
+BATCHES = Table("batches", (dict_column("file", "text", "the segment file"), *_BATCH_COLUMNS))
+
+CONNECTIONS = Table(
+    "connections",
+    (
+        attribute_column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
+        attribute_column("client", "text", "address:port of the client"),
+        attribute_column("broker", "text", "address:port of the broker"),
+        attribute_column("start_ns", "int64", "time of the first packet, ns since the epoch"),
+        attribute_column("end_ns", "int64", "time of the last packet, ns since the epoch"),
+        attribute_column("end", "text", "fin, rst, open, reused or evicted"),
+        attribute_column("packets", "int64", "packets of both directions"),
+        attribute_column("bytes_to_broker", "int64", "bytes the client sent, each once"),
+        attribute_column("bytes_from_broker", "int64", "bytes the broker sent, each once"),
+        attribute_column("retransmitted", "int64", "bytes sent again"),
+        attribute_column("gaps", "int64", "stretches of bytes that were not captured"),
+        attribute_column("gap_bytes", "int64", "bytes that were not captured"),
+        attribute_column("skipped_bytes", "int64", "captured bytes that are in no frame"),
+        attribute_column("exchanges", "int64", "exchanges recognised"),
+        attribute_column("protocol", "text", "kafka, tls, http or unknown"),
+        attribute_column("client_id", "text", "the name the client gives itself"),
+        attribute_column("software", "text", "name and version of the client, from ApiVersions"),
+        attribute_column("sasl", "json", "mechanism, principal and outcome"),
+    ),
+)
+
+FAULTS = Table(
+    "faults",
+    (
+        attribute_column("layer", "text", "file, link, tcp, frame, session, message, records or tls"),
+        attribute_column("kind", "text", "one of the list that `kdissect fields faults` prints"),
+        attribute_column("message", "text", "what is wrong, in words"),
+        attribute_column("packet", "int64", "the packet in which it came to light"),
+        attribute_column("connection", "int64", "number of the connection"),
+        attribute_column("exchange", "int64", "number of the exchange"),
+        attribute_column(
+            "offset",
+            "int64",
+            "in the file (file), the direction's stream (tcp, frame), the message (session, message) "
+            "or the record set (records)",
+        ),
+    ),
+)
+
+TABLES = {table.name: table for table in (EXCHANGES, RECORDS, CONNECTIONS, FAULTS)}
+"""The tables of ``read``."""

@@ -1,0 +1,230 @@
+"""What a column is, and the columns of an exchange: one list for NDJSON, CSV, Parquet, Arrow and
+``kdissect fields``. The other tables are in :mod:`kdissect.present.catalogue`.
+
+A :class:`Column` has a name, a type and a meaning, and says how its value comes from a row's source: an
+exchange, a connection, a fault, or a dict that another module made. Types are these words:
+
+``int16 int32 int64 bool text bytes``   plain values; null where there is none
+``texts``      list of text
+``faults``     list of {layer, kind, message, packet, offset}
+``headers``    list of {key, value}: text and bytes
+``json``       an object; JSON text where the format has no objects
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+from kdissect.exchange import Exchange
+from kdissect.message import Message
+from kdissect.model import Fault
+from kdissect.present.body import side_object
+from kdissect.present.exchange_faults import faults_of
+from kdissect.present.nearest import nearest
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import valid_text
+
+Source = Any
+"""What a row is made from: an Exchange, a Connection, a Fault or a dict."""
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    type: str
+    meaning: str
+    value: Callable[[Source, Options], Any]
+    aliases: tuple[str, ...] = ()
+    optional: bool = False
+    """Left out of NDJSON where it is null."""
+
+
+class Table(NamedTuple):
+    """A table: its name on the command line and its columns in order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def select(self, names: Iterable[str]) -> Table:
+        """The same table with these columns only, in this order.
+
+        :raises LookupError: there is no such column; the text names the nearest.
+        """
+        return Table(self.name, tuple(self.column(name) for name in names))
+
+    def column(self, name: str) -> Column:
+        """A column by its name or an alias; case and underscores do not count.
+
+        :raises LookupError: there is none; the text names the nearest.
+        """
+        known = {_plain(word): column for column in self.columns for word in (column.name, *column.aliases)}
+        found = known.get(_plain(name))
+        if found is None:
+            raise LookupError(f"{self.name} have no column {name!r}{nearest(name, self.words())}")
+        return found
+
+    def words(self) -> list[str]:
+        """Names and aliases."""
+        return [word for column in self.columns for word in (column.name, *column.aliases)]
+
+    def row(self, source: Source, options: Options = PLAIN) -> list[Any]:
+        """The values of one row."""
+        return [column.value(source, options) for column in self.columns]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+# -- how values come from their source --------------------------------------------------------------
+
+
+def _attribute(name: str, source: Source, _: Options) -> Any:
+    return getattr(source, name)
+
+
+def _text(name: str, source: Source, _: Options) -> str | None:
+    value = getattr(source, name)
+    return None if value is None else valid_text(value)
+
+
+def _item(name: str, source: Source, _: Options) -> Any:
+    return source.get(name)
+
+
+def _of(side: str, value: Callable[[Message], Any]) -> Callable[[Source, Options], Any]:
+    """A column that one of the two messages has; null where it is missing."""
+
+    def read(exchange: Exchange, _: Options) -> Any:
+        message: Message | None = getattr(exchange, side)
+        return None if message is None else value(message)
+
+    return read
+
+
+def _message(side: str, exchange: Exchange, options: Options) -> dict[str, Any] | None:
+    return side_object(exchange, side, options)
+
+
+def _topics(exchange: Exchange, _: Options) -> list[str]:
+    return [valid_text(topic) for topic in exchange.topics]
+
+
+def _faults(exchange: Exchange, options: Options) -> list[dict[str, Any]]:
+    return [fault_object(each) for each in faults_of(exchange, options)]
+
+
+def fault_object(fault: Fault) -> dict[str, Any]:
+    """A fault inside a row, which says itself which exchange it belongs to."""
+    return {
+        "layer": fault.layer,
+        "kind": fault.kind,
+        "message": fault.message,
+        "packet": fault.packet,
+        "offset": fault.offset,
+    }
+
+
+def attribute_column(name: str, kind: str, meaning: str, *aliases: str) -> Column:
+    """A column that is an attribute of the row's source."""
+    read = _text if kind == "text" else _attribute
+    return Column(name, kind, meaning, partial(read, name), aliases)
+
+
+def dict_column(name: str, kind: str, meaning: str, optional: bool = False) -> Column:
+    """A column of rows that are dicts, in which a value that is absent is null."""
+    return Column(name, kind, meaning, partial(_item, name), (), optional)
+
+
+# -- exchanges -------------------------------------------------------------------------------------
+
+EXCHANGES = Table(
+    "exchanges",
+    (
+        attribute_column("number", "int64", "1, 2, … in the order in which they were recognised"),
+        attribute_column(
+            "connection",
+            "int64",
+            "the TCP connection: 0, 1, … by its first packet (Wireshark's tcp.stream)",
+            "conn",
+        ),
+        attribute_column("client", "text", "address:port of the client"),
+        attribute_column("broker", "text", "address:port of the broker"),
+        attribute_column("api_key", "int16", "Kafka's number of the API; null for raw SASL tokens"),
+        attribute_column("api", "text", "Kafka's newest name of the API, without Request"),
+        attribute_column("api_version", "int16", "version of the API", "version"),
+        attribute_column("correlation_id", "int32", "the client's number of the request", "correlation"),
+        attribute_column("client_id", "text", "the name the client gives itself", "client.id"),
+        Column(
+            "request_packet",
+            "int64",
+            "packet whose arrival completed the request (Wireshark's frame.number)",
+            _of("request", lambda m: m.frame.last_packet),
+        ),
+        Column(
+            "response_packet",
+            "int64",
+            "packet whose arrival completed the response",
+            _of("response", lambda m: m.frame.last_packet),
+        ),
+        Column(
+            "request_start_ns",
+            "int64",
+            "time of the packet with the request's first byte, ns since the epoch",
+            _of("request", lambda m: m.frame.first_ns),
+        ),
+        Column(
+            "request_time_ns",
+            "int64",
+            "time of the packet that completed the request, ns since the epoch",
+            _of("request", lambda m: m.frame.last_ns),
+            ("time",),
+        ),
+        Column(
+            "response_start_ns",
+            "int64",
+            "time of the packet with the response's first byte, ns since the epoch",
+            _of("response", lambda m: m.frame.first_ns),
+        ),
+        Column(
+            "response_time_ns",
+            "int64",
+            "time of the packet that completed the response, ns since the epoch",
+            _of("response", lambda m: m.frame.last_ns),
+        ),
+        attribute_column(
+            "latency_ns",
+            "int64",
+            "response_start_ns - request_time_ns, as captured: may be negative",
+            "latency",
+        ),
+        Column(
+            "request_size",
+            "int64",
+            "bytes of the request without the 4-byte size",
+            _of("request", lambda m: m.frame.size),
+            ("size",),
+        ),
+        Column(
+            "response_size",
+            "int64",
+            "bytes of the response without the 4-byte size",
+            _of("response", lambda m: m.frame.size),
+        ),
+        attribute_column(
+            "missing",
+            "text",
+            "why one side is absent: acks=0, not captured, gap, capture ended, connection closed, waiting, "
+            "evicted",
+        ),
+        attribute_column("inferred", "text", "what was not on the wire but concluded, with the evidence"),
+        attribute_column("error", "text", "the first error code of the response that is not 0, by name"),
+        Column("topics", "texts", "topics in the order of the wire, each once", _topics, ("topic",)),
+        Column("faults", "faults", "what is wrong with the captured bytes", _faults, ("fault",)),
+        Column("request", "json", "header and body in Kafka's JSON form", partial(_message, "request")),
+        Column("response", "json", "header and body in Kafka's JSON form", partial(_message, "response")),
+    ),
+)

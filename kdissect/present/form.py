@@ -1,0 +1,81 @@
+"""Numbers → words for people: durations, sizes, times. Only lines and trees use them."""
+
+from __future__ import annotations
+
+import time
+
+SECOND = 1_000_000_000
+
+TIMES = {
+    "a": "time of day, local",
+    "r": "seconds since the first packet",
+    "d": "seconds since the line before",
+    "e": "seconds since the epoch",
+    "u": "date and time, UTC",
+}
+"""The letters of ``-t``, as tshark's."""
+
+
+def duration(ns: int) -> str:
+    """Three digits and a unit: ``850 ns``, ``61.2 ms``, ``1.50 s``, ``-2.00 µs``."""
+    sign, left = ("-", -ns) if ns < 0 else ("", ns)
+    if left < 1_000:
+        return f"{sign}{left} ns"
+    for scale, unit in ((1_000, "µs"), (1_000_000, "ms"), (SECOND, "s")):
+        value = left / scale
+        if value < 999.5 or unit == "s":
+            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+            return f"{sign}{value:.{digits}f} {unit}"
+    raise AssertionError
+
+
+def size(count: int) -> str:
+    """``312 B``, ``4.2 KiB``, ``1.0 MiB``."""
+    if count < 1_024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1_024
+        if value < 1_023.95 or unit == "GiB":
+            return f"{value:.1f} {unit}"
+    raise AssertionError
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """``1 packet``, ``1,234 packets``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def seconds(ns: int) -> str:
+    """Seconds with nine digits after the point, exactly."""
+    sign, left = ("-", -ns) if ns < 0 else ("", ns)
+    return f"{sign}{left // SECOND}.{left % SECOND:09d}"
+
+
+class Clock:
+    """Prints times in one of the forms of :data:`TIMES`; remembers the first and the last it saw."""
+
+    def __init__(self, letter: str = "r", first_ns: int | None = None) -> None:
+        self.letter = letter
+        self.first_ns = first_ns
+        """What ``r`` counts from: the first packet, else the first time that is printed."""
+        self._last_ns: int | None = None
+
+    def text(self, ns: int) -> str:
+        """The time ``ns``, nanoseconds since the epoch."""
+        if self.first_ns is None:
+            self.first_ns = ns
+        last, self._last_ns = self._last_ns, ns
+        if self.letter == "e":
+            return seconds(ns)
+        if self.letter == "r":
+            return seconds(ns - self.first_ns)[:-3]
+        if self.letter == "d":
+            return seconds(ns - (ns if last is None else last))[:-3]
+        whole, part = divmod(ns, SECOND)
+        try:
+            parts = time.gmtime(whole) if self.letter == "u" else time.localtime(whole)
+        except (OverflowError, ValueError, OSError):
+            return seconds(ns)
+        form = "%Y-%m-%dT%H:%M:%S" if self.letter == "u" else "%H:%M:%S"
+        return f"{time.strftime(form, parts)}.{part:09d}"[:-3] + ("Z" if self.letter == "u" else "")

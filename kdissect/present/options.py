@@ -1,0 +1,25 @@
+"""What the user chose about how values are shown."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.limits import DEFAULTS, Limits
+
+BYTES_FORMS = ("text", "base64", "hex")
+"""How keys and values of records print."""
+
+
+class Options(NamedTuple):
+    """One set of choices for a whole output."""
+
+    show_secrets: bool = False
+    records: bool = False
+    """Decoded record batches beside their size."""
+    embedded: bool = False
+    """Decoded values beside bytes that kdissect understands."""
+    bytes_form: str = "text"
+    limits: Limits = DEFAULTS
+
+
+PLAIN = Options()

@@ -1,0 +1,50 @@
+"""Bytes without a capture → trees: what ``kdissect bytes`` prints for one message, record set or record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kdissect.embedded.decoded import read_struct
+from kdissect.embedded.internal import annotate_internal
+from kdissect.model import Fault
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.raw import bare_message, data_structs, is_whole_request, optional_hex, whole_request
+from kdissect.present.tree import fault_text, message_tree, struct_tree
+from kdissect.protocol.cursor import Cursor
+from kdissect.record.annotate import annotate_record_set
+
+Object = dict[str, Any]
+
+
+def message_tree_of(
+    asked: Object, data: bytes, options: Options = PLAIN, dump: bool = False
+) -> Iterator[str]:
+    """The tree of a body, of a whole request, or of any other message class."""
+    if asked["kind"] == "data":
+        struct, structs = data_structs(asked)
+        found = read_struct(struct.name, struct.version, Cursor(data), (), structs)
+        for node in found.draw():
+            yield from struct_tree(node, data, options, dump)
+        yield from _faults(found.faults)
+        return
+    message = whole_request(data) if is_whole_request(asked) else bare_message(asked, data)
+    yield from message_tree(message, options, dump)
+    yield from _faults(message.faults)
+
+
+def records_tree(_: Object, data: bytes, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:
+    """The tree of a record set."""
+    for node in annotate_record_set(data, 0, options.limits):
+        yield from struct_tree(node, data, options, dump)
+
+
+def internal_tree(asked: Object, data: bytes, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:
+    """The tree of a record of an internal topic; ``data`` is its value."""
+    root = annotate_internal(asked["family"], optional_hex(asked, "key_hex"), data, asked.get("name"))
+    for part in root.children:
+        yield from struct_tree(part, root.buffer or b"", options, dump)
+
+
+def _faults(found: tuple[Fault, ...]) -> Iterator[str]:
+    return map(fault_text, found)

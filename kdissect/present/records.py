@@ -1,0 +1,95 @@
+"""An exchange → the rows of the table ``records``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kdissect.embedded.decoded import Embedded
+from kdissect.embedded.internal import decode_internal, family_of_topic
+from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange, RecordSetPlace
+from kdissect.present.batches import control_of, shown_value
+from kdissect.present.body import embedded_object
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import valid_text
+from kdissect.record.batch import Batch
+from kdissect.record.records import Record
+from kdissect.record.sets import read_record_set
+
+
+def record_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
+    """Its records in the order of the wire; keys, values and header values are bytes."""
+    for place in exchange.record_sets():
+        assigned = exchange.assigned_base_offset(place)
+        for batch in read_record_set(place.data, options.limits).batches:
+            records = batch.records()
+            context = _context(exchange, place)
+            for record in records:
+                row = context | record_row(record, batch, options, place.topic, place.topic_id)
+                if assigned is not None and batch.base_offset is not None:
+                    row["assigned_offset"] = assigned + record.offset - batch.base_offset
+                yield row
+            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            if assigned is not None:
+                assigned = None if batch.count is None else assigned + batch.count
+
+
+def _context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
+    api = exchange.api
+    return {
+        "exchange": exchange.number,
+        "connection": exchange.connection,
+        "direction": "produce" if place.message is exchange.request else "fetch",
+        "api": None if api in ("Produce", "Fetch") else api,
+        "api_version": exchange.api_version,
+        "topic": None if place.topic is None else valid_text(place.topic),
+        "topic_id": place.topic_id,
+        "partition": place.partition,
+    }
+
+
+def record_row(
+    record: Record, batch: Batch, options: Options, topic: str | None, topic_id: str | None = None
+) -> dict[str, Any]:
+    """What a record and its batch tell; absent things are None."""
+    key, value = record.key, record.value
+    is_metadata = topic == METADATA_TOPIC or topic_id == METADATA_TOPIC_ID
+    row = {
+        "offset": record.offset,
+        "assigned_offset": None,
+        "timestamp": _known(record.timestamp),
+        "timestamp_type": batch.timestamp_type,
+        "key": key,
+        "value": shown_value(value, options, is_metadata),
+        "headers": record.headers,
+        "key_size": None if key is None else len(key),
+        "value_size": None if value is None else len(value),
+        "magic": batch.magic,
+        "codec": batch.codec,
+        "producer_id": _known(batch.producer_id),
+        "producer_epoch": _known(batch.producer_epoch),
+        "sequence": _known(record.sequence),
+        "transactional": batch.is_transactional,
+        "control": control_of(record, batch),
+        "partition_leader_epoch": _known(batch.partition_leader_epoch),
+        "batch_offset": batch.base_offset,
+        "crc_valid": batch.crc_valid,
+    }
+    family = family_of_topic(METADATA_TOPIC if is_metadata else topic or "")
+    if options.embedded and family is not None and not batch.is_control:
+        found = decode_internal(family, key, value)
+        row["keyDecoded"] = _named(found.key_part, options)
+        row["valueDecoded"] = _named(found.value_part, options)
+    return row
+
+
+def _named(part: Embedded | None, options: Options) -> dict[str, Any] | None:
+    """A key or value of an internal topic, with what it is."""
+    if part is None:
+        return None
+    return {"name": part.name or None, "version": part.version, "data": embedded_object(part, options)}
+
+
+def _known(number: int) -> int | None:
+    """Kafka says -1 for none."""
+    return None if number == -1 else number

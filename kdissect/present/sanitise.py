@@ -1,0 +1,84 @@
+"""Text from the wire → text that is safe to show.
+
+Whatever came from a capture may hold escape sequences that rewrite the screen, characters that turn the
+direction of writing around, and characters that cannot be seen. :func:`sanitise` is the one function that
+such text passes before it reaches a terminal or a cell; it makes all of that visible.
+"""
+
+from __future__ import annotations
+
+from unicodedata import east_asian_width
+
+LONGEST = 256
+"""Characters shown of one value; Kafka's topic names have at most 249."""
+
+CUT = "…"
+"""Stands where the rest was cut off."""
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+}
+"""Characters that count as letters or marks but show nothing."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def sanitise(text: str, longest: int | None = LONGEST) -> str:
+    """``text`` with every character that is not plainly visible as ``\\n``, ``\\x1b``, ``\\u202e`` …
+
+    That is what Unicode does not call printable: C0 and C1 controls, DEL, bidirectional controls,
+    zero-width and tag characters, line and paragraph separators, spaces other than the ordinary one.
+    A byte that was not UTF-8 (a lone surrogate, PEP 383) shows as ``\\xff``.
+
+    :param longest: cut after so many characters; None is no limit.
+    """
+    cut = longest is not None and len(text) > longest
+    if cut:
+        text = text[:longest]
+    if not (text.isprintable() and (text.isascii() or _INVISIBLE.isdisjoint(text))):
+        text = "".join(map(_visible, text))
+    return text + CUT if cut else text
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() and character not in _INVISIBLE:
+        return character
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def valid_text(text: str) -> str:
+    """``text`` in which bytes that were not UTF-8 stand as ``\\xff``: what a column of text can hold."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def cell(text: str) -> str:
+    """A text for a CSV or TSV cell: nothing in it ends the line or reaches through to a terminal, and a
+    spreadsheet takes it for text, not for a formula (OWASP, CSV injection)."""
+    text = sanitise(text, None)
+    return "'" + text if text[:1] in _FORMULA else text
+
+
+_FORMULA = ("=", "+", "-", "@")
+"""What begins a formula. A tab or line end, the others that OWASP names, is ``\\t`` here already."""
+
+
+def width(text: str) -> int:
+    """Columns that sanitised text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def pad(text: str, columns: int, right: bool = False) -> str:
+    """``text`` filled up with spaces to ``columns``; longer text stays as it is."""
+    fill = " " * (columns - width(text))
+    return fill + text if right else text + fill

@@ -1,0 +1,139 @@
+"""Rows → NDJSON, CSV, TSV, Parquet and Arrow: one writer a format, fed with the sources of rows.
+
+    writer = table_writer("csv", table, file)
+    writer.write(exchange) …
+    writer.close()
+
+``file`` takes bytes; a writer never closes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO, Protocol
+
+from kdissect.present.batches import bytes_form, header_objects
+from kdissect.present.columns import Table
+from kdissect.present.nearest import nearest
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import cell
+from kdissect.protocol.json_form import dumps
+
+FORMATS = ("ndjson", "csv", "tsv", "parquet", "arrow")
+BINARY = ("parquet", "arrow")
+"""Formats that are nothing for a terminal."""
+
+
+class Writer(Protocol):
+    """What takes the rows of one table."""
+
+    def write(self, source: Any) -> None:
+        """Add a row."""
+
+    def close(self) -> None:
+        """Write what waits and the format's end."""
+
+
+def table_writer(form: str, table: Table, file: BinaryIO, options: Options = PLAIN) -> Writer:
+    """A writer of one of the :data:`FORMATS`.
+
+    :raises LookupError: there is no such format.
+    :raises RuntimeError: the format needs an extra that is not installed; the text says which.
+    """
+    if form == "ndjson":
+        return NdjsonWriter(table, file, options)
+    if form == "csv":
+        return DelimitedWriter(table, file, options, ",", '"')
+    if form == "tsv":
+        return DelimitedWriter(table, file, options, "\t", "")
+    if form in BINARY:
+        from kdissect.present.arrow import ArrowWriter, ParquetWriter
+
+        return (ParquetWriter if form == "parquet" else ArrowWriter)(table, file, options)
+    raise LookupError(f"there is no format {form!r}{nearest(form, FORMATS)}")
+
+
+class NdjsonWriter:
+    """One JSON object a line, ASCII only, LF at its end."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+        self._columns = table.columns
+        self._file = file
+        self._options = options
+
+    def write(self, source: Any) -> None:
+        row = {}
+        for column in self._columns:
+            value = column.value(source, self._options)
+            if value is None and column.optional:
+                continue
+            row[column.name] = json_value(column.type, value, self._options)
+        self._file.write(json_line(row))
+
+    def close(self) -> None:
+        """NDJSON has no end."""
+
+
+def json_line(value: Any) -> bytes:
+    """One line of NDJSON."""
+    return dumps(value).encode("ascii") + b"\n"
+
+
+def json_value(kind: str, value: Any, options: Options) -> Any:
+    """A column's value as JSON has it."""
+    if value is None:
+        return None
+    if kind == "bytes":
+        return bytes_form(value, options.bytes_form)
+    if kind == "headers":
+        return header_objects(value, options.bytes_form)
+    return value
+
+
+class DelimitedWriter:
+    """CSV (RFC 4180, every cell in quotes) or TSV (no quotes: cells hold no tab and no line end).
+
+    Null is an empty cell; a list or object is JSON text. Numbers stay numbers.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        file: BinaryIO,
+        options: Options,
+        delimiter: str,
+        quote: str,
+        heading: bool = True,
+    ) -> None:
+        self._columns = table.columns
+        self._file = file
+        self._options = options
+        self._delimiter = delimiter
+        self._quote = quote
+        if heading:
+            self._line([column.name for column in table.columns])
+
+    def write(self, source: Any) -> None:
+        options = self._options
+        self._line([_cell(c.type, c.value(source, options), options) for c in self._columns])
+
+    def close(self) -> None:
+        """Neither format has an end."""
+
+    def _line(self, cells: list[str]) -> None:
+        quote = self._quote
+        if quote:
+            cells = [quote + each.replace(quote, quote * 2) + quote for each in cells]
+        self._file.write(self._delimiter.join(cells).encode("utf-8") + b"\n")
+
+
+def _cell(kind: str, value: Any, options: Options) -> str:
+    value = json_value(kind, value, options)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return cell(value)
+    return dumps(value)

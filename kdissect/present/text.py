@@ -1,0 +1,106 @@
+"""Exchanges → one line each.
+
+    12  0.004317  3  10.0.0.5:51234 → 10.0.0.7:9092  etl-1  Fetch v12  #42  61.2 ms  98 B → 4.2 KiB  orders  …
+
+Columns are wide enough for what is usual and grow with what comes, so that lines can be printed as they
+come. Colour is for terminals only, and never the only sign of anything.
+"""
+
+from __future__ import annotations
+
+from kdissect.exchange import Exchange
+from kdissect.present.exchange_faults import faults_of
+from kdissect.present.form import Clock, duration, size
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import pad, sanitise, width
+
+MOST_TOPICS = 3
+"""Topics named on a line; of more, the number follows."""
+
+RED, GREEN, YELLOW, BLUE, DIM, BOLD = "31", "32", "33", "34", "2", "1"
+
+_WIDTHS = (4, 9, 2, 33, 12, 17, 5, 7, 17)
+_RIGHT = (True, True, True, False, False, False, False, True, False)
+_COLOURS = (DIM, None, DIM, None, GREEN, BOLD, DIM, None, DIM)
+
+
+def paint(text: str, colour: str | None, on: bool) -> str:
+    """``text`` in an ANSI colour."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if on and colour and text else text
+
+
+class Lines:
+    """Makes the lines; keeps the widths of their columns."""
+
+    def __init__(self, clock: Clock | None = None, colour: bool = False, options: Options = PLAIN) -> None:
+        self._clock = clock or Clock()
+        self._colour = colour
+        self._options = options
+        self._widths = list(_WIDTHS)
+
+    def line(self, exchange: Exchange) -> str:
+        """One line, without its end."""
+        first = exchange.messages[0].frame
+        cells = (
+            str(exchange.number),
+            self._clock.text(first.last_ns),
+            str(exchange.connection),
+            f"{exchange.client} → {exchange.broker}",
+            sanitise(exchange.client_id or "", 32),
+            api_text(exchange),
+            "" if exchange.correlation_id is None else f"#{exchange.correlation_id}",
+            "" if exchange.latency_ns is None else duration(exchange.latency_ns),
+            sizes(exchange),
+        )
+        out = []
+        for at, text in enumerate(cells):
+            self._widths[at] = max(self._widths[at], width(text))
+            padded = pad(text, self._widths[at], _RIGHT[at])
+            out.append(paint(padded, _COLOURS[at], self._colour))
+        out += self._notes(exchange)
+        return "  ".join(out).rstrip()
+
+    def _notes(self, exchange: Exchange) -> list[str]:
+        """What not every line has."""
+        notes = []
+        topics = exchange.topics
+        if topics:
+            named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
+            more = f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else ""
+            notes.append(paint(named + more, BLUE, self._colour))
+        if exchange.error:
+            notes.append(paint(sanitise(exchange.error), RED, self._colour))
+        whole = exchange.request is not None and exchange.response is not None
+        if exchange.missing and not whole:
+            side = "request" if exchange.request is None else "response"
+            quiet = exchange.missing == "acks=0"
+            text = f"[no {side}: {exchange.missing}]"
+            notes.append(paint(text, DIM if quiet else YELLOW, self._colour))
+        for message in exchange.messages:
+            if message.is_cut:
+                frame = message.frame
+                why = f", {exchange.missing}" if exchange.missing else ""
+                text = f"[{message.kind} cut: {len(frame.payload)} of {frame.size} bytes{why}]"
+                notes.append(paint(text, YELLOW, self._colour))
+        if exchange.inferred:
+            what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
+            notes.append(paint(f"[inferred {sanitise(what)}]", YELLOW, self._colour))
+        kinds = dict.fromkeys(fault.kind for fault in faults_of(exchange, self._options))
+        if kinds:
+            notes.append(paint(f"[faults: {', '.join(kinds)}]", RED, self._colour))
+        return notes
+
+
+def api_text(exchange: Exchange) -> str:
+    """``Fetch v12``; ``?`` for a response whose request is not known."""
+    api = exchange.api or "?"
+    return api if exchange.api_version is None else f"{api} v{exchange.api_version}"
+
+
+def sizes(exchange: Exchange) -> str:
+    """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
+    request, response = (
+        "-" if message is None else size(message.frame.size)
+        for message in (exchange.request, exchange.response)
+    )
+    return f"{request} → {response}"

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import ROOT, Ran, run, spawn
+from tests.kafka import request
+
+OFFICIAL = ROOT / "tests" / "data" / "official"
+
+Capsys = pytest.CaptureFixture[bytes]
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    with gzip.open(OFFICIAL / name, "rb") as file:
+        return [json.loads(line) for line in file.read().split(b"\n") if line]
+
+
+def asked(what: str, *questions: dict[str, Any], more: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    lines = b"".join(json.dumps(question).encode() + b"\n" for question in questions)
+    ran = spawn("bytes", what, "--ndjson", *more, stdin=lines)
+    assert ran.err == ""
+    return [json.loads(line) for line in ran.lines]
+
+
+def test_every_official_message_decodes_and_encodes_back() -> None:
+    rows = vectors("messages.ndjson.gz")
+    questions = [
+        {name: row[name] for name in ("id", "kind", "api_key", "version")} | {"hex": row["body_hex"]}
+        for row in rows
+    ]
+    answers = asked("message", *questions, more=("--show-secrets",))
+    assert [answer["id"] for answer in answers] == [row["id"] for row in rows]
+    assert [each["consumed"] for each in answers] == [len(row["body_hex"]) // 2 for row in rows]
+    back = [
+        {**question, "body": answer["body"]}
+        for question, answer, row in zip(questions, answers, rows, strict=True)
+        if "SizeInBytes" not in json.dumps(answer["body"])
+        and answer["body"] == row["json"]  # without unknown tags
+        and not answer["faults"]
+    ]
+    assert len(back) > 2000
+    wanted = {row["id"]: row["body_hex"] for row in rows}
+    wrong = [
+        each["id"]
+        for each in asked("message", *back, more=("--encode",))
+        if each.get("hex") != wanted[each["id"]]
+    ]
+    # Only an older release's layout of the same version reads so and is written as the newer one's.
+    assert len(wrong) < 20, wrong
+
+
+def test_record_sets_decode_as_kafkas_iterators_do_and_encode_back() -> None:
+    rows = [row for row in vectors("recordsets.ndjson.gz") if not row.get("trailing_bytes")]
+    answers = asked("records", *({"id": row["id"], "hex": row["hex"]} for row in rows))
+    plain = [
+        (row, answer)
+        for row, answer in zip(rows, answers, strict=True)
+        if not answer["faults"]
+        # What a codec made, and the timestamps that LogAppendTime hides, cannot come out the same.
+        and all(b["codec"] == "none" and b["timestamp_type"] != "LogAppendTime" for b in answer["batches"])
+    ]
+    assert len(plain) > 30
+    back = asked("records", *(answer for _, answer in plain), more=("--encode",))
+    assert [each["hex"] for each in back] == [row["hex"] for row, _ in plain]
+
+
+def test_internal_records_decode_and_encode_back() -> None:
+    rows = vectors("internal.ndjson.gz")
+    questions = [
+        {name: row[name] for name in ("id", "family", "key_hex", "value_hex")}
+        | ({"name": row["name"]} if row["family"] in ("consumer-protocol", "streams", "connect") else {})
+        for row in rows
+    ]
+    answers = asked("internal", *questions, more=("--show-secrets",))
+    back = [
+        {**answer, "family": row["family"]}
+        for answer, row in zip(answers, rows, strict=True)
+        if row["fill"] != "tagged" and not row.get("unknown_tags")
+    ]
+    written = {each["id"]: each for each in asked("internal", *back, more=("--encode",))}
+    right = sum(
+        (written[row["id"]].get("key_hex"), written[row["id"]].get("value_hex"))
+        == (row["key_hex"], row["value_hex"])
+        for row in rows
+        if row["id"] in written
+    )
+    assert right > 0.9 * len(written)
+
+
+def test_secrets_are_redacted_here_too() -> None:
+    secret = {"id": 1, "kind": "request", "api_key": 36, "version": 0, "hex": "00000003616263"}
+    (answer,) = asked("message", secret)
+    assert answer["body"] == {"authBytes": "<redacted>"}
+
+
+def test_bytes_left_and_bytes_missing_are_told() -> None:
+    (longer, shorter, unknown) = asked(
+        "message",
+        {"id": 1, "kind": "request", "api_key": 18, "version": 0, "hex": "0102"},
+        {"id": 2, "kind": "request", "api": "Heartbeat", "version": 0, "hex": "000167"},
+        {"id": 3, "kind": "request", "api_key": 4711, "version": 0, "hex": "00"},
+    )
+    assert (longer["body"], longer["consumed"]) == ({"_remainder": "AQI="}, 0)
+    assert [fault["kind"] for fault in longer["faults"]] == ["remainder"]
+    assert (shorter["body"], shorter["consumed"]) == ({"groupId": "g"}, 3)
+    assert [fault["kind"] for fault in shorter["faults"]] == ["truncated"]
+    assert (unknown["body"], unknown["opaque"]) == (None, "unknown API key 4711")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"not json",
+        b"[]",
+        b'{"id":7}',
+        b'{"id":7,"kind":"request","api_key":0,"version":"x","hex":""}',
+        b'{"id":7,"kind":"request","api_key":0,"version":9,"hex":"zz"}',
+        b'{"id":7,"kind":"data","name":"Nonsense","version":0,"hex":""}',
+        b'{"id":7,"kind":"request","api_key":0,"version":9,"hex":5}',
+    ],
+)
+def test_a_line_that_makes_no_sense_is_answered_and_costs_only_itself(line: bytes) -> None:
+    good = b'{"id":8,"kind":"request","api_key":18,"version":0,"hex":""}'
+    ran = spawn("bytes", "message", "--ndjson", stdin=line + b"\n\n" + good)
+    bad, right = map(json.loads, ran.lines)
+    assert (ran.code, ran.err) == (3, "")
+    assert bad["error"]
+    assert (right["id"], right["body"]) == (8, {})
+
+
+BODY = "0001" + "67" + "00000001" + "0001" + "6d"
+"""A Heartbeat 0: group g, generation 1, member m."""
+
+
+@pytest.mark.parametrize("form", ["argument", "0x", "spaces", "base64", "file", "raw file", "stdin"])
+def test_one_message_comes_in_many_ways(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    data, stdin, more = BODY, b"", []
+    if form == "0x":
+        data = "0x" + BODY
+    elif form == "spaces":
+        data = bytes.fromhex(BODY).hex(" ")
+    elif form == "base64":
+        data = b64encode(bytes.fromhex(BODY)).decode()
+    elif form == "file":
+        path.write_text(BODY + "\n")
+        data = str(path)
+    elif form == "raw file":
+        path.write_bytes(bytes.fromhex(BODY))
+        data, more = str(path), ["--input", "raw"]
+    elif form == "stdin":
+        data, stdin = "-", BODY.encode()
+    which = ("--api", "Heartbeat", "--api-version", 0)
+    ran = spawn("bytes", "message", *which, *more, "-T", "ndjson", data, stdin=stdin)
+    assert json.loads(ran.out)["body"] == {"groupId": "g", "generationId": 1, "memberId": "m"}
+
+
+def tree(capsysbinary: Capsys, *arguments: object) -> Ran:
+    ran = run(capsysbinary, "bytes", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return ran
+
+
+def test_one_message_prints_as_a_tree(capsysbinary: Capsys) -> None:
+    ran = tree(capsysbinary, "message", "--api", "Heartbeat", "--api-version", 0, BODY)
+    assert any("generationId: 1" in line and "[3:7]" in line for line in ran.lines)
+
+
+@pytest.mark.parametrize("sized", [False, True])
+def test_a_whole_request_says_itself_what_it_is(sized: bool, capsysbinary: Capsys) -> None:
+    data = request("Heartbeat", 0, 5, groupId="g", generationId=1, memberId="m")
+    data = len(data).to_bytes(4, "big") + data if sized else data
+    ran = tree(capsysbinary, "message", data.hex())
+    assert any("requestApiKey: 12 (Heartbeat)" in line for line in ran.lines)
+    found = json.loads(tree(capsysbinary, "message", "-T", "ndjson", data.hex()).out)
+    assert (found["header"]["correlationId"], found["body"]["groupId"]) == (5, "g")
+
+
+def test_records_and_internal_records_print_as_trees(capsysbinary: Capsys) -> None:
+    batch = next(row for row in vectors("recordsets.ndjson.gz") if row["id"].startswith("m2-zstd"))
+    assert any("recordsCount" in line for line in tree(capsysbinary, "records", batch["hex"]).lines)
+    row = next(row for row in vectors("internal.ndjson.gz") if row["family"] == "group" and row["value_hex"])
+    ran = tree(capsysbinary, "internal", "--family", "group", "--key", row["key_hex"], row["value_hex"])
+    assert row["name"] in ran.out.decode()
+
+
+def test_json_encodes_to_hex(tmp_path: Path, capsysbinary: Capsys) -> None:
+    path = tmp_path / "body.json"
+    path.write_text('{"groupId":"g","generationId":1,"memberId":"m"}')
+    ran = run(capsysbinary, "bytes", "message", "--encode", "--api", "Heartbeat", "--api-version", 0, path)
+    assert ran.lines == [BODY]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["message", "--kind", "response", "00"], 2, "--api NAME"),
+        (["message", "--api", "Heartbeat", "00"], 2, "--api-version"),
+        (["message", "--api", "Heartbead", "--api-version", "0", "00"], 2, "Heartbead"),
+        (["message", "--kind", "data", "00"], 2, "--name"),
+        (["message", "00"], 2, "no request header"),
+        (["message", "xyz!"], 3, "neither hex or base64 nor a file"),
+        (["message", "/"], 3, "is a directory"),
+        (["message", "--encode", "--api", "Heartbeat", "--api-version", "0", "{"], 3, "not JSON"),
+        (["message", "--encode", "--api", "Heartbeat", "--api-version", "0", "{}"], 2, "groupId: missing"),
+        (["internal", "00"], 2, "--family"),
+        (["records", "--ndjson", "00"], 2, "stdin"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    arguments: list[str], code: int, part: str, capsysbinary: Capsys
+) -> None:
+    ran = run(capsysbinary, "bytes", *arguments)
+    assert (ran.code, ran.out) == (code, b"")
+    assert part in ran.err
+    assert ran.err.count("\n") == 1

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdissect.cli.config import Config, config_path, load_config
+from kdissect.cli.errors import Wrong
+from kdissect.limits import DEFAULTS
+from tests.cli.run import CAPTURES, run
+
+
+def load(tmp_path: Path, text: str, **environment: str) -> Config:
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_config({"KDISSECT_CONFIG": str(path), **environment})
+
+
+def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
+    assert load_config({"XDG_CONFIG_HOME": str(tmp_path)}) == Config()
+
+
+def test_where_the_file_is(tmp_path: Path) -> None:
+    assert config_path({"XDG_CONFIG_HOME": "/x"}) == Path("/x/kdissect/config.toml")
+    assert config_path({"KDISSECT_CONFIG": "/y"}) == Path("/y")
+
+
+def test_every_key(tmp_path: Path) -> None:
+    found = load(
+        tmp_path,
+        """
+        columns = ["number", "api"]
+        ports = [29092]
+        color = "never"
+        time = "u"
+        [topics]
+        "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
+        [limits]
+        frame_bytes = 1000
+        """,
+    )
+    topics = {"lVhqmGaYRoKUVMnTbJRSXA": "orders"}
+    limits = DEFAULTS._replace(frame_bytes=1000)
+    assert found == Config(("number", "api"), frozenset({29092}), "never", "u", topics, limits)
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    found = load(
+        tmp_path,
+        'columns = ["api"]\n[limits]\nframe_bytes = 1000\ndepth = 9',
+        KDISSECT_COLUMNS="number, latency",
+        KDISSECT_PORTS="1,2",
+        KDISSECT_LIMITS_FRAME_BYTES="2000",
+    )
+    assert found.columns == ("number", "latency")
+    assert found.ports == {1, 2}
+    assert (found.limits.frame_bytes, found.limits.depth) == (2000, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ('time = "u"\ncolums = []', 2, "did you mean columns?"),
+        ('columns = ["nmber"]', 1, "did you mean number?"),
+        ("columns = 1", 1, "a list of names"),
+        ("ports = [70000]", 1, "port"),
+        ('color = "blue"', 1, "auto, always, never"),
+        ('time = "x"', 1, "a, r, d, e, u"),
+        ("topics = 1", 1, "table"),
+        ("[limits]\n\nframe_byts = 1", 3, "did you mean frame_bytes?"),
+        ("[limits]\nframe_bytes = 0", 2, "above 0"),
+        ("[topics]\nx = 1", 1, "names"),
+    ],
+)
+def test_what_is_wrong_names_file_line_and_nearest_key(
+    text: str, line: int, part: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Wrong) as error:
+        load(tmp_path, text)
+    assert error.value.message.startswith(f"{tmp_path}/config.toml:{line}: ")
+    assert part in error.value.message
+
+
+@pytest.mark.parametrize("text", ["x = ", "\xff"])
+def test_a_file_that_is_no_toml(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(Wrong, match=str(path)):
+        load_config({"KDISSECT_CONFIG": str(path)})
+
+
+def test_a_wrong_variable_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Wrong, match="KDISSECT_PORTS: "):
+        load(tmp_path, "", KDISSECT_PORTS="x")
+    load(tmp_path, "", KDISSECT_COLUMN="number")
+    assert "did you mean KDISSECT_COLUMNS?" in capsys.readouterr().err
+
+
+def test_flags_win_over_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('columns = ["number"]\ncolor = "always"')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(path))
+    capture = CAPTURES / "errors.pcapng"
+    assert run(capsysbinary, capture, "-T", "csv").lines[0] == '"number"'
+    assert run(capsysbinary, capture, "-T", "csv", "-e", "api").lines[0] == '"api"'
+    assert b"\x1b" in run(capsysbinary, capture).out
+    assert b"\x1b" not in run(capsysbinary, capture, "--color", "never").out
+
+
+def test_a_wrong_configuration_is_one_line_and_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("colums = []")
+    monkeypatch.setenv("KDISSECT_CONFIG", str(path))
+    ran = run(capsysbinary, CAPTURES / "errors.pcapng")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kdissect.present.catalogue import RECORDS, TABLES
+from kdissect.present.columns import EXCHANGES, Table
+from tests.cli.run import CAPTURES, run
+
+CAPTURE = CAPTURES / "transactions-kafka39.pcapng"
+
+JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "int16": (int,),
+    "int32": (int,),
+    "int64": (int,),
+    "bool": (bool,),
+    "text": (str,),
+    "bytes": (str, dict),
+    "texts": (list,),
+    "faults": (list,),
+    "headers": (list,),
+    "json": (dict,),
+}
+BITS = {"int16": 16, "int32": 32, "int64": 64}
+
+
+def rows(capsysbinary: pytest.CaptureFixture[bytes], table: str, *more: object) -> list[dict[str, Any]]:
+    ran = run(capsysbinary, "read", CAPTURE, "-T", f"{table}.ndjson", *more)
+    return [json.loads(line) for line in ran.lines]
+
+
+def test_the_columns_of_an_exchange_are_those_of_the_contract() -> None:
+    assert [column.name for column in EXCHANGES.columns] == [
+        *("number", "connection", "client", "broker", "api_key", "api", "api_version"),
+        *("correlation_id", "client_id", "request_packet", "response_packet"),
+        *("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns", "latency_ns"),
+        *("request_size", "response_size", "missing", "inferred", "error", "topics", "faults"),
+        *("request", "response"),
+    ]
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_every_format_prints_the_columns_of_the_table(
+    table: Table, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    names = [column.name for column in table.columns]
+    required = [column.name for column in table.columns if not column.optional]
+    for row in rows(capsysbinary, table.name):
+        assert [name for name in row if name in required] == required
+        assert set(row) <= set(names)
+    heading = run(capsysbinary, "read", CAPTURE, "-T", f"{table.name}.csv").lines[0]
+    assert next(csv.reader([heading])) == names
+    assert run(capsysbinary, "read", CAPTURE, "-T", f"{table.name}.tsv").lines[0].split("\t") == names
+    path = tmp_path / "out.parquet"
+    run(capsysbinary, "read", CAPTURE, "-T", f"{table.name}.parquet", "-o", path)
+    assert pq.read_schema(path).names == names
+    stream = run(capsysbinary, "read", CAPTURE, "-T", f"{table.name}.arrow").out
+    assert pa.ipc.open_stream(stream).schema.names == names
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_values_have_the_type_that_the_table_says(
+    table: Table, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    types = {column.name: column.type for column in table.columns}
+    for row in rows(capsysbinary, table.name):
+        for name, value in row.items():
+            if value is None:
+                continue
+            assert isinstance(value, JSON_TYPES[types[name]]), (name, value)
+            assert isinstance(value, bool) == (types[name] == "bool")
+            if types[name] in BITS and isinstance(value, int):
+                assert -(1 << BITS[types[name]] - 1) <= value < 1 << BITS[types[name]] - 1
+
+
+def test_csv_and_parquet_hold_what_ndjson_says(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    expected = rows(capsysbinary, "exchanges")
+    text = run(capsysbinary, "read", CAPTURE, "-T", "csv").out.decode("utf-8")
+    path = tmp_path / "out.parquet"
+    run(capsysbinary, "read", CAPTURE, "-T", "parquet", "-o", path)
+    from_csv = list(csv.DictReader(io.StringIO(text, newline="")))
+    from_parquet = pq.read_table(path).to_pylist()
+    assert len(expected) == len(from_csv) == len(from_parquet)
+    for want, cells, values in zip(expected, from_csv, from_parquet, strict=True):
+        for name, value in want.items():
+            if name in ("request", "response"):
+                assert json.loads(cells[name] or "null") == value
+                assert json.loads(values[name] or "null") == value
+                continue
+            assert values[name] == value
+            if value is None:
+                assert cells[name] == ""
+            elif isinstance(value, list):
+                assert json.loads(cells[name]) == value
+            else:
+                assert cells[name] == str(value)
+
+
+def test_keys_values_and_headers_are_binary_in_parquet(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "out.parquet"
+    run(capsysbinary, "read", CAPTURE, "-T", "records.parquet", "-o", path)
+    expected = rows(capsysbinary, "records", "--bytes", "hex")
+    for want, got in zip(expected, pq.read_table(path).to_pylist(), strict=True):
+        assert [None if got[name] is None else got[name].hex() for name in ("key", "value")] == [
+            want["key"],
+            want["value"],
+        ]
+        assert [{**each, "value": each["value"] and each["value"].hex()} for each in got["headers"]] == [
+            dict(each) for each in want["headers"]
+        ]
+
+
+def test_control_records_say_what_they_are(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    controls = [row["control"] for row in rows(capsysbinary, "records") if row["control"]]
+    assert {control["type"] for control in controls} == {"COMMIT", "ABORT"}
+
+
+def test_produced_records_have_the_offset_that_the_broker_gave(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    found = rows(capsysbinary, "records")
+    fetched = {
+        (row["topic"], row["partition"], row["offset"]): row for row in found if row["direction"] == "fetch"
+    }
+    produced = [row for row in found if row["direction"] == "produce" and row["assigned_offset"] is not None]
+    same = [
+        fetched[place]["value"] == row["value"]
+        for row in produced
+        if (place := (row["topic"], row["partition"], row["assigned_offset"])) in fetched
+    ]
+    assert same
+    assert all(same)
+
+
+def test_columns_are_found_by_name_and_alias_whatever_the_case() -> None:
+    assert EXCHANGES.column("LatencyNs").name == EXCHANGES.column("latency").name == "latency_ns"
+    with pytest.raises(LookupError, match="did you mean latency_ns"):
+        EXCHANGES.column("latency_n")
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_names_and_aliases_are_unique(table: Table) -> None:
+    words = [word.replace("_", "").lower() for word in table.words()]
+    assert len(words) == len(set(words))
+
+
+def test_the_api_of_a_record_shows_only_where_it_is_another(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert all("api" not in row for row in rows(capsysbinary, "records"))
+    assert RECORDS.column("api").optional

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.present.form import Clock, duration, plural, seconds, size
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1.00 µs"),
+        (61_249_000, "61.2 ms"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (9_995_000, "10.0 ms"),
+        (99_950_000, "100 ms"),
+        (1_500_000_000, "1.50 s"),
+        (7_200_000_000_000, "7200 s"),
+        (-2_000, "-2.00 µs"),
+    ],
+)
+def test_durations_have_three_digits_and_a_unit(ns: int, text: str) -> None:
+    assert duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1_048_524, "1023.9 KiB"), (1_048_576, "1.0 MiB")],
+)
+def test_sizes(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+@given(st.integers(-(1 << 63), (1 << 63) - 1))
+def test_seconds_lose_nothing(ns: int) -> None:
+    whole, _, part = seconds(ns).lstrip("-").partition(".")
+    assert int(whole) * 10**9 + int(part) == abs(ns)
+    assert seconds(ns).startswith("-") == (ns < 0)
+    assert duration(ns)
+    assert Clock("u").text(ns)
+
+
+@pytest.mark.parametrize(
+    ("letter", "texts"),
+    [
+        ("r", ["0.000000", "1.500000"]),
+        ("d", ["0.000000", "1.500000"]),
+        ("e", ["1700000000.000000001", "1700000001.500000001"]),
+        ("u", ["2023-11-14T22:13:20.000000Z", "2023-11-14T22:13:21.500000Z"]),
+    ],
+)
+def test_times(letter: str, texts: list[str]) -> None:
+    clock = Clock(letter)
+    first = 1_700_000_000_000_000_001
+    assert [clock.text(first), clock.text(first + 1_500_000_000)] == texts
+
+
+def test_relative_times_count_from_the_first_packet() -> None:
+    assert Clock("r", 1_000_000_000).text(3_000_000_000) == "2.000000"
+    assert Clock("r", 3_000_000_000).text(1_000_000_000) == "-2.000000"
+
+
+def test_counting() -> None:
+    assert [plural(1, "byte"), plural(1_234, "byte"), plural(2, "entry", "entries")] == [
+        "1 byte",
+        "1,234 bytes",
+        "2 entries",
+    ]

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kdissect.present.redact import REDACTED, SECRETS, is_secret_config
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Struct, data_struct, message_struct
+from tests.cli.run import run
+from tests.present.captures import OPEN, SECRET, secret_talks, write_capture
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_capture(tmp_path_factory.mktemp("secrets") / "secrets.pcapng", *secret_talks())
+
+
+def forms_of_secret() -> Iterator[bytes]:
+    """How the secret, its beginning or its end may show, whatever stands before it in the same bytes."""
+    for piece in (SECRET, SECRET[:6], SECRET[-6:]):
+        yield from forms_of(piece.encode())
+
+
+def forms_of(data: bytes) -> Iterator[bytes]:
+    yield data
+    yield data.hex().encode()
+    yield data.hex(" ").encode()
+    for shift in range(3):
+        # base64 of what begins 0, 1 or 2 bytes earlier; what the neighbours colour is left out
+        text = b64encode(bytes(shift) + data)
+        yield text[(shift * 4 + 2) // 3 : -4]
+
+
+_DUMP = re.compile(rb"^ *[0-9a-f]{8}  ((?:[0-9a-f]{2} ){1,16}) *\|", re.MULTILINE)
+
+
+def dumped(out: bytes) -> bytes:
+    """The bytes of all hex dumps together: what a line's end cuts in two is whole here."""
+    return b"".join(bytes.fromhex(digits.decode()) for digits in _DUMP.findall(out))
+
+
+OUTPUTS = [
+    ("text", "-x"),
+    ("tree",),
+    ("tree", "-x"),
+    ("tree", "-x", "--embedded"),
+    ("ndjson",),
+    ("ndjson", "--records", "--embedded"),
+    ("ndjson", "--records", "--bytes", "hex"),
+    ("ndjson", "--records", "--bytes", "base64"),
+    ("csv", "--records", "--embedded"),
+    ("tsv", "--records"),
+    ("records",),
+    ("records", "--embedded", "--bytes", "hex"),
+    ("records.csv", "--bytes", "base64"),
+    ("connections",),
+    ("faults",),
+]
+
+
+@pytest.mark.parametrize("arguments", OUTPUTS, ids=" ".join)
+def test_no_output_shows_a_secret(
+    arguments: tuple[str, ...], capture: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "read", capture, "-T", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    for form in forms_of_secret():
+        assert form not in ran.out
+        assert form not in dumped(ran.out)
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "records.parquet", "records.arrow"])
+def test_no_table_file_holds_a_secret(
+    form: str, capture: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "out"
+    assert run(capsysbinary, "read", capture, "-T", form, "--records", "--embedded", "-o", path).code == 0
+    table = pq.read_table(path) if "parquet" in form else pa.ipc.open_stream(path.read_bytes()).read_all()
+    text = repr(table.to_pylist()).encode()
+    assert table.num_rows > 0
+    assert REDACTED.encode() in text
+    for secret in forms_of_secret():
+        assert secret not in text
+
+
+def exchanges(capsysbinary: pytest.CaptureFixture[bytes], capture: Path, *more: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run(capsysbinary, "read", capture, "-T", "ndjson", *more).lines]
+
+
+def test_what_is_no_secret_stays(capture: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    by_api = {each["api"]: each for each in exchanges(capsysbinary, capture, "--embedded", "--records")}
+    topic = by_api["CreateTopics"]["request"]["body"]["topics"][0]
+    assert topic["configs"] == [
+        {"name": "retention.ms", "value": OPEN},
+        {"name": "made.up", "value": REDACTED},
+    ]
+    told = by_api["DescribeConfigs"]["response"]["body"]["results"][0]["configs"][0]
+    assert (told["name"], told["value"], told["synonyms"][0]["value"]) == (
+        "ssl.key.password",
+        REDACTED,
+        REDACTED,
+    )
+    token = by_api["DescribeDelegationToken"]["response"]["body"]["tokens"][0]
+    assert (token["tokenId"], token["hmac"]) == (OPEN, REDACTED)
+    fetched = by_api["Fetch"]["response"]["body"]["responses"][0]["partitions"][0]["records"][0]["records"]
+    assert [each["value"] == REDACTED for each in fetched] == [True, False]
+    envelope = by_api["Envelope"]["request"]["body"]
+    assert envelope["requestData"] == envelope["requestPrincipal"] == REDACTED
+    inner = envelope["requestDataDecoded"]["body"]["resources"][0]["configs"][0]
+    assert inner == {"name": "ssl.key.password", "value": REDACTED}
+    assert by_api["SaslToken"]["request"]["body"] == {"authBytes": REDACTED}
+
+
+def test_secrets_are_shown_when_asked_for(capture: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    shown = exchanges(capsysbinary, capture, "--show-secrets", "--records")
+    assert REDACTED not in json.dumps(shown)
+    by_api = {each["api"]: each for each in shown}
+    assert (
+        by_api["SaslToken"]["request"]["body"]["authBytes"]
+        == b64encode(f"\0{OPEN}\0{SECRET}".encode()).decode()
+    )
+    assert by_api["CreateTopics"]["request"]["body"]["topics"][0]["configs"][1]["value"] == SECRET
+
+
+def test_who_logs_in_is_told_without_the_password(
+    capture: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    rows = [json.loads(line) for line in run(capsysbinary, "read", capture, "-T", "connections").lines]
+    assert rows[0]["sasl"] == {"mechanism": "PLAIN", "principal": OPEN, "outcome": "authenticated"}
+
+
+def struct_of(message: str) -> Struct:
+    for kind in ("Request", "Response"):
+        if message.endswith(kind):
+            key = apis.api_key(message.removesuffix(kind))
+            return message_struct(key, apis.versions(key)[-1], kind.lower())
+    return data_struct(message, apis.data_versions(message)[-1])
+
+
+def names_of(struct: Struct) -> set[str]:
+    inner = [names_of(field.struct) for field in struct.fields if field.struct is not None]
+    return {field.name for field in struct.fields}.union(*inner)
+
+
+@pytest.mark.parametrize("message", [name for name in SECRETS if name != "SaslToken"])
+def test_every_secret_of_the_table_is_a_field_that_exists(message: str) -> None:
+    assert SECRETS[message].keys() <= names_of(struct_of(message))
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "secret"),
+    [
+        (2, "retention.ms", False),
+        (2, "made.up", True),
+        (4, "log.retention.ms", False),
+        (4, "ssl.keystore.password", True),
+        (4, "listener.name.internal.ssl.keystore.password", True),
+        (4, "listener.name.internal.max.connections", False),
+        (4, "listener.name.sasl.plain.sasl.jaas.config", True),
+        (4, "super.users", True),
+        (8, "kafka.request.logger", False),
+        (16, "interval.ms", False),
+        (32, "share.session.timeout.ms", False),
+        (99, "retention.ms", True),
+        (None, "retention.ms", True),
+    ],
+)
+def test_configs_are_secret_by_the_rule_of_kafkas_own_log(
+    resource: int | None, name: str, secret: bool
+) -> None:
+    assert is_secret_config(resource, name) is secret
