@@ -1,0 +1,115 @@
+"""The small text files of a log directory → facts.
+
+| file | lines | class |
+|---|---|---|
+| ``*-offset-checkpoint`` | version 0, a count, ``<topic> <partition> <offset>`` … | ``OffsetCheckpoint`` |
+| ``leader-epoch-checkpoint`` | version 0, a count, ``<epoch> <start offset>`` … | ``LeaderEpochCheckpoint`` |
+| ``partition.metadata``, ``meta.properties`` | names and values | ``PartitionMetadataFile`` |
+| ``quorum-state`` | one JSON object | ``FileQuorumStateStore`` |
+
+An empty checkpoint is one that was never written to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kdissect.faults import fault
+from kdissect.model import Fault
+
+Found = dict[str, Any] | Fault
+
+_FIELDS = {
+    "offset-checkpoint": (("topic", str), ("partition", int), ("offset", int)),
+    "leader-epoch-checkpoint": (("epoch", int), ("startOffset", int)),
+}
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+
+
+def read_facts(kind: str, data: bytes) -> Iterator[Found]:
+    """What a file of the ``kind`` says, and what is wrong with it; offsets of faults count bytes."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        yield fault("not-utf8", f"the file is not text: {error.reason}", offset=error.start, layer="file")
+        return
+    if kind in _FIELDS:
+        yield from _checkpoint(kind, text)
+    elif kind == "quorum-state":
+        yield _json(text)
+    else:
+        yield from _properties(text)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not empty, with their position in bytes."""
+    at = 0
+    for line in text.split("\n"):
+        if line.strip():
+            yield at, line.rstrip("\r")
+        at += len(line.encode("utf-8")) + 1
+
+
+def _checkpoint(kind: str, text: str) -> Iterator[Found]:
+    lines = _lines(text)
+    head = [line for _, line in (next(lines, (0, "")), next(lines, (0, "")))]
+    if head == ["", ""]:
+        return
+    if head[0] != "0":
+        yield fault("bad-entry", f"version {head[0]!r} of a checkpoint, only 0 is known", offset=0)
+        return
+    if not _INTEGER.fullmatch(head[1]):
+        yield fault("bad-entry", f"the count of entries is {head[1]!r}", offset=len(head[0]) + 1)
+        return
+    count = 0
+    for at, line in lines:
+        fields, words = _FIELDS[kind], line.split(" ")
+        if len(words) != len(fields) or not all(
+            form is str or _INTEGER.fullmatch(word) for (_, form), word in zip(fields, words, strict=True)
+        ):
+            yield fault("bad-entry", f"{line!r} is not {', '.join(name for name, _ in fields)}", offset=at)
+            continue
+        count += 1
+        yield {name: form(word) for (name, form), word in zip(fields, words, strict=True)}
+    if count != int(head[1]):
+        yield fault(
+            "bad-entry", f"the file announces {head[1]} entries, there are {count}", offset=len(head[0]) + 1
+        )
+
+
+def _json(text: str) -> Found:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return fault("bad-entry", f"not JSON: {error}", offset=0)
+    if not isinstance(found, dict):
+        return fault("bad-entry", "not a JSON object", offset=0)
+    return found
+
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def _properties(text: str) -> Iterator[Found]:
+    """All of the names and values as one fact; lines that are neither are faults."""
+    values: dict[str, Any] = {}
+    faults = []
+    for at, line in _lines(text):
+        if line.lstrip()[0] in "#!":
+            continue
+        found = re.fullmatch(r"\s*((?:[^\\=:\s]|\\.)+)\s*[=:\s]\s*(.*)", line)
+        if found is None:
+            faults.append(fault("bad-entry", f"{line!r} is not a name and a value", offset=at))
+        else:
+            values[_unescape(found[1])] = _unescape(found[2])
+    if values:
+        yield values
+    yield from faults
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda m: chr(int(m[1][1:], 16)) if len(m[1]) == 5 else _LETTERS.get(m[1], m[1]), text)

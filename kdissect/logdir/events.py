@@ -1,0 +1,79 @@
+"""What comes out of log directories: plain values, each with the file that it was read from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kdissect.embedded.internal import Internal, decode_internal, family_of_topic
+from kdissect.model import Fault
+from kdissect.record.batch import Batch
+from kdissect.record.records import Record
+
+
+class LogFile(NamedTuple):
+    """A file begins."""
+
+    path: str
+    """As the user named it, or the folder that it was found in."""
+    kind: str
+    """As :class:`kdissect.logdir.names.FileName` has it; ``unknown`` for a file that is left out."""
+    size: int
+    topic: str | None = None
+    partition: int | None = None
+    state: str | None = None
+    """``delete``, ``future`` or ``stray``: what becomes of the folder; None for a partition in use."""
+    base_offset: int | None = None
+    epoch: int | None = None
+
+
+class SegmentBatch(NamedTuple):
+    """A batch of a segment or of a metadata snapshot."""
+
+    file: LogFile
+    position: int
+    """In the file; the batch's own counts in the part of the file that was read with it."""
+    batch: Batch
+
+    def records(self) -> list[Record]:
+        """Its records. Their faults come as :class:`FileFault` when the next event is asked for."""
+        return self.batch.records()
+
+    def decoded(self, record: Record) -> Internal | None:
+        """What one of its records says, if it is a control record or of an internal topic."""
+        family = "control" if self.batch.is_control else family_of_topic(self.file.topic or "")
+        return None if family is None else decode_internal(family, record.key, record.value)
+
+
+class IndexEntry(NamedTuple):
+    """An entry of an index; offsets are absolute."""
+
+    file: LogFile
+    kind: str
+    """``offset``, ``time`` or ``transaction``."""
+    values: dict[str, int]
+    """``offset`` and ``position``; ``timestamp`` and ``offset``; the fields of Kafka's ``AbortedTxn``."""
+
+
+class SnapshotEntry(NamedTuple):
+    """A producer's state, from a ``.snapshot`` file."""
+
+    file: LogFile
+    values: dict[str, Any]
+    """The fields of Kafka's ``ProducerEntry``."""
+
+
+class Fact(NamedTuple):
+    """What one of the small files says: a line of a checkpoint, the properties of a folder."""
+
+    file: LogFile
+    values: dict[str, Any]
+
+
+class FileFault(NamedTuple):
+    """Something wrong in a file; the offset counts in it, in every layer."""
+
+    file: LogFile
+    fault: Fault
+
+
+Event = LogFile | SegmentBatch | IndexEntry | SnapshotEntry | Fact | FileFault

@@ -1,0 +1,120 @@
+"""What names of folders and files in a log directory say (``UnifiedLog``, ``LogFileUtils``, ``Snapshots``).
+
+A folder is a partition, ``<topic>-<partition>``; while it is deleted, moved or found not to belong to the
+broker, it is ``<topic>-<partition>.<unique id>-<state>``. Files begin with the offset they start at.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LONGEST_FOLDER = 255
+"""Kafka cuts the topic so that a folder's name with a state does not get longer than this."""
+
+_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
+_WITH_STATE = re.compile(r"(.+)\.[0-9a-f]{32}-(delete|future|stray)")
+
+_OFFSET = r"(?P<offset>[0-9]{20})"
+_FORMS = (
+    (
+        # Indexes of remote segments have the segment's id behind their offset.
+        rf"(?:{_OFFSET}|(?P<remote>[0-9]{{1,19}})_[A-Za-z0-9_-]{{22}})\.(?P<kind>index|timeindex|txnindex)",
+        {"index": "offset-index", "timeindex": "time-index", "txnindex": "transaction-index"},
+    ),
+    (rf"{_OFFSET}\.(?P<kind>log|snapshot)", {"log": "segment", "snapshot": "producer-snapshot"}),
+    (rf"{_OFFSET}-(?P<epoch>[0-9]{{10}})\.(?P<kind>checkpoint)", {"checkpoint": "metadata-snapshot"}),
+    (r"bootstrap\.(?P<kind>checkpoint)", {"checkpoint": "metadata-snapshot"}),
+)
+_NUMBERED = tuple(
+    (re.compile(form + r"(?:\.deleted|\.cleaned|\.swap|\.part)?"), kinds) for form, kinds in _FORMS
+)
+
+_FIXED = {
+    "recovery-point-offset-checkpoint": "offset-checkpoint",
+    "replication-offset-checkpoint": "offset-checkpoint",
+    "log-start-offset-checkpoint": "offset-checkpoint",
+    "cleaner-offset-checkpoint": "offset-checkpoint",
+    "leader-epoch-checkpoint": "leader-epoch-checkpoint",
+    "partition.metadata": "properties",
+    "meta.properties": "properties",
+    "quorum-state": "quorum-state",
+}
+_SUFFIXES = {
+    ".log": "segment",
+    ".checkpoint": "metadata-snapshot",
+    ".index": "offset-index",
+    ".timeindex": "time-index",
+    ".txnindex": "transaction-index",
+    ".snapshot": "producer-snapshot",
+}
+
+BATCH_FILES = ("segment", "metadata-snapshot")
+INDEXES = {"offset-index": "offset", "time-index": "time", "transaction-index": "transaction"}
+"""Kind of a file: what the table of index entries calls it."""
+
+
+class Folder(NamedTuple):
+    """What a folder's name tells."""
+
+    topic: str | None = None
+    """None also where the name may have lost a part of it."""
+    partition: int | None = None
+    state: str | None = None
+    """``delete``, ``future`` or ``stray``; None for a partition in use."""
+
+
+class FileName(NamedTuple):
+    """What a file's name tells."""
+
+    kind: str
+    """``segment``, ``metadata-snapshot``, a key of :data:`INDEXES`, ``producer-snapshot``,
+    ``offset-checkpoint``, ``leader-epoch-checkpoint``, ``properties`` or ``quorum-state``."""
+    base_offset: int | None = None
+    epoch: int | None = None
+    """Of the leader, for a metadata snapshot."""
+
+
+def folder(name: str) -> Folder:
+    """Topic and partition; nothing where the name is not a partition's."""
+    with_state = _WITH_STATE.fullmatch(name)
+    found = _PARTITION.fullmatch(with_state[1] if with_state else name)
+    if found is None:
+        return Folder()
+    topic, partition = found[1], int(found[2])
+    if topic in (".", "..") or partition >= 1 << 31:
+        return Folder()
+    if with_state is None:
+        return Folder(topic, partition)
+    return Folder(None if len(name) >= LONGEST_FOLDER else topic, partition, with_state[2])
+
+
+def file(name: str, named_by_user: bool = False) -> FileName | None:
+    """What kind of file it is; None where it is none of a log directory.
+
+    :param named_by_user: the ending is enough, for files that were copied under other names.
+    """
+    if name in _FIXED:
+        return FileName(_FIXED[name])
+    for form, kinds in _NUMBERED:
+        found = form.fullmatch(name)
+        if found:
+            parts = found.groupdict()
+            offset, epoch = parts.get("offset") or parts.get("remote"), parts.get("epoch")
+            return FileName(
+                kinds[parts["kind"]],
+                None if offset is None else int(offset),
+                None if epoch is None else int(epoch),
+            )
+    if named_by_user:
+        for suffix, kind in _SUFFIXES.items():
+            if name.endswith(suffix):
+                return FileName(kind)
+    return None
+
+
+def segment_beside(name: str) -> str | None:
+    """The name of the segment that an index belongs to, in whatever state both are."""
+    stem, dot, rest = name.partition(".")
+    _, dot, state = rest.partition(".")
+    return f"{stem}.log{dot}{state}" if stem.isdigit() else None

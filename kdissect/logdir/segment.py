@@ -1,0 +1,156 @@
+"""A segment, or a metadata snapshot → its batches, in memory that its size does not change.
+
+The rules:
+
+* The file is read in parts of a MiB, and a batch that is larger is read whole, up to the limit.
+* Where a batch announces more bytes than the file has, its end is torn: by a crash, or because the file
+  is being written. Zeros up to the end are what ``log.preallocate`` or a crash leaves.
+* Where no batch can be, and after a batch with a wrong checksum that no batch follows, the boundary is
+  lost. The next batch is searched for: one whose offsets go on and whose checksum fits. What was passed
+  over is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.logdir.search import HEAD, PART, ReadAt, Search, announced_size, goes_on, zeros_to_end
+from kdissect.model import Fault
+from kdissect.record.batch import Batch
+from kdissect.record.sets import frame_defect, read_record_set
+
+Found = tuple[int, Batch | Fault]
+"""A batch, or what is wrong there, with its position in the file."""
+
+
+def read_batches(
+    read_at: ReadAt, size: int, limits: Limits = DEFAULTS, base_offset: int | None = None
+) -> Iterator[Found]:
+    """Batches, and what is wrong with the file. Faults of the batches themselves stay in them.
+
+    :param base_offset: the offset that the file's name says it begins with.
+    """
+    return _Segment(read_at, size, limits, None if base_offset is None else base_offset - 1).read()
+
+
+class _Segment:
+    """Reading goes on at :attr:`position`; :attr:`last` is the last offset so far."""
+
+    def __init__(self, read_at: ReadAt, size: int, limits: Limits, last: int | None) -> None:
+        self.read_at = read_at
+        self.size = size
+        self.limits = limits._replace(elements=max(1, limits.elements))
+        self.search = Search(read_at, size, self.limits)
+        self.last = last
+        self.position = 0
+
+    def read(self) -> Iterator[Found]:
+        want = PART
+        while self.position < self.size:
+            want = min(want, self.size - self.position)
+            part = self.read_at(self.position, want)
+            if len(part) < want:
+                there = self.position + len(part)
+                yield (
+                    there,
+                    fault(
+                        "cut-short", f"the file had {self.size} bytes, {there} could be read", offset=there
+                    ),
+                )
+                self.size = there
+            begin, want = self.position, PART
+            yield from self._whole_batches(part)
+            rest = part[self.position - begin :] if self.position >= begin else b""
+            defect = frame_defect(rest, 0) if rest else None
+            if defect is None:
+                continue
+            if defect.kind != "partial-batch":
+                yield from self._no_batch(defect)
+                continue
+            left = self.size - self.position
+            announced = announced_size(rest)
+            if announced is None or announced > left:
+                # Few bytes of a batch tell nothing as long as more can be read.
+                if left > len(rest) and len(rest) < HEAD:
+                    continue
+                yield from self._torn(left, announced)
+            elif announced > self.limits.frame_bytes:
+                yield from self._too_large(announced)
+            else:
+                want = announced
+
+    def _whole_batches(self, part: bytes) -> Iterator[Found]:
+        """Those of which every byte is in ``part``, up to one that cannot be trusted to end where it says."""
+        start = self.position
+        for batch in read_record_set(part, self.limits).batches:
+            if batch.partial:
+                return
+            position = start + batch.position
+            # The base offset of a wrapper of magic 0 or 1 is not known before it is unpacked.
+            first = batch.base_offset if batch.magic >= 2 else batch.last_offset
+            assert first is not None
+            if self.last is not None and min(first, batch.last_offset) <= self.last:
+                text = f"the batch has offsets {first} to {batch.last_offset}, and {self.last} came before"
+                yield position, fault("bad-batch", text, offset=position)
+            yield position, batch
+            self.position = start + batch.end
+            if batch.crc_valid is False and not goes_on(self.read_at, self.position, self.size, self.last):
+                found = self._search(position + 1)
+                if found is not None:
+                    yield position, self._skipped(position, found)
+                    self.position = found
+                    return
+            if batch.crc_valid:
+                self.last = batch.last_offset
+
+    def _no_batch(self, defect: Fault) -> Iterator[Found]:
+        start = self.position
+        if zeros_to_end(self.read_at, start, self.size):
+            text = f"{self.size - start} bytes of zero up to the end"
+            yield start, fault("trailing-bytes", text, offset=start)
+            self.position = self.size
+            return
+        reason = defect.message.partition(";")[0]
+        found = self._search(start + 1)
+        if found is None:
+            text = f"{reason}; {self.size - start} bytes up to the end are not read"
+        else:
+            text = (
+                f"{reason}; {found - start} bytes up to the next batch with a fitting checksum are not read"
+            )
+        yield start, defect._replace(layer="file", message=text, offset=start)
+        self.position = self.size if found is None else found
+
+    def _torn(self, left: int, announced: int | None) -> Iterator[Found]:
+        """The file ends inside the batch, or its length is wrong."""
+        start = self.position
+        text = "where a batch should begin" if announced is None else f"of a batch that announces {announced}"
+        yield start, fault("torn-tail", f"the file ends after {left} bytes {text}", offset=start)
+        data = self.read_at(start, min(left, self.limits.frame_bytes))
+        for batch in read_record_set(data, self.limits).batches:
+            if batch.partial and batch.position == 0:
+                yield start, batch
+        found = self._search(start + 1)
+        if found is not None:
+            yield start, self._skipped(start, found)
+        self.position = self.size if found is None else found
+
+    def _too_large(self, announced: int) -> Iterator[Found]:
+        start = self.position
+        text = f"a batch of {announced} bytes, over the limit of {self.limits.frame_bytes}, is not read"
+        yield start, fault("bad-length", text, offset=start)
+        self.position = start + announced
+        if not goes_on(self.read_at, self.position, self.size, self.last):
+            found = self._search(start + 1)
+            if found is not None:
+                yield start, self._skipped(start, found)
+                self.position = found
+
+    def _search(self, position: int) -> int | None:
+        return self.search.find(position, self.size, self.last)
+
+    def _skipped(self, start: int, found: int) -> Fault:
+        text = f"where this batch says that it ends none begins; the next whose checksum fits is at {found}"
+        return fault("skipped", text, offset=start, layer="file")
