@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kdissect.embedded.internal import topic_names_in_metadata
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.protocol import apis
@@ -32,6 +33,7 @@ class Exchange:
     connection: int
     client_endpoint: Endpoint
     broker_endpoint: Endpoint
+    limits: Limits = DEFAULTS
     request: Request | Token | None = None
     response: Response | Token | None = None
     missing: str | None = None
@@ -46,6 +48,7 @@ class Exchange:
     session_faults: list[Fault] = field(default_factory=list)
     topic_names: dict[str, str] = field(default_factory=dict)
     """Names of the topic ids in it, as far as the capture told them."""
+    _faults: tuple[Fault, ...] | None = None
 
     @property
     def client(self) -> str:
@@ -99,16 +102,15 @@ class Exchange:
     @property
     def error(self) -> str | None:
         """The name of the first error code in the response that is not 0."""
-        response = self.response
-        if response is None:
-            return None
-        body = response.decoded()
-        if body.struct is None:
-            return None
-        for _, code, _ in pick(_error_fields(body.struct), body.values):
-            if code:
-                return error_name(code)
-        return None
+        return next((error_name(code) for code, _ in self.error_codes()), None)
+
+    def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
+        """Every error code in the response that is not 0, with the structs it stands in, outermost first."""
+        body = self.response.decoded() if self.response is not None else None
+        if body is not None and body.struct is not None:
+            for _, code, ancestors in pick(_error_fields(body.struct), body.values):
+                if code:
+                    yield code, ancestors
 
     @property
     def topics(self) -> list[str]:
@@ -134,9 +136,18 @@ class Exchange:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong with the bytes of this exchange: of the session, and of both messages."""
-        own = [*self.session_faults, *(f for message in self.messages for f in message.faults)]
-        return [f._replace(connection=self.connection, exchange=self.number) for f in own]
+        """What is wrong with the bytes of this exchange: of the session, of both messages, and of their
+        records, which are unpacked for it. Found once, when the exchange is complete.
+
+        That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
+        """
+        if self._faults is None:
+            found = [*self.session_faults, *(f for message in self.messages for f in message.faults)]
+            for message in self.messages:
+                found += message.record_faults(self.limits, may_end_early=message is self.response)
+            here, number = self.connection, self.number
+            self._faults = tuple(each._replace(connection=here, exchange=number) for each in found)
+        return list(self._faults)
 
     def record_sets(self) -> Iterator[RecordSetPlace]:
         """Every record set in it, with the topic and partition it belongs to."""
@@ -144,22 +155,13 @@ class Exchange:
             body = message.decoded()
             if body.struct is None:
                 continue
-            for name, value, ancestors in pick(_record_fields(body.struct), body.values):
+            for name, value, ancestors in message.record_fields():
                 yield self._place(message, name, value, ancestors)
 
     def _place(
         self, message: Message, name: str, value: bytes, ancestors: tuple[dict[str, Any], ...]
     ) -> RecordSetPlace:
-        topic = topic_id = None
-        partition = None
-        for values in ancestors:
-            for key, item in values.items():
-                if key in ("topic", "name", "topicName") and isinstance(item, str):
-                    topic = item
-                elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
-                    topic_id = item
-                elif key in ("partition", "index", "partitionIndex") and isinstance(item, int):
-                    partition = item
+        topic, topic_id, partition = partition_of(ancestors)
         if topic is None and topic_id is not None:
             topic = self.topic_names.get(topic_id)
         return RecordSetPlace(message, name, value, topic, topic_id, partition)
@@ -215,6 +217,22 @@ class RecordSetPlace(NamedTuple):
     topic: str | None
     topic_id: str | None
     partition: int | None
+
+
+def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str | None, int | None]:
+    """The topic, topic id and partition that these structs, outermost first, are about; None where they
+    do not say."""
+    topic = topic_id = None
+    partition = None
+    for values in ancestors:
+        for key, item in values.items():
+            if key in ("topic", "name", "topicName") and isinstance(item, str):
+                topic = item
+            elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
+                topic_id = item
+            elif key in ("partition", "index", "partitionIndex", "partitionId") and isinstance(item, int):
+                partition = item
+    return topic, topic_id, partition
 
 
 def _mentions(name: str, value: Any, siblings: dict[str, Any]) -> Iterator[tuple[str | None, str | None]]:

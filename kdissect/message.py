@@ -7,17 +7,22 @@ bytes, and the bytes that no field accounts for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError, Fault, Frame, Node
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.schema import Struct, data_struct, era_structs, message_struct
+from kdissect.protocol.select import Picked, Selection, pick, selection
+from kdissect.record.records import Record
+from kdissect.record.sets import read_record_set
 
 API_VERSIONS = 18
 
@@ -111,6 +116,32 @@ class Message:
         """What is wrong with the body's bytes."""
         return self.decoded().faults
 
+    def record_fields(self) -> Iterator[Picked]:
+        """Every record set in the body, undecoded, with its field's name and the structs it stands in."""
+        body = self.decoded()
+        if body.struct is not None:
+            for found in pick(_record_fields(body.struct), body.values):
+                if not is_slice(found[0], found[2][-1]):
+                    yield found
+
+    def records(self, limits: Limits = DEFAULTS) -> Iterator[Record]:
+        """The records of every record set in the body, unpacked one batch at a time."""
+        for _, data, _ in self.record_fields():
+            yield from read_record_set(data, limits).records()
+
+    def record_faults(self, limits: Limits, may_end_early: bool) -> Iterator[Fault]:
+        """What is wrong with the records, which are unpacked to find out.
+
+        :param may_end_early: whether it is ordinary that a record set ends inside a batch.
+        """
+        for _, data, _ in self.record_fields():
+            found = read_record_set(data, limits)
+            for batch in found.batches:
+                batch.records()
+            for each in found.faults:
+                if not (may_end_early and each.kind == "partial-batch"):
+                    yield each._replace(packet=self.frame.last_packet)
+
     def annotate(self) -> Node:
         """The whole frame as a tree whose leaves cover every byte of the payload once."""
         payload = self.frame.payload
@@ -190,6 +221,20 @@ class Message:
         if self.api_key is None:
             return ()
         return (fault("unknown-api", self._why_opaque(), self.frame.last_packet, self.body_start),)
+
+
+def is_slice(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether a records field holds a piece from the middle of a record set, which cannot be read alone:
+    FetchSnapshot sends a snapshot by byte positions (Kafka's UnalignedRecords).
+
+    :param values: the struct it stands in.
+    """
+    return name == "unalignedRecords" and values.get("position") != 0
+
+
+@cache
+def _record_fields(struct: Struct) -> Selection:
+    return selection(struct, lambda each: each.type == "records")
 
 
 class Request(Message):

@@ -166,6 +166,8 @@ class Frame(NamedTuple):
     """Every packet that carried bytes of it."""
     searched: bool = False
     """Its beginning was found by a search, after a gap or where the capture began in mid-stream."""
+    fault: Fault | None = None
+    """That it is cut, and why."""
 
 
 class Skipped(NamedTuple):

@@ -12,7 +12,6 @@ from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
 from kdissect.model import Fault
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import Table
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
@@ -74,7 +73,7 @@ def sources_of(table: str, event: Event, options: Options) -> Iterator[Any]:
     elif isinstance(event, Fault):
         yield event
     elif isinstance(event, Exchange):
-        yield from faults_of(event, options)
+        yield from event.faults
 
 
 def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:

@@ -18,7 +18,6 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Token
 from kdissect.model import CaptureError, Fault, Packet
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.session.conversation import Connection
@@ -114,7 +113,7 @@ class Reading:
     def _count_exchange(self, exchange: Exchange) -> None:
         if not self._count_faults:
             return
-        self.faults += len(faults_of(exchange, self._options))
+        self.faults += len(exchange.faults)
         for message in exchange.messages:
             if isinstance(message, Token):
                 continue

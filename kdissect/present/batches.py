@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.embedded.control import control_column
-from kdissect.model import Fault
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import REDACTED, is_secret_metadata
 from kdissect.protocol.json_form import base64_text, text_or_base64
@@ -81,14 +80,6 @@ def shown_value(value: bytes | None, options: Options, is_metadata: bool) -> byt
 def control_of(record: Record, batch: Batch) -> dict[str, Any] | None:
     """What a control record says: ``{"type": "COMMIT", …}``; None for others."""
     return control_column(record.key, record.value) if batch.is_control else None
-
-
-def record_faults(data: bytes, options: Options = PLAIN) -> list[Fault]:
-    """What is wrong with a record set, records and all. Offsets count in the set."""
-    found = read_record_set(data, options.limits)
-    for batch in found.batches:
-        batch.records()
-    return found.faults
 
 
 def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:

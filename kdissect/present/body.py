@@ -14,7 +14,7 @@ from typing import Any
 from kdissect.embedded.decoded import Context, Embedded, Render
 from kdissect.embedded.fields import NO_CONTEXT, decode_field
 from kdissect.exchange import Exchange
-from kdissect.message import SASL_TOKEN, Message, Token
+from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.present.batches import batch_objects
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
@@ -117,7 +117,7 @@ def _hook(message: str, options: Options, context: Context) -> Hook | None:
     ) -> bool:
         name = field.name
         if field.type == "records":
-            if not options.records or value is None:
+            if not options.records or value is None or is_slice(name, ancestors[-1]):
                 return False
             out[name + SIZE_SUFFIX] = len(value)
             out[name] = batch_objects(value, options, is_metadata_topic(ancestors))

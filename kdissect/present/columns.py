@@ -21,7 +21,6 @@ from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Fault
 from kdissect.present.body import side_object
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
@@ -113,8 +112,8 @@ def _topics(exchange: Exchange, _: Options) -> list[str]:
     return [valid_text(topic) for topic in exchange.topics]
 
 
-def _faults(exchange: Exchange, options: Options) -> list[dict[str, Any]]:
-    return [fault_object(each) for each in faults_of(exchange, options)]
+def _faults(exchange: Exchange, _: Options) -> list[dict[str, Any]]:
+    return [fault_object(each) for each in exchange.faults]
 
 
 def fault_object(fault: Fault) -> dict[str, Any]:

@@ -9,7 +9,6 @@ come. Colour is for terminals only, and never the only sign of anything.
 from __future__ import annotations
 
 from kdissect.exchange import Exchange
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import pad, sanitise, width
@@ -85,7 +84,7 @@ class Lines:
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
             notes.append(paint(f"[inferred {sanitise(what)}]", YELLOW, self._colour))
-        kinds = dict.fromkeys(fault.kind for fault in faults_of(exchange, self._options))
+        kinds = dict.fromkeys(fault.kind for fault in exchange.faults)
         if kinds:
             notes.append(paint(f"[faults: {', '.join(kinds)}]", RED, self._colour))
         return notes

@@ -14,10 +14,9 @@ from kdissect.embedded.decoded import Context
 from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.embedded.tree import expand_embedded
 from kdissect.exchange import Exchange
-from kdissect.message import SASL_TOKEN, Message, Token
+from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Fault, Node
 from kdissect.present.body import REMAINDER
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
@@ -47,7 +46,7 @@ def exchange_tree(exchange: Exchange, options: Options = PLAIN, dump: bool = Fal
     for message in exchange.messages:
         context = Context(asked if message is exchange.response else None)
         yield from message_tree(message, options, dump, context)
-    for fault in faults_of(exchange, options):
+    for fault in exchange.faults:
         yield INDENT + fault_text(fault)
 
 
@@ -136,9 +135,14 @@ class _Walk:
         self._options = options
         self._dump = dump
 
+    def _holds_records(self, node: Node, place: _Place) -> bool:
+        is_set = "records" in node.type and isinstance(node.value, bytes) and not node.children
+        return is_set and not (place.ancestors and is_slice(node.name, place.ancestors[-1]))
+
     def node(self, node: Node, data: bytes, depth: int, place: _Place) -> Iterator[str]:
         """The node's line, then its children's. ``data``: what its range counts in."""
-        if "records" in node.type and isinstance(node.value, bytes) and not node.children:
+        if self._holds_records(node, place):
+            assert isinstance(node.value, bytes)
             expand(node, annotate_record_set(node.value, node.end - len(node.value), self._options.limits))
             place = place._replace(is_metadata=is_metadata_topic(place.ancestors))
         hidden = not node.children and self._is_hidden(node, place)

@@ -180,8 +180,7 @@ class Framer:
         data = b"".join(chunk.data for chunk in parts)
         frame = self._frame(parts, data[4:], size)
         message = f"{size} bytes announced, {len(frame.payload)} captured: {reason}"
-        out.append(fault("cut-frame", message, frame.last_packet, frame.offset))
-        out.append(frame)
+        out.append(frame._replace(fault=fault("cut-frame", message, frame.last_packet, frame.offset)))
 
     def _lose(self) -> None:
         self._searching = True

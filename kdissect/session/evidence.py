@@ -95,15 +95,17 @@ def _examine_whole(payload: bytes) -> Evidence:
         request = parse_request(bare_frame(payload))
     except DecodeError:
         return Evidence.NONE
-    if not _is_text((request.client_id or "").encode("utf-8", "surrogateescape")):
-        return Evidence.NONE
+    client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
+    named = bool(client_id) and _is_text(client_id)
     body = request.decoded()
     if body.opaque is not None:
-        return Evidence.LOOSE if request.client_id else Evidence.NONE
+        return Evidence.LOOSE if named else Evidence.NONE
     if not body.faults and not body.remainder:
-        return Evidence.EXACT if request.client_id or _is_distinct(request) else Evidence.NONE
+        # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
+        distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
+        return Evidence.EXACT if distinct else Evidence.NONE
     only_left_over = all(f.kind == "remainder" for f in body.faults)
-    return Evidence.LOOSE if only_left_over and request.client_id else Evidence.NONE
+    return Evidence.LOOSE if only_left_over and named else Evidence.NONE
 
 
 def _is_distinct(request: Request) -> bool:
@@ -156,6 +158,14 @@ def body_fits(request: Request) -> bool:
 def bare_frame(payload: bytes) -> Frame:
     """A frame of which only the payload matters."""
     return Frame(Direction.TO_BROKER, 0, payload, len(payload), 0, 0, 0, 0, ())
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_text(data: bytes) -> bool:

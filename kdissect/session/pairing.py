@@ -136,12 +136,7 @@ class Session:
         try:
             request = parse_request(frame)
         except DecodeError as error:
-            message = f"no request header in a frame of {frame.size} bytes: {error.reason}"
-            return [
-                fault(
-                    "malformed", message, frame.last_packet, frame.offset, self._connection, layer="session"
-                )
-            ]
+            return self._report_headless(frame, f"no request header: {error.reason}")
         self._saw_request = True
         self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
         if self._first_correlation is None:
@@ -218,14 +213,10 @@ class Session:
         if self._tokens and not self._answers_request(frame.payload):
             exchange = self._forget(self._tokens[0])
             exchange.response = Token(frame, "response")
+            exchange.session_faults += _own_faults(frame)
             return [Completed(exchange)]
         if len(frame.payload) < 4:
-            message = f"no correlation id in a frame of {frame.size} bytes"
-            return [
-                fault(
-                    "malformed", message, frame.last_packet, frame.offset, self._connection, layer="session"
-                )
-            ]
+            return self._report_headless(frame, "no correlation id")
         correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
         same = self._by_correlation.get(correlation)
         if not same:
@@ -242,6 +233,7 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
+        exchange.session_faults += _own_faults(frame)
         if exchange.response.is_cut:
             exchange.missing = why_missing
         if frame.searched:
@@ -279,13 +271,20 @@ class Session:
         exchange.missing = "gap" if self._request_gaps and self._saw_request else "not captured"
         return [Recognised(exchange), Completed(exchange)]
 
+    def _report_headless(self, frame: Frame, what: str) -> list[Event]:
+        """A frame without a whole header belongs to no exchange."""
+        message = f"{what} in a frame of {frame.size} bytes"
+        faults = [fault("malformed", message, frame.last_packet, frame.offset, layer="session")]
+        return [each._replace(connection=self._connection) for each in _own_faults(frame) + faults]
+
     # -- both ---------------------------------------------------------------------------------------
 
     def _exchange(self, frame: Frame, packet: int) -> Exchange:
         self.exchanges += 1
-        exchange = Exchange(self._connection, self._client, self._broker)
+        exchange = Exchange(self._connection, self._client, self._broker, self._limits)
         exchange.recognised = (packet, self._connection, frame.offset)
         exchange.inferred = self._inferred
+        exchange.session_faults += _own_faults(frame)
         if frame.searched:
             side = "request" if frame.direction is Direction.TO_BROKER else "response"
             exchange.inferred = _join(exchange.inferred, _boundary(side))
@@ -358,6 +357,10 @@ class Session:
         """Whether this can answer a request from before the capture, or from a gap."""
         first = self._first_correlation
         return first is not None and first - UNSEEN_REQUESTS <= correlation < first + UNSEEN_REQUESTS
+
+
+def _own_faults(frame: Frame) -> list[Fault]:
+    return [] if frame.fault is None else [frame.fault]
 
 
 def _boundary(side: str) -> str:

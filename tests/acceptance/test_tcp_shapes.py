@@ -91,7 +91,8 @@ def test_what_is_in_the_capture_is_found(name: str) -> None:
     requests = [exchange for exchange in found.exchanges if exchange.request is not None]
     responses = [exchange for exchange in found.exchanges if exchange.response is not None]
     cut = [m for exchange in found.exchanges for m in exchange.messages if m.is_cut]
-    kinds = frozenset(fault.kind for fault in found.faults)
+    of_frames = [fault for m in cut if (fault := m.frame.fault) is not None]
+    kinds = frozenset(fault.kind for fault in (*found.faults, *of_frames))
     assert Expected(len(requests), len(responses), len(cut), kinds) == expected
     assert {connection.protocol for connection in found.connections} == {"kafka"}
 

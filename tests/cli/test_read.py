@@ -18,6 +18,7 @@ from kdissect.model import Packet
 from tests.cli.run import CAPTURES, ROOT, run, spawn
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
+from tests.tcp.segments import CLIENT
 
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
 LOSS = CAPTURES / "loss.pcapng"
@@ -129,7 +130,7 @@ def test_two_passes_know_the_names_of_topic_ids_from_the_start(
 
 
 def test_decode_as_takes_a_port_for_kafkas(tmp_path: Path, capsysbinary: Capsys) -> None:
-    odd = Talk().ask(request("Metadata", 1, 1, "\x01\x02", topics=[])).close()
+    odd = Talk().say(CLIENT, b"\0\0\0\x0a" + bytes((0x12, 0x67, 0, 0, 0, 0, 0, 1, 0xFF, 0xFF))).close()
     path = write_capture(tmp_path / "odd.pcapng", odd)
     assert run(capsysbinary, path).out == b""
     assert len(run(capsysbinary, path, "-d", "tcp.port==19092,kafka").lines) == 1

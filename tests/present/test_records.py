@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kdissect import Exchange, read
-from kdissect.present.exchange_faults import faults_of
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
@@ -78,7 +77,7 @@ def damaged(data: bytes) -> bytes:
 @pytest.mark.parametrize("options", [Options(), Options(records=True)])
 def test_what_is_wrong_with_records_is_a_fault_of_the_exchange(tmp_path: Path, options: Options) -> None:
     exchange = produced(tmp_path / "x", damaged(write_batch(records(2))))
-    (found,) = faults_of(exchange, options)
+    (found,) = exchange.faults
     assert (found.layer, found.kind, found.exchange, found.connection) == ("records", "bad-crc", 1, 0)
     assert found.packet == 4
     assert not all(row["crc_valid"] for row in record_rows(exchange))
