@@ -2,6 +2,10 @@
 
 import sys
 
-from kdissect.cli import main
+try:
+    from kdissect.cli import main
 
-sys.exit(main())
+    code = main()
+except KeyboardInterrupt:  # before the command line could take care of it
+    code = 130
+sys.exit(code)

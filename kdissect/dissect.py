@@ -17,11 +17,12 @@ from os import PathLike
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
-from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
-from kdissect.session.pairing import Completed
+from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 
 Event = Exchange | Connection | Fault
@@ -32,30 +33,6 @@ retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later i
 
 AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
-
-
-class TopicNames(dict[str, tuple[int, str]]):
-    """Topic ids to (the packet that told the name, the name). One id is Kafka's own and needs no telling."""
-
-    def __init__(self) -> None:
-        super().__init__({METADATA_TOPIC_ID: (0, METADATA_TOPIC)})
-
-    def up_to(self, packet: int) -> KnownNames:
-        """The names that packets up to ``packet`` told."""
-        return KnownNames(self, packet)
-
-
-class KnownNames(dict[str, str]):
-    """Topic ids to names, as far as they were told by a certain packet. Read it with ``get`` only."""
-
-    def __init__(self, names: TopicNames, packet: int) -> None:
-        super().__init__()
-        self._names = names
-        self._packet = packet
-
-    def get(self, topic_id: str, default: str | None = None) -> str | None:  # type: ignore[override]
-        told = self._names.get(topic_id)
-        return told[1] if told is not None and told[0] <= self._packet else default
 
 
 class Dissector:
@@ -73,7 +50,10 @@ class Dissector:
         self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
         """Each connection under both orders of its endpoints."""
         self._closed: deque[Conversation] = deque()
-        """Those that both ends closed, in that order: forgotten when they have lingered."""
+        """Those that are over, in that order: forgotten when they have lingered."""
+        self._late: list[SessionEvent] = []
+        """What only came to light when a connection was forgotten. When that is depends on the packets of
+        others, and numbers must not: these exchanges are numbered at the end."""
         self._connections = 0
         self._exchanges = 0
         self.packets = 0
@@ -103,7 +83,7 @@ class Dissector:
         """The capture is over: what still waits comes out, then every connection's row."""
         yield from self._segments.close()
         conversations = sorted(set(self._table.values()), key=lambda c: c.number)
-        events: list[SessionEvent] = []
+        events, self._late = self._late, []
         for conversation in conversations:
             events += conversation.close(AT_THE_END, cut=True)
         yield from self._publish(events)
@@ -115,11 +95,11 @@ class Dissector:
         """As :meth:`feed`, for who has segments already."""
         key = (segment.source, segment.destination)
         out: list[Event] = []
-        while self._closed and self._closed[0].has_lingered(segment.timestamp_ns, LINGER_NS):
-            out += self._forget(self._closed.popleft())
+        while self._closed and not self._closed[0].is_waited_for(segment.timestamp_ns, LINGER_NS):
+            out += self._forget(self._closed.popleft(), segment.timestamp_ns)
         conversation = self._table.get(key)
         if conversation is not None and conversation.has_lingered(segment.timestamp_ns, LINGER_NS):
-            out += self._forget(conversation)
+            out += self._forget(conversation, segment.timestamp_ns)
             conversation = None
         elif conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
             out += self._publish(conversation.close(segment.packet, cut=False))
@@ -131,20 +111,32 @@ class Dissector:
             conversation = Conversation(self._connections, segment, self._limits, self._ports)
             self._connections += 1
             self._table[key] = self._table[key[1], key[0]] = conversation
-        was_closed = conversation.is_closed
+        was_over = conversation.is_over
         events = conversation.feed(segment)
         if events:
             out += self._publish(events)
-        if conversation.is_closed and not was_closed:
+        if conversation.is_over and not was_over:
             self._closed.append(conversation)
         return out
 
-    def _forget(self, conversation: Conversation) -> Iterator[Event]:
-        """Give out the row of a closed connection, unless its endpoints have been used anew."""
+    def _forget(self, conversation: Conversation, now_ns: int) -> Iterator[Event]:
+        """Give out the row of a connection that is over, unless it went on or its endpoints are in use
+        for another."""
         first, other = conversation.endpoints
-        if self._table.get((first, other)) is conversation:
-            yield conversation.summary()
-            del self._table[first, other], self._table[other, first]
+        if self._table.get((first, other)) is not conversation:
+            return
+        if not conversation.has_lingered(now_ns, LINGER_NS):
+            return
+        events = conversation.close(AT_THE_END, cut=False)
+        begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
+        for event in events:
+            late = not isinstance(event, Fault) and id(event.exchange) in begun
+            if late:
+                self._late.append(event)
+            else:
+                yield from self._publish([event])
+        yield conversation.summary()
+        del self._table[first, other], self._table[other, first]
 
     def _evict(self, packet: int) -> Iterator[Event]:
         """Forget the tenth of the connections that has been silent longest."""
@@ -160,20 +152,21 @@ class Dissector:
         for begun in recognised_in_order(events):
             self._exchanges += 1
             begun.exchange.number = self._exchanges
+            self._learn(begun.exchange)
         for event in events:
             if isinstance(event, Fault):
                 yield event
             elif isinstance(event, Completed):
                 exchange = event.exchange
-                if not self._names_are_complete:
-                    self._learn(exchange)
+                self._learn(exchange)
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)
                 yield exchange
 
     def _learn(self, exchange: Exchange) -> None:
-        for topic_id, name, packet in exchange.taught_topics():
-            self.names.setdefault(topic_id, (packet, name))
+        if not self._names_are_complete:
+            for topic_id, name, packet in exchange.taught_topics():
+                self.names.learn(topic_id, name, packet)
 
 
 def dissect(

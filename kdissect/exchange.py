@@ -11,6 +11,7 @@ from kdissect.embedded.internal import topic_names_in_metadata
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Field, Struct
@@ -20,9 +21,9 @@ from kdissect.record.sets import read_record_set
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Kafka's Uuid.ZERO_UUID: no id."""
 
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""Kafka's Uuid.METADATA_TOPIC_ID."""
+PartitionKey = tuple[str | None, str | None, int | None]
+"""Topic name, or else topic id; partition."""
+
 METADATA_CARRIERS = ("Fetch", "FetchSnapshot")
 
 
@@ -46,9 +47,11 @@ class Exchange:
     recognised: tuple[int, int, int] = (0, 0, 0)
     """What that order goes by: packet, connection, stream offset."""
     session_faults: list[Fault] = field(default_factory=list)
-    topic_names: dict[str, str] = field(default_factory=dict)
+    topic_names: Names = NO_NAMES
     """Names of the topic ids in it, as far as the capture told them."""
     _faults: tuple[Fault, ...] | None = None
+    _base_offsets: dict[PartitionKey, int | None] | None = field(default=None, compare=False, repr=False)
+    """What the response to a Produce tells, once it was asked for."""
 
     @property
     def client(self) -> str:
@@ -89,10 +92,12 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """From the request's last byte to the response's first; may be negative, as captured."""
+        """From the request's last byte to the response's first; may be negative, as captured. None also
+        where two absurd timestamps are further apart than 64 bits can say."""
         if self.request is None or self.response is None:
             return None
-        return self.response.frame.first_ns - self.request.frame.last_ns
+        latency = self.response.frame.first_ns - self.request.frame.last_ns
+        return latency if -(1 << 63) <= latency < 1 << 63 else None
 
     @property
     def last_packet(self) -> int:
@@ -117,7 +122,7 @@ class Exchange:
         """Topics in the order of the wire, each once; ids by name where the capture told it."""
         found: dict[str, None] = {}
         for topic, topic_id in self._topic_mentions():
-            name = topic or self.topic_names.get(topic_id or "") or topic_id
+            name = topic or self.topic_names.get(topic_id or ZERO_UUID) or topic_id
             if name:
                 found[name] = None
         return list(found)
@@ -170,19 +175,12 @@ class Exchange:
         """The offset that the broker gave the first record of a produced set, where its response tells."""
         if self.api != "Produce" or self.response is None or place.message is not self.request:
             return None
-        for topic in self.response.body().get("responses") or ():
-            same = (
-                topic.get("name") == place.topic
-                if topic.get("name") is not None
-                else topic.get("topicId") == place.topic_id
-            )
-            if not same:
-                continue
-            for partition in topic.get("partitionResponses") or ():
-                if partition.get("index") == place.partition:
-                    offset = partition.get("baseOffset")
-                    return offset if isinstance(offset, int) and offset >= 0 else None
-        return None
+        if self._base_offsets is None:
+            self._base_offsets = _base_offsets(self.response.body())
+        key: PartitionKey = (place.topic, None, place.partition)
+        if key not in self._base_offsets:
+            key = (None, place.topic_id, place.partition)
+        return self._base_offsets.get(key)
 
     def taught_topics(self) -> Iterator[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
@@ -206,6 +204,20 @@ class Exchange:
                 values = (record.value for record in read_record_set(place.data).records())
                 for topic_id, name in topic_names_in_metadata(values):
                     yield topic_id, name, place.message.frame.last_packet
+
+
+def _base_offsets(produced: dict[str, Any]) -> dict[PartitionKey, int | None]:
+    """The base offset of each partition in the body of a Produce response; of one that comes twice, the
+    first."""
+    found: dict[PartitionKey, int | None] = {}
+    for topic in produced.get("responses") or ():
+        name = topic.get("name")
+        topic_id = topic.get("topicId") if name is None else None
+        for partition in topic.get("partitionResponses") or ():
+            offset = partition.get("baseOffset")
+            known = isinstance(offset, int) and offset >= 0
+            found.setdefault((name, topic_id, partition.get("index")), offset if known else None)
+    return found
 
 
 class RecordSetPlace(NamedTuple):

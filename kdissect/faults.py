@@ -43,7 +43,6 @@ KINDS: dict[str, tuple[str, str]] = {
         "session",
         "more requests wait for their response than the limit; the oldest was given up",
     ),
-    "bad-token": ("session", "a SASL token does not have the form of its mechanism"),
     # message
     "malformed": ("message", "bytes that do not have the form of their type"),
     "truncated": ("message", "the message ends inside a field"),
@@ -54,7 +53,6 @@ KINDS: dict[str, tuple[str, str]] = {
     "remainder": ("message", "bytes are left after the last field"),
     "tag-order": ("message", "tagged fields that are not in ascending order, or twice"),
     "not-utf8": ("message", "a string that is not UTF-8"),
-    "too-deep": ("message", "structures nested deeper than the limit"),
     "embedded": ("message", "bytes inside the message do not have the form of what they should hold"),
     "unknown-version": ("message", "embedded bytes of a type or version that the definitions do not have"),
     # records

@@ -34,6 +34,10 @@ class Limits(NamedTuple):
     """Bytes of a connection that are held back until it is known what it speaks."""
     elements: int = 1_000_000
     """Elements of one array."""
+    message_elements: int = 2_000_000
+    """Elements of all arrays of one message, and tagged fields. An element of two bytes may take 250 in
+    memory; a Metadata response of 200,000 partitions with three replicas each, what one cluster can have
+    without KRaft, is 1,400,000."""
     tagged_fields: int = 4_096
     """Tagged fields of one struct."""
     depth: int = 32
@@ -44,6 +48,8 @@ class Limits(NamedTuple):
     """Unpacked to packed bytes, beyond the first MiB (gzip reaches 1,029, zstd 32,700)."""
     pending_requests: int = 1_024
     """Requests of one connection that wait for a response."""
+    rows: int = 100_000
+    """Rows of one statistic; of more, those that came first are kept."""
 
 
 DEFAULTS = Limits()

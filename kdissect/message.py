@@ -18,7 +18,7 @@ from kdissect.model import DecodeError, Fault, Frame, Node
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import decode
+from kdissect.protocol.decode import decode, read_tag_count
 from kdissect.protocol.schema import Struct, data_struct, era_structs, message_struct
 from kdissect.protocol.select import Picked, Selection, pick, selection
 from kdissect.record.records import Record
@@ -53,7 +53,16 @@ class Body(NamedTuple):
 class Message:
     """What requests and responses share."""
 
-    __slots__ = ("_body", "api_key", "api_version", "body_start", "correlation_id", "frame", "header_version")
+    __slots__ = (
+        "_body",
+        "api_key",
+        "api_version",
+        "body_start",
+        "correlation_id",
+        "frame",
+        "header_faults",
+        "header_version",
+    )
     kind: str
 
     def __init__(
@@ -72,6 +81,8 @@ class Message:
         self.correlation_id = correlation_id
         self.header_version = header_version
         self.body_start = body_start
+        self.header_faults: tuple[Fault, ...] = ()
+        """What is wrong with the header's bytes, though it could be read."""
         self._body: Body | None = None
 
     @property
@@ -113,8 +124,8 @@ class Message:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with the body's bytes."""
-        return self.decoded().faults
+        """What is wrong with its bytes, those of the records apart."""
+        return self.header_faults + self.decoded().faults
 
     def record_fields(self) -> Iterator[Picked]:
         """Every record set in the body, undecoded, with its field's name and the structs it stands in."""
@@ -346,7 +357,11 @@ def parse_request(frame: Frame) -> Request:
                 raise
             # Of a version that is not known, neither is the header's: what all headers share stands.
             header_version, cursor.position = 1, before
-    return Request(frame, api_key, api_version, correlation_id, client_id, header_version, cursor.position)
+    request = Request(frame, api_key, api_version, correlation_id, client_id, header_version, cursor.position)
+    request.header_faults = tuple(
+        fault(kind, message, frame.last_packet, offset) for kind, message, offset in cursor.notes
+    )
+    return request
 
 
 def parse_response(frame: Frame, api_key: int | None, api_version: int | None) -> Response:
@@ -365,6 +380,6 @@ def parse_response(frame: Frame, api_key: int | None, api_version: int | None) -
 
 
 def _pass_tags(cursor: Cursor) -> None:
-    for _ in range(cursor.read_unsigned_varint()):
+    for _ in range(read_tag_count(cursor)):
         cursor.read_unsigned_varint()
         cursor.take(cursor.read_unsigned_varint())

@@ -202,3 +202,5 @@ class Node:
     """What is wrong here."""
     buffer: bytes | None = None
     """Bytes that were unpacked from this node's own, in which its children's ranges count."""
+    is_decoded: bool = True
+    """False of a struct or array that broke off. Without children nothing is known of it: it is not null."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kdissect.dissect import AT_THE_END, LINGER_NS, Dissector, Event
-from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
-from kdissect.model import Endpoint, Segment
+from kdissect.model import RST, Endpoint, Segment
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.session.conversation import Connection
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 
@@ -134,3 +135,33 @@ def test_a_topic_id_is_named_by_what_another_connection_told_before() -> None:
 
 def test_the_metadata_topics_id_is_kafkas_own() -> None:
     assert Dissector().names.up_to(AT_THE_END).get(METADATA_TOPIC_ID) == METADATA_TOPIC
+
+
+def test_a_reset_connection_is_forgotten_when_it_was_silent() -> None:
+    dissector = Dissector()
+    one = talk(1001)
+    one._add(one.client, flags=RST)
+    run(dissector, renumbered(one.segments))
+    events = run(dissector, renumbered(talk(1002).segments, start_ns=LINGER_NS * 2))
+    assert [(c.connection, c.end) for c in connections(events)] == [(0, "rst")]
+
+
+def test_what_only_a_forgotten_connection_brings_to_light_is_numbered_at_the_end() -> None:
+    dissector = Dissector()
+    cut = Talk(client=endpoint(1, 1001), broker=endpoint(2, 9092))
+    ask = request("Metadata", 1, 1, "client", topics=[{"name": "orders"}])
+    cut.say(cut.client, len(ask).to_bytes(4, "big") + ask[:-3])
+    cut._add(cut.client, flags=RST)
+    events = run(dissector, renumbered(cut.segments))
+    events += run(dissector, renumbered(talk(1002).segments, start_ns=LINGER_NS * 2))
+    assert [(c.connection, c.end) for c in connections(events)] == [(0, "rst")]
+    events += dissector.close()
+    assert [(e.number, e.connection) for e in exchanges(events)] == [(1, 1), (2, 0)]
+
+
+def test_a_name_told_by_a_request_counts_before_its_response_comes() -> None:
+    names = TopicNames()
+    names.learn("id", "later", 20)
+    names.learn("id", "orders", 10)
+    assert names.up_to(9).get("id") is None
+    assert names.up_to(10).get("id") == "orders"

@@ -49,13 +49,14 @@ class DatagramReader:
             kind = error.kind if error.kind == "too-many-layers" else "bad-header"
             return fault(kind, error.reason, packet=packet.number, layer="link")
         if found is None and self._fragments.faults:
-            return self._fragments.faults.pop(0)
+            return self._fragments.faults.popleft()
         return found
 
     def close(self) -> list[Fault]:
         """Faults of the datagrams whose fragments never came together."""
         self._fragments.close()
-        faults, self._fragments.faults = self._fragments.faults, []
+        faults = list(self._fragments.faults)
+        self._fragments.faults.clear()
         return faults
 
     def _segment(self, packet: Packet) -> Segment | Fault | None:

@@ -10,6 +10,7 @@ Rule 4  Where the snap length cut a fragment, the datagram is known up to there,
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,8 +21,12 @@ from kdissect.model import Fault
 FragmentKey = tuple[bytes, bytes, int, int]
 """Source, destination, protocol, identification."""
 
-_PIECE_COST = 128
-"""Charged for each fragment beside its bytes, so that empty ones are bounded too."""
+_DATAGRAM_COST = 512
+"""Charged for each datagram, so that those of empty fragments are bounded too. What it takes in memory,
+with its key."""
+
+_PIECE_COST = 160
+"""Charged for each piece that is kept of a fragment, beside its bytes."""
 
 _LONGEST = 65_535
 
@@ -42,6 +47,8 @@ class Fragment(NamedTuple):
 class _Datagram:
     """What is there of one datagram."""
 
+    __slots__ = ("cost", "first_ns", "last_packet", "length", "pieces", "received")
+
     def __init__(self, first_ns: int) -> None:
         self.first_ns = first_ns
         self.last_packet = 0
@@ -50,7 +57,7 @@ class _Datagram:
         self.length: int | None = None
         """Of the whole payload; known with the last fragment."""
         self.received = 0
-        self.cost = 0
+        self.cost = _DATAGRAM_COST
 
     def add(self, offset: int, data: bytes, length: int) -> None:
         """Take in what is new of a fragment."""
@@ -93,7 +100,7 @@ class Fragments:
     """Collects the fragments of all datagrams."""
 
     def __init__(self, limits: Limits) -> None:
-        self.faults: list[Fault] = []
+        self.faults: deque[Fault] = deque()
         """Datagrams that were given up and not yet reported: whoever reports them removes them."""
         self._limits = limits
         self._datagrams: dict[FragmentKey, _Datagram] = {}
@@ -108,6 +115,7 @@ class Fragments:
         datagram = self._datagrams.get(key)
         if datagram is None:
             datagram = self._datagrams[key] = _Datagram(time_ns)
+            self._cost += datagram.cost
         datagram.last_packet = packet
         self._cost -= datagram.cost
         datagram.add(offset, data, length)

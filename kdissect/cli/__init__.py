@@ -15,12 +15,26 @@ DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN, INTERRUPTED = 0, 1, 2, 3,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:  # while modules are imported, or an error is told
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    _open_missing_streams()
+    try:
+        return _command(arguments)
+    finally:
+        _tell_problems()
+
+
+def _command(arguments: Sequence[str] | None) -> int:
     import click
 
-    from kdissect.cli.errors import ClosedPipeError, StoppedError, complain
+    from kdissect.cli.errors import ClosedPipeError, StoppedError, Wrong, complain
     from kdissect.cli.root import root
 
-    _open_missing_streams()
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
         code = root.main(given, prog_name="kdissect", standalone_mode=False)
@@ -28,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
         complain(error.format_message(), error if isinstance(error, click.UsageError) else None)
+        for line in error.below if isinstance(error, Wrong) else ():
+            print(f"  {line}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     except (click.Abort, StoppedError, KeyboardInterrupt):
         return INTERRUPTED
@@ -46,6 +62,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             " (KDISSECT_DEBUG=1 shows where)"
         )
         return UNREADABLE
+
+
+def _tell_problems() -> None:
+    """Damaged definition files of the user's that this run met, one line each."""
+    module = sys.modules.get("kdissect.protocol.library")
+    if module is None:  # a run that read no definition
+        return
+    from kdissect.cli.errors import complain
+
+    library = module.library()
+    for problem in library.problems:
+        instead = "kdissect's own is used" if problem.replaced else "it is left out"
+        complain(
+            f"{problem.file}: a damaged definition ({problem.reason}), {instead}:"
+            " remove it, or run kdissect schema import again"
+        )
+    library.problems.clear()
 
 
 def _open_missing_streams() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any, BinaryIO, cast
 
 import click
@@ -12,14 +12,16 @@ import click
 from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.given import FORMS, bytes_from, text_from
+from kdissect.cli.given import FORMS, TOO_DEEP, bytes_from, content_of, json_from
 from kdissect.cli.group import HelpfulGroup
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.embedded.internal import FAMILIES
 from kdissect.present import raw
+from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.raw_trees import internal_tree, message_tree_of, records_tree
 from kdissect.present.tables import json_line
+from kdissect.protocol import apis
 
 Object = dict[str, Any]
 Answer = Callable[[Object, Options], Object]
@@ -105,10 +107,22 @@ def _asked_message(given: Object) -> Object:
     elif api is not None:
         if given["version"] is None:
             raise Wrong("--api needs --api-version N")
-        asked |= {"api_key": int(api)} if api.lstrip("-").isdecimal() else {"api": api}
+        asked["api_key"] = _api_key(api)
     elif given["kind"] == "response" or given["encode"]:
         raise Wrong("--api NAME and --api-version N are needed: the bytes do not say what they are")
     return asked
+
+
+def _api_key(text: str) -> int:
+    """The key of an API given by name or key.
+
+    :raises Wrong: there is no such name; the text names the nearest.
+    """
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else apis.api_key(text)
+    except LookupError:
+        hint = nearest(text, map(apis.api_name, apis.api_keys()))
+        raise Wrong(f"--api {text}: there is no such API{hint or ' (kdissect schema list)'}") from None
 
 
 def _asked_internal(given: Object) -> Object:
@@ -148,21 +162,34 @@ def _answer_lines(answer: Answer, options: Options, file: BinaryIO) -> int:
     """Answer every line; gives the exit code."""
     code = DONE
     lines = cast(BinaryIO, sys.stdin.buffer)
-    while line := lines.readline(LONGEST_LINE):
+    for number in count(1):
+        line = lines.readline(LONGEST_LINE)
+        if not line:
+            return code
         if not line.strip():
             continue
         out: Object = {"id": None}
         try:
-            asked = json.loads(line)
+            asked = json_from(line)
             if not isinstance(asked, dict):
                 raise ValueError("a JSON object is needed")
             out["id"] = asked.get("id")
-            out |= answer(asked, options)
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            out["error"] = str(error) or type(error).__name__
+            out |= _answered(answer, asked, options)
+        except ValueError as error:
+            out["line"], out["error"] = number, str(error)
             code = UNREADABLE
         file.write(json_line(out))
     return code
+
+
+def _answered(answer: Answer, asked: Object, options: Options) -> Object:
+    """:raises ValueError: the question makes no sense; the text says why."""
+    try:
+        return answer(asked, options)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    except (TypeError, KeyError):
+        raise ValueError("a field of it has a value of the wrong type") from None
 
 
 def _decode_one(
@@ -191,19 +218,19 @@ def _decode_one(
 
 def _encode_one(given: Object, asked: Object, encode: Answer, options: Options) -> None:
     """JSON in; hex out, a line each for key and value."""
-    text = text_from(given["data"])
     try:
-        value = json.loads(text)
+        value = json_from(content_of(given["data"]))
     except ValueError as error:
-        raise Unreadable(f"this is not JSON: {error}") from None
+        raise Unreadable(str(error)) from None
     try:
         if asked.get("kind"):
-            found = encode(asked | {"body": value}, options)
+            question = asked | {"body": value}
         elif isinstance(value, dict):
-            found = encode(value | {name: item for name, item in asked.items() if item is not None}, options)
+            question = value | {name: item for name, item in asked.items() if item is not None}
         else:
             raise ValueError("a JSON object is needed")
-    except (ValueError, TypeError) as error:
+        found = _answered(encode, question, options)
+    except ValueError as error:
         raise Wrong(str(error)) from None
     with open_output(given["output"]) as file:
         for digits in found.values():

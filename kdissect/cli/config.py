@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.output import COLOURS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 
 KEYS = ("columns", "ports", "color", "time", "topics", "limits")
-_COLOURS = ("auto", "always", "never")
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG")
 
 
@@ -104,8 +104,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
             raise _WrongKeyError(key, "ports: a list of port numbers is needed")
         return config._replace(ports=frozenset(value))
     if key == "color":
-        if value not in _COLOURS:
-            raise _WrongKeyError(key, f"color: one of {', '.join(_COLOURS)} is needed")
+        if value not in COLOURS:
+            raise _WrongKeyError(key, f"color: one of {', '.join(COLOURS)} is needed")
         return config._replace(color=value)
     if key == "time":
         if value not in TIMES:

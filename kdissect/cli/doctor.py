@@ -24,13 +24,19 @@ PACKAGES = (
     ("click", "click", "the command line"),
     ("crc32c", "crc32c", "checksums of record batches"),
     ("dpkt", "dpkt", "uncommon link layers"),
+    ("google-re2", "re2", "regular expressions of display filters"),
+    ("lark", "lark", "display filters"),
     ("lz4", "lz4", "lz4 records and captures"),
     ("python-snappy", "snappy", "snappy records"),
     ("zstandard", "zstandard", "zstd records and captures"),
 )
 """Package, the module it brings, what for: those that kdissect needs."""
 
-EXTRAS = (("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),)
+EXTRAS = (
+    ("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),
+    ("textual", "textual", "tui", "the screens"),
+    ("numpy", "numpy", "tui", "the screens"),
+)
 """Package, module, the extra that installs it, what for."""
 
 LEAVES = (
@@ -111,6 +117,8 @@ def _definitions() -> Iterator[Row]:
         not str(file).startswith(own) for _, file in (*library().apis.values(), *library().data.values())
     )
     folder = user_folder()
+    for problem in library().check():
+        yield "", "damaged", f"{problem.file}: {problem.reason}"
     yield "", "", f"{user} files of your own in {folder}" if user else f"none of your own in {folder}"
 
 

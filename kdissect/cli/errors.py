@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
 
 from kdissect.cli import UNREADABLE, USAGE
+from kdissect.model import Fault
 from kdissect.present.sanitise import sanitise
+
+MOST_COMPLAINTS = 10
+"""Damage to files that is told one by one; what goes beyond is counted."""
 
 
 class Wrong(click.ClickException):
     """What was asked for cannot be done as it was asked: usage, a name, an output."""
 
     exit_code = USAGE
+
+    def __init__(self, message: str, below: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.below = below
+        """Lines that show the place, safe to print."""
 
 
 class Unreadable(click.ClickException):
@@ -32,7 +42,26 @@ class StoppedError(Exception):
 
 def complain(message: str, usage: click.UsageError | None = None) -> None:
     """One line on stderr."""
-    text = " ".join(message.split("\n"))
+    text = re.sub(r"\s*\n\s*", " ", message)
     if usage is not None and usage.ctx is not None:
         text = f"{text.rstrip('.')} (see {usage.ctx.command_path} --help)"
     print(f"kdissect: {sanitise(text, None)}", file=sys.stderr)  # noqa: T201
+
+
+class Complaints:
+    """Damage to files, told as it comes to light: one by one at first, then only counted."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def tell(self, name: str | None, fault: Fault) -> None:
+        """What is wrong with a file; without a name the message has it."""
+        self._count += 1
+        if self._count <= MOST_COMPLAINTS:
+            where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
+            complain(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        if self._count > MOST_COMPLAINTS:
+            complain(f"and {self._count - MOST_COMPLAINTS} more such places")

@@ -10,28 +10,39 @@ import click
 from kdissect.cli.errors import Wrong
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.faults import KINDS
+from kdissect.filter.computed import MACROS
+from kdissect.filter.field import Kind
+from kdissect.filter.fields import names, own_fields
 from kdissect.present.catalogue import BATCHES, TABLES
-from kdissect.present.columns import Table
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.log_columns import INDEX, SNAPSHOT
 from kdissect.present.nearest import nearest
+from kdissect.present.statistics import STATISTICS
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 
-ALL_TABLES = {**TABLES, "batches": BATCHES, "index": INDEX, "snapshot": SNAPSHOT}
+ALL_TABLES = {
+    **TABLES,
+    "batches": BATCHES,
+    "index": INDEX,
+    "snapshot": SNAPSHOT,
+    **{f"stats {name}": table for name, table in STATISTICS.items()},
+}
 
 
 @click.command()
-@click.argument("pattern", required=False, metavar="[TABLE | faults | aliases | WORD]")
+@click.argument("pattern", required=False, metavar="[TABLE | filter | faults | aliases | WORD]")
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def command(pattern: str | None, form: str) -> None:
     """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
 
-    kdissect fields faults lists the kinds of faults as well, kdissect fields aliases every other name of a
-    column or an API.
+    kdissect fields filter lists what a display filter can ask beside the columns of exchanges and Kafka's
+    fields by their path, kdissect fields faults the kinds of faults, kdissect fields aliases every other name
+    of a column or an API.
     """
     rows = list(_rows(pattern))
     if not rows and pattern:
-        words = [*ALL_TABLES, *(word for table in ALL_TABLES.values() for word in table.words())]
+        words = [*ALL_TABLES, *(word for table in ALL_TABLES.values() for word in table.words()), *names()]
         raise Wrong(f"no column has {pattern!r} in its name or meaning{nearest(pattern, words)}")
     with open_output(None) as file:
         if form == "ndjson":
@@ -56,6 +67,7 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
         return
     for name, table in ALL_TABLES.items():
         yield from _table_rows(name, table, None if pattern in (None, name) else pattern)
+    yield from _filter_rows(pattern)
     for kind, (layer, meaning) in KINDS.items():
         if pattern in (None, "faults") or _has(pattern, kind, layer, meaning):
             yield {"table": "kinds of faults", "name": kind, "type": layer, "meaning": meaning, "aliases": []}
@@ -72,6 +84,22 @@ def _table_rows(name: str, table: Table, word: str | None) -> Iterator[dict[str,
                 "type": column.type,
                 "meaning": column.meaning,
                 "aliases": list(column.aliases),
+            }
+
+
+def _filter_rows(word: str | None) -> Iterator[dict[str, Any]]:
+    """What a filter can ask beside the columns."""
+    columns = {column.name for column in EXCHANGES.columns if column.name != "faults"}
+    rows = [(field.name, field.kind.name.lower(), field.meaning, field.aliases) for field in own_fields()]
+    rows += [(name, Kind.FLAG.name.lower(), meaning, ()) for name, (_, meaning) in MACROS.items()]
+    for name, kind, meaning, aliases in rows:
+        if name not in columns and (word in (None, "filter") or _has(word, name, meaning, *aliases)):
+            yield {
+                "table": "filter",
+                "name": name,
+                "type": kind,
+                "meaning": meaning,
+                "aliases": list(aliases),
             }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from kdissect.cli.errors import Wrong
+from kdissect.cli.interrupts import WholeRows
 from kdissect.cli.output import TextOutput
 from kdissect.dissect import Event
-from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange
+from kdissect.exchange import Exchange
 from kdissect.model import Fault
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import Table
 from kdissect.present.form import Clock
@@ -17,12 +20,15 @@ from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
-from kdissect.present.tables import FORMATS, DelimitedWriter, Writer, table_writer
+from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
-from kdissect.present.tree import exchange_tree, is_hidden_rest
+from kdissect.present.tree import exchange_tree
 from kdissect.session.conversation import Connection
 
 LINES = ("text", "tree")
+
+Keep = Callable[[Event, Any], bool]
+"""Whether a row is shown, by the event that brought it and its source."""
 
 
 class Form(NamedTuple):
@@ -32,21 +38,34 @@ class Form(NamedTuple):
     format: str
 
 
-def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES)) -> Form:
+def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str, ...] = LINES) -> Form:
     """``text``, ``csv``, ``records``, ``faults.csv`` … as table and format.
 
     :raises Wrong: there is no such form; the text names the nearest.
     """
     table, dot, form = text.partition(".")
-    if not dot and table in (*LINES, *FORMATS):
+    if not dot and table in (*lines, *FORMATS):
         return Form(tables[0], table)
     if table in tables and (not dot or form in FORMATS):
         return Form(table, form or "ndjson")
-    known = (*LINES, *FORMATS, *tables, *(f"{name}.{each}" for name in tables for each in FORMATS))
+    known = (*lines, *FORMATS, *tables, *(f"{name}.{each}" for name in tables for each in FORMATS))
     hint = (
-        nearest(text, known) or f"; there are {', '.join((*LINES, *FORMATS, *tables))} and {tables[0]}.csv …"
+        nearest(text, known) or f"; there are {', '.join((*lines, *FORMATS, *tables))} and {tables[0]}.csv …"
     )
-    raise Wrong(f"-T {text}: there is no such format{hint}")
+    raise Wrong(f"-T {text or repr(text)}: there is no such format{hint}")
+
+
+def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
+    """A table with the columns of these names; without names with all for which there can be a value.
+
+    :raises Wrong: there is no such column; the text names the nearest.
+    """
+    if not names and not embedded:
+        names = [column.name for column in table.columns if not column.name.endswith("Decoded")]
+    try:
+        return table.select(names) if names else table
+    except LookupError as error:
+        raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 
 class Printer(Protocol):
@@ -82,7 +101,8 @@ def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writ
     :raises Wrong: it needs an extra that is not installed.
     """
     try:
-        return table_writer(form, table, file, options)
+        writer = table_writer(form, table, file, options)
+        return WholeRows(writer) if form in BINARY else writer
     except RuntimeError as error:
         raise Wrong(str(error)) from None
 
@@ -90,7 +110,16 @@ def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writ
 class TablePrinter:
     """Rows of one table in one of the :data:`FORMATS`."""
 
-    def __init__(self, table: Table, form: str, file: BinaryIO, options: Options, flush: bool) -> None:
+    def __init__(
+        self,
+        table: Table,
+        form: str,
+        file: BinaryIO,
+        options: Options,
+        flush: bool,
+        keep: Keep | None = None,
+    ) -> None:
+        self._keep = keep
         self._name = table.name
         self._options = options
         self._file = file
@@ -99,6 +128,8 @@ class TablePrinter:
 
     def show(self, event: Event) -> Iterator[Event]:
         for source in sources_of(self._name, event, self._options):
+            if self._keep is not None and not self._keep(event, source):
+                continue
             self._writer.write(source)
             if self._flush:
                 self._file.flush()
@@ -111,7 +142,10 @@ class TablePrinter:
 class FieldsPrinter(TablePrinter):
     """``-e`` without a format: the values, with tabs between them and no heading (tshark's ``-T fields``)."""
 
-    def __init__(self, table: Table, file: BinaryIO, options: Options, flush: bool) -> None:
+    def __init__(
+        self, table: Table, file: BinaryIO, options: Options, flush: bool, keep: Keep | None = None
+    ) -> None:
+        self._keep = keep
         self._name = table.name
         self._options = options
         self._file = file

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import binascii
+import json
 import os
 import re
 import sys
 from base64 import b64decode
+from typing import Any
 
 from kdissect.cli.errors import Unreadable, Wrong
+
+TOO_DEEP = "it is nested too deeply"
 
 FORMS = ("auto", "hex", "base64", "raw")
 
@@ -36,25 +40,37 @@ def bytes_from(given: str | None, form: str = "auto") -> bytes:
         try:
             return b64decode(b"".join(text.split()), validate=True)
         except binascii.Error as error:
-            if form == "base64" or is_argument:
+            if form == "base64":
                 raise Unreadable(f"this is not base64: {error}") from None
     if form == "auto" and not is_argument:
         return content
-    wanted = "hex or base64" if form in ("auto", "raw") else form
+    wanted = "hex nor base64" if form in ("auto", "raw") else form
     raise Unreadable(
         f"this is neither {wanted} nor a file: {given}" if is_argument else f"this is not {wanted}"
     )
 
 
-def text_from(given: str | None) -> str:
-    """The text that an argument, a file or stdin holds.
+def content_of(given: str | None) -> bytes:
+    """What an argument, a file or stdin holds, as it is."""
+    return _content(given)[0]
 
-    :raises Unreadable: it is not UTF-8.
+
+def json_from(content: bytes) -> Any:
+    """The value of JSON text.
+
+    :raises ValueError: it is none; the text says what is wrong with it.
     """
     try:
-        return _content(given)[0].decode("utf-8")
+        return json.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise Unreadable(f"this is not UTF-8: {error}") from None
+        raise ValueError(f"this is not UTF-8, at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"this is not JSON: {error.msg.lower().removesuffix(' at')}, at {where}") from None
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    except ValueError:
+        raise ValueError("a number in it has too many digits") from None
 
 
 def _content(given: str | None) -> tuple[bytes, bool]:

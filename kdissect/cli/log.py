@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 import click
 
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.config import load_config
-from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.formats import Form, form_of, writer_of
+from kdissect.cli.errors import Complaints, Wrong, complain
+from kdissect.cli.formats import Form, columns_of, form_of, writer_of
 from kdissect.cli.output import TextOutput, open_output, refuse_terminal
-from kdissect.logdir.events import Event, FileFault, SegmentBatch
+from kdissect.logdir.events import Event, FileFault, LogFile, SegmentBatch
 from kdissect.logdir.files import read_logs
-from kdissect.model import CaptureError
+from kdissect.model import CaptureError, Fault
 from kdissect.present.log_columns import LOG_TABLES, log_rows
 from kdissect.present.log_text import log_lines
 from kdissect.present.options import BYTES_FORMS, Options
@@ -50,10 +51,9 @@ def command(paths: tuple[str, ...], form: str, **given: Any) -> int:
 
 
 def _form(text: str) -> Form:
-    found = form_of(text, tuple(LOG_TABLES))
-    if found.format == "tree":
+    if text == "tree":
         raise Wrong("-T tree: log directories have no trees; kdissect bytes records FILE draws one")
-    return found
+    return form_of(text, tuple(LOG_TABLES), ("text",))
 
 
 class _Log:
@@ -65,44 +65,40 @@ class _Log:
         self._given = given
         self._faults = self._rows = 0
         self._is_damaged = False
+        self._complaints = Complaints()
         self._options = Options(
             show_secrets=given["show_secrets"],
             embedded=given["embedded"],
             bytes_form=given["bytes_form"],
             limits=load_config().limits,
         )
-        self._table = LOG_TABLES[form.table]
         names = [name for each in given["fields"] for name in each.split(",") if name]
         if names and form.format == "text":
             raise Wrong("-e goes with tables: give -T records, -T batches.csv …")
-        if names:
-            try:
-                self._table = self._table.select(names)
-            except LookupError as error:
-                raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+        self._table = columns_of(LOG_TABLES[form.table], names, given["embedded"])
 
     def run(self) -> int:
         given = self._given
         if self._form.format in BINARY:
             refuse_terminal(self._form.format, given["output"])
-        unreadable = False
-        with open_output(given["output"], self._paths) as file:
-            try:
-                self._print(file)
-            except CaptureError as error:
-                unreadable = True
-                complain(str(error))
-        if unreadable or self._is_damaged:
+        events = self._events()
+        # An output is replaced only if there is something to read.
+        first = next(events, None)
+        if first is not None:
+            with open_output(given["output"], self._paths) as file:
+                self._print(chain((first,), events), file)
+        self._complaints.close()
+        if self._is_damaged:
             return UNREADABLE
         if given["strict"] and self._faults:
             return FAULTS_SEEN
         return NOTHING_MATCHED if given["exit_status"] and not self._rows else DONE
 
-    def _print(self, file: BinaryIO) -> None:
+    def _print(self, events: Iterator[Event], file: BinaryIO) -> None:
         """Print the rows. What was printed stays, also where some path cannot be read."""
         if self._form.format == "text":
             output = TextOutput(file, self._given["output"])
-            for event in self._events():
+            for event in events:
                 for line in log_lines(event):
                     output.line(line)
                     self._rows += 1
@@ -111,7 +107,7 @@ class _Log:
             return
         writer = writer_of(self._form.format, self._table, file, self._options)
         try:
-            for event in self._events():
+            for event in events:
                 for row in log_rows(self._form.table, event, self._options):
                     writer.write(row)
                     self._rows += 1
@@ -124,12 +120,26 @@ class _Log:
         return self._given["count"] is not None and self._rows >= self._given["count"]
 
     def _events(self) -> Iterator[Event]:
-        """The events, with their faults counted."""
+        """The events, with their faults counted, and the first of each damaged file told on stderr."""
         reads_records = self._given["strict"] or self._form.format == "text"
-        for event in read_logs(self._paths, self._options.limits):
-            if isinstance(event, FileFault):
-                self._faults += 1
-                self._is_damaged |= event.fault.layer == "file"
-            elif reads_records and isinstance(event, SegmentBatch):
-                event.records()  # what is wrong with them comes as events of its own
-            yield event
+        damaged: LogFile | None = None
+        try:
+            for event in read_logs(self._paths, self._options.limits):
+                if isinstance(event, FileFault):
+                    self._faults += 1
+                    if is_damage(event.fault):
+                        if event.file != damaged:
+                            self._complaints.tell(event.file.path, event.fault)
+                        damaged = event.file
+                        self._is_damaged = True
+                elif reads_records and isinstance(event, SegmentBatch):
+                    event.records()  # what is wrong with them comes as events of its own
+                yield event
+        except CaptureError as error:
+            self._is_damaged = True
+            complain(str(error))
+
+
+def is_damage(fault: Fault) -> bool:
+    """Whether a fault is one of the file, which every form of output meets."""
+    return fault.layer == "file" or fault.kind == "bad-crc"

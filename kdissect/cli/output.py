@@ -38,12 +38,21 @@ def open_file(path: str, inputs: Iterable[str] = ()) -> BinaryIO:
     :raises Wrong: it cannot be, or it is an input.
     """
     for each in inputs:
-        if each != "-" and os.path.exists(path) and os.path.exists(each) and os.path.samefile(path, each):
+        if each != "-" and is_same_file(path, each):
             raise Wrong(f"{path} is an input too; writing would destroy it: give another name")
     try:
         return open(path, "wb")
     except OSError as error:
         raise Wrong(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two names, ``-`` among them, are of one place; devices are no place."""
+    if "-" in (one, other):
+        return one == other
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other) and os.path.isfile(one)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def refuse_terminal(form: str, path: str | None) -> None:

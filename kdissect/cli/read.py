@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import click
 
-from kdissect.capture.writer import PcapngWriter
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.formats import FieldsPrinter, Form, LinePrinter, Printer, TablePrinter, TreePrinter, form_of
+from kdissect.cli.filtering import Chooser
+from kdissect.cli.formats import (
+    FieldsPrinter,
+    Form,
+    LinePrinter,
+    Printer,
+    TablePrinter,
+    TreePrinter,
+    columns_of,
+    form_of,
+)
 from kdissect.cli.output import (
     TextOutput,
     colour_option,
-    open_file,
+    is_same_file,
     open_output,
     refuse_terminal,
     wants_colour,
 )
-from kdissect.cli.reading import Reading, packets_of, read_twice
-from kdissect.exchange import Exchange
-from kdissect.model import Packet, Secrets
+from kdissect.cli.reading import Reading, read_twice
+from kdissect.cli.shown import Shown
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
@@ -41,6 +50,7 @@ from kdissect.present.tables import BINARY
     help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
     "faults: those tables as NDJSON, or records.parquet, faults.csv …",
 )
+@click.option("-Y", "filter", metavar="FILTER", help="Only what this display filter shows.")
 @click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
 @click.option("-V", "as_tree", is_flag=True, help="The same as -T tree.")
 @click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree).")
@@ -48,7 +58,12 @@ from kdissect.present.tables import BINARY
 @click.option(
     "-t", "clock", type=click.Choice(tuple(TIMES)), help=f"Times: {', '.join(map(' '.join, TIMES.items()))}."
 )
-@click.option("-w", "packets_to", metavar="FILE", help="Write the packets of what is shown, as pcapng.")
+@click.option(
+    "-w",
+    "packets_to",
+    metavar="FILE",
+    help="Write the packets of what is shown, as pcapng, with the handshakes and ends of its connections.",
+)
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
 @click.option(
     "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
@@ -68,6 +83,9 @@ def command(**given: Any) -> int:
     """Read captures: pcap or pcapng, also gzip, zstd or lz4 compressed; - is standard input.
 
     Several FILEs are one capture.
+
+    A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
+    'record.key contains "u-1"'; kdissect fields filter lists what it can ask beside the columns.
     """
     paths = (*given["more_files"], *given["files"])
     if not paths:
@@ -77,7 +95,7 @@ def command(**given: Any) -> int:
     return _Read(paths, given, load_config()).run()
 
 
-_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka")
+_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
 
 
 def ports_of(rules: tuple[str, ...]) -> frozenset[int]:
@@ -101,6 +119,7 @@ class _Read:
         self._paths = paths
         self._given = given
         self._config = config
+        self._rows = 0
         self._options = Options(
             show_secrets=given["show_secrets"],
             records=given["records"],
@@ -111,17 +130,35 @@ class _Read:
         self._form = self._chosen_form()
         self._table = self._chosen_table()
         self._ports = config.ports | ports_of(given["decode_as"])
+        self._chooser: Chooser | None = None
+        if given["filter"] is not None:
+            self._chooser = Chooser(given["filter"], self._form.table, self._options)
 
     def _chosen_form(self) -> Form:
         text, as_tree = self._given["form"], self._given["as_tree"]
         if as_tree and text not in (None, "tree"):
             raise Wrong(f"-V is -T tree; -T {text} is something else")
-        form = form_of(text or ("tree" if as_tree else "text"))
+        form = form_of(("tree" if as_tree else "text") if text is None else text)
         if self._given["dump"] and form.format not in ("text", "tree"):
             raise Wrong(f"-x goes with -T text and -T tree, not with -T {text}")
+        if self._given["dump"] and form.format == "text" and self._given["fields"]:
+            raise Wrong("-x goes with whole lines and trees, not with -e")
         if form.format in BINARY:
             refuse_terminal(form.format, self._given["output"])
+        if self._given["packets_to"] is not None:
+            self._refuse_packets(form)
         return form
+
+    def _refuse_packets(self, form: Form) -> None:
+        """See whether ``-w`` goes with the rest."""
+        rows_to, packets_to = self._given["output"], self._given["packets_to"]
+        if form.table == "connections":
+            raise Wrong("-w goes with exchanges, records and faults: -T connections shows no packets")
+        if packets_to == "-":
+            refuse_terminal("pcapng", None)
+        if is_same_file(packets_to, rows_to or "-"):
+            where = "standard output" if packets_to == "-" else packets_to
+            raise Wrong(f"the rows and the packets (-w) would both go to {where}: give -o FILE for the rows")
 
     def _chosen_table(self) -> Table:
         table = TABLES[self._form.table]
@@ -130,26 +167,35 @@ class _Read:
             raise Wrong("-e goes with tables, not with -T tree")
         if not names and table is EXCHANGES:
             names = list(self._config.columns)
-        try:
-            return table.select(names) if names else table
-        except LookupError as error:
-            raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+        return columns_of(table, names, self._given["embedded"])
 
     def run(self) -> int:
         given = self._given
-        twice = given["two_pass"] or given["packets_to"] is not None
-        with read_twice(self._paths, twice) as paths, open_output(given["output"], self._paths) as file:
-            reading = self._reading(paths)
-            if given["two_pass"]:
-                reading.learn_names()
+        with (
+            read_twice(self._paths, given["two_pass"]) as paths,
+            closing(self._reading(paths)) as reading,
+        ):
+            reading.open()
             if given["packets_to"] is None:
-                rows = self._print(reading, file, None)
+                with open_output(given["output"], self._paths) as file:
+                    self._print(reading, file, None)
             else:
-                with open_file(given["packets_to"], self._paths) as capture:
-                    wanted: set[int] = set()
-                    rows = self._print(reading, file, wanted)
-                    self._write_packets(paths, wanted, PcapngWriter(capture))
-        return self._end(reading, rows)
+                self._print_and_write(reading, Shown(paths, self._config.limits))
+        return self._end(reading)
+
+    def _print_and_write(self, reading: Reading, shown: Shown) -> None:
+        """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
+        piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
+        given = self._given
+        with (
+            shown.kept(reading),
+            open_output(given["output"], self._paths) as file,
+            open_output(given["packets_to"], self._paths) as capture,
+        ):
+            try:
+                self._print(reading, file, shown)
+            finally:
+                shown.write(capture, reading.packets)
 
     def _reading(self, paths: tuple[str, ...]) -> Reading:
         talks = sys.stderr.isatty() and not self._given["quiet"]
@@ -162,49 +208,47 @@ class _Read:
             count_faults=talks or self._given["strict"],
         )
 
-    def _print(self, reading: Reading, file: BinaryIO, wanted: set[int] | None) -> int:
-        """Print the rows, and collect the packets of what they show; gives how many rows there were."""
+    def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
+        """Print the rows, and collect what they show. However it ends, what was printed can be read."""
         clock = Clock(self._given["clock"] or self._config.time)
         printer = self._printer(file, clock)
-        rows, most = 0, self._given["count"]
-        for event in reading:
-            clock.first_ns = reading.first_ns
-            for shown in printer.show(event):
-                rows += 1
-                if wanted is not None and isinstance(shown, Exchange):
-                    wanted.update(number for message in shown.messages for number in message.frame.packets)
-                if rows == most:
-                    break
-            if rows == most:
-                break
-        printer.close()
-        return rows
+        try:
+            if self._given["two_pass"]:
+                reading.learn_names()
+            for event in reading:
+                clock.first_ns = reading.first_ns
+                if self._chooser is not None and not self._chooser.event(event):
+                    continue
+                for each in printer.show(event):
+                    self._rows += 1
+                    if shown is not None:
+                        shown.add(each)
+                    if self._rows == self._given["count"]:
+                        return
+        finally:
+            printer.close()
 
     def _printer(self, file: BinaryIO, clock: Clock) -> Printer:
         given, form = self._given, self._form.format
         flush = "-" in self._paths or (given["output"] is None and sys.stdout.isatty())
         output = TextOutput(file, given["output"], flush)
+        keep = None if self._chooser is None else self._chooser.row
         if form == "tree":
             return TreePrinter(output, self._options, given["dump"])
         if form != "text":
-            return TablePrinter(self._table, form, file, self._options, flush)
+            return TablePrinter(self._table, form, file, self._options, flush, keep)
         if given["fields"]:
-            return FieldsPrinter(self._table, file, self._options, flush)
+            return FieldsPrinter(self._table, file, self._options, flush, keep)
         colour = wants_colour(given["color"] or self._config.color, given["output"])
         return LinePrinter(output, clock, colour, self._options, given["dump"])
 
-    def _write_packets(self, paths: tuple[str, ...], wanted: set[int], writer: PcapngWriter) -> None:
-        for item in packets_of(paths, self._config.limits):
-            if isinstance(item, Secrets) or (isinstance(item, Packet) and item.number in wanted):
-                writer.write(item)
-
-    def _end(self, reading: Reading, rows: int) -> int:
+    def _end(self, reading: Reading) -> int:
         if sys.stderr.isatty() and not self._given["quiet"]:
             complain(reading.summary())
         if reading.is_damaged:
             return UNREADABLE
         if self._given["strict"] and reading.faults:
             return FAULTS_SEEN
-        if self._given["exit_status"] and not rows:
+        if self._given["exit_status"] and not self._rows:
             return NOTHING_MATCHED
         return DONE

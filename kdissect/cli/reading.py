@@ -8,22 +8,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kdissect.capture.files import Capture, read_packets
-from kdissect.cli.errors import Unreadable, complain
-from kdissect.dissect import Dissector, Event, TopicNames
+from kdissect.capture.reader import Interface
+from kdissect.cli.errors import Complaints, Unreadable
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Token
-from kdissect.model import CaptureError, Fault, Packet
+from kdissect.model import CaptureError, Fault, Packet, Secrets
+from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.session.conversation import Connection
 
-MOST_COMPLAINTS = 10
-"""Damage to files that is told one by one; what goes beyond is counted."""
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
 """Seconds."""
 _BLOCK_HEADER = 24
@@ -50,6 +50,9 @@ class Reading:
         """Time of the first packet."""
         self.is_damaged = False
         self.exchanges = self.faults = 0
+        self.keep: Callable[[Packet | Secrets], None] | None = None
+        """Is given every packet when it is read."""
+        self._capture: Capture | None = None
         self._paths = tuple(paths)
         self._options = options
         self._ports = ports
@@ -58,12 +61,12 @@ class Reading:
         self._count_faults = count_faults
         self._dissector = self._new_dissector(None)
         self._not_decoded: Counter[str] = Counter()
-        self._complaints = 0
+        self._complaints = Complaints()
 
     def _new_dissector(self, names: TopicNames | None) -> Dissector:
         dissector = Dissector(self._options.limits, self._ports, names)
         for topic_id, name in self._topics.items():
-            dissector.names.setdefault(topic_id, (0, name))
+            dissector.names.learn(topic_id, name, 0)
         return dissector
 
     def learn_names(self) -> None:
@@ -78,10 +81,37 @@ class Reading:
             pass
         self._dissector = self._new_dissector(first.names)
 
+    def open(self) -> None:
+        """Open the input; reading would do it too, but an output should be replaced only if there is one.
+
+        :raises Unreadable: none of the files can be read.
+        """
+        self._capture = packets_of(self._paths, self._options.limits)
+
+    def close(self) -> None:
+        """Close the input, wherever reading it ended."""
+        if self._capture is not None:
+            self._capture.close()
+
+    @property
+    def interfaces(self) -> Sequence[Interface]:
+        """The interfaces of the input once it is open, by the index that packets have; they grow."""
+        return () if self._capture is None else self._capture.interfaces
+
+    @property
+    def packets(self) -> int:
+        """How many packets were read."""
+        return self._dissector.packets
+
     def __iter__(self) -> Iterator[Event]:
         dissector = self._dissector
+        if self._capture is None:
+            self.open()
+        assert self._capture is not None
         try:
-            for item in packets_of(self._paths, self._options.limits):
+            for item in self._capture:
+                if self.keep is not None and not isinstance(item, Fault):
+                    self.keep(item)
                 if isinstance(item, Packet):
                     if self.first_ns is None:
                         self.first_ns = item.timestamp_ns
@@ -94,10 +124,10 @@ class Reading:
                 self._count(event)
                 yield event
         finally:
+            self.close()
             if self._progress is not None:
                 self._progress.clear()
-            if self._complaints > MOST_COMPLAINTS:
-                complain(f"and {self._complaints - MOST_COMPLAINTS} more such places")
+            self._complaints.close()
 
     def _count(self, event: Event) -> None:
         if isinstance(event, Exchange):
@@ -133,13 +163,9 @@ class Reading:
 
     def _complain(self, fault: Fault) -> None:
         self.is_damaged = True
-        self._complaints += 1
-        if self._complaints <= MOST_COMPLAINTS:
-            if self._progress is not None:
-                self._progress.clear()
-            where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
-            name = "" if len(self._paths) > 1 else f"{self._paths[0]}: "
-            complain(f"{name}{fault.message}{where}")
+        if self._progress is not None:
+            self._progress.clear()
+        self._complaints.tell(None if len(self._paths) > 1 else self._paths[0], fault)
 
     def summary(self) -> str:
         """The closing line."""

@@ -15,6 +15,8 @@ from kdissect.present.nearest import nearest
 
 COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
+    "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
+    "tui": "The same on the screen: list, tree and bytes.",
     "log": "Broker log directories and files → records, batches, index entries.",
     "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",
     "schema": "What is known of Kafka's messages, field by field.",
@@ -23,6 +25,11 @@ COMMANDS = {
     "completion": "Completion for bash, zsh or fish.",
 }
 """Command: what it does. Each is ``command`` in the module of its name."""
+
+
+def _is_word(text: str) -> bool:
+    """Whether it may be meant for a command: neither an option nor, by its form, the name of a file."""
+    return not text.startswith("-") and "." not in text and os.path.basename(text) == text
 
 
 class Root(HelpfulGroup):
@@ -42,9 +49,9 @@ class Root(HelpfulGroup):
         """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect read …``."""
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if args and args[0] not in COMMANDS and args[0] not in own:
-            hint = "" if args[0].startswith("-") or os.path.exists(args[0]) else nearest(args[0], COMMANDS)
-            if hint:
-                raise click.UsageError(f"there is no command and no file {args[0]!r}{hint}", ctx)
+            if _is_word(args[0]) and not os.path.exists(args[0]):
+                hint = nearest(args[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+                raise click.UsageError(f"there is no command and no file of the name {args[0]}{hint}", ctx)
             args = ["read", *args]
         return super().parse_args(ctx, args)
 

@@ -10,6 +10,7 @@ import click
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.group import HelpfulGroup
 from kdissect.cli.output import TextOutput, open_output
+from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.schemas import (
     APIS,
@@ -113,6 +114,8 @@ def import_definitions(source: str, release: str | None, target: str | None) -> 
 
     from kdissect.protocol import importing
 
+    if release is not None and not re.fullmatch(r"\d+(\.\d+)+", release):
+        raise Wrong(f"--release {release}: a Kafka release is needed, such as 4.1.0")
     folder = Path(target) if target else user_folder()
     try:
         done = importing.import_definitions(Path(source), folder, release)
@@ -122,7 +125,7 @@ def import_definitions(source: str, release: str | None, target: str | None) -> 
         raise Unreadable(f"{error.filename or source}: {error.strerror}") from None
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    new = f"{plural(len(done.written), 'file')} written to {folder}" if done.written else "nothing new"
     click.echo(
-        f"Kafka {done.release}: {done.classes} message classes read, "
-        f"{len(done.written)} files written to {folder}"
+        f"Kafka {done.release}: {plural(done.classes, 'message class', 'message classes')} read, {new}"
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from kdissect.faults import fault
@@ -80,9 +81,21 @@ def _checkpoint(kind: str, text: str) -> Iterator[Found]:
         )
 
 
+def _no_number(word: str) -> float:
+    """``NaN`` and ``Infinity``, which Python takes for JSON."""
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is beyond any double")
+    return number
+
+
 def _json(text: str) -> Found:
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return fault("bad-entry", f"not JSON: {error}", offset=0)
     if not isinstance(found, dict):

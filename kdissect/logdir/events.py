@@ -16,7 +16,8 @@ class LogFile(NamedTuple):
     path: str
     """As the user named it, or the folder that it was found in."""
     kind: str
-    """As :class:`kdissect.logdir.names.FileName` has it; ``unknown`` for a file that is left out."""
+    """As :class:`kdissect.logdir.names.FileName` has it; ``unknown`` for a file that is left out,
+    ``folder`` for a folder that cannot be read."""
     size: int
     topic: str | None = None
     partition: int | None = None

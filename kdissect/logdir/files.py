@@ -72,11 +72,11 @@ def _read_folders(path: str, limits: Limits) -> Generator[Event, None, int]:
                     count += 1
                     yield from _read_file(at, limits)
             except OSError as error:
-                yield _unreadable(at, error)
+                yield from _unreadable(at, error)
     if unreadable and not count:
         raise unreadable[0]
     for each in unreadable:
-        yield _unreadable(str(each.filename), each)
+        yield from _unreadable(str(each.filename), each)
     return count
 
 
@@ -85,8 +85,24 @@ def _folder_order(name: str) -> tuple[str, int, str]:
     return found.topic or name, -1 if found.partition is None else found.partition, name
 
 
-def _unreadable(path: str, error: OSError) -> FileFault:
-    return FileFault(LogFile(path, "unknown", 0), fault("unreadable", f"{error.strerror or error}", offset=0))
+def _unreadable(path: str, error: OSError) -> Iterator[Event]:
+    """A file or folder that cannot be opened."""
+    name = names.file(os.path.basename(path))
+    try:
+        found = os.lstat(path)
+        size, is_folder = found.st_size, stat.S_ISDIR(found.st_mode)
+    except OSError:
+        size, is_folder = 0, False
+    if is_folder:
+        file = LogFile(path, "folder", 0)
+    else:
+        file = LogFile(path, "unknown" if name is None else name.kind, size)
+    yield file
+    yield _failed(file, error)
+
+
+def _failed(file: LogFile, error: OSError) -> FileFault:
+    return FileFault(file, fault("unreadable", f"{error.strerror or error}", offset=0))
 
 
 @contextmanager
@@ -108,12 +124,15 @@ def _read_file(path: str, limits: Limits) -> Iterator[Event]:
     with _opened(path) as (read_at, size):
         file = LogFile(path, name.kind, size, *place, name.base_offset, name.epoch)
         yield file
-        if name.kind in names.BATCH_FILES:
-            yield from _batches(file, read_at, limits)
-        elif name.kind in names.INDEXES:
-            yield from _index(file, read_at, limits)
-        else:
-            yield from _small(file, read_at, limits)
+        try:
+            if name.kind in names.BATCH_FILES:
+                yield from _batches(file, read_at, limits)
+            elif name.kind in names.INDEXES:
+                yield from _index(file, read_at, limits)
+            else:
+                yield from _small(file, read_at, limits)
+        except OSError as error:
+            yield _failed(file, error)
 
 
 def _batches(file: LogFile, read_at: ReadAt, limits: Limits) -> Iterator[Event]:
@@ -146,7 +165,8 @@ def _index(file: LogFile, read_at: ReadAt, limits: Limits) -> Iterator[Event]:
 
 
 class _SegmentBeside:
-    """The batches of the segment that an index belongs to; none of them where it is not there."""
+    """The batches of the segment that an index belongs to; none of them where it is not there, or cannot
+    be read: that is the segment's defect, not the index's."""
 
     def __init__(self, index: LogFile, limits: Limits) -> None:
         beside = names.segment_beside(os.path.basename(index.path))
@@ -155,7 +175,13 @@ class _SegmentBeside:
         self._limits = limits
 
     def exists(self) -> bool:
-        return self._path is not None and os.path.isfile(self._path)
+        if self._path is None:
+            return False
+        try:
+            with _opened(self._path):
+                return os.path.isfile(self._path)
+        except OSError:
+            return False
 
     def __iter__(self) -> Iterator[Place]:
         if self._path is None:

@@ -25,6 +25,7 @@ _TYPES: dict[str, pa.DataType] = {
     "int16": pa.int16(),
     "int32": pa.int32(),
     "int64": pa.int64(),
+    "float64": pa.float64(),
     "bool": pa.bool_(),
     "text": pa.string(),
     "bytes": pa.binary(),

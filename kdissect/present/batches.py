@@ -6,39 +6,40 @@ from typing import Any
 
 from kdissect.embedded.control import control_column
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.redact import REDACTED, is_secret_metadata
+from kdissect.present.redact import REDACTED, is_secret_record
 from kdissect.protocol.json_form import base64_text, text_or_base64
 from kdissect.record.batch import Batch
 from kdissect.record.records import Headers, Record
 from kdissect.record.sets import read_record_set
 
 BATCH_COLUMNS = (
-    "position",
-    "size",
-    "magic",
-    "base_offset",
-    "last_offset",
-    "codec",
-    "timestamp_type",
-    "base_timestamp",
-    "max_timestamp",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "partition_leader_epoch",
-    "is_transactional",
-    "is_control",
-    "delete_horizon_ms",
-    "count",
-    "crc",
-    "crc_valid",
-    "partial",
+    ("position", "int64", "of its first byte in the record set or file"),
+    ("size", "int64", "bytes it announces, header and all"),
+    ("magic", "int16", "version of the record format: 0, 1 or 2"),
+    ("base_offset", "int64", "offset of the first record; null where it cannot be told"),
+    ("last_offset", "int64", "offset of the last record, as the header says"),
+    ("codec", "text", "none, gzip, snappy, lz4 or zstd"),
+    ("timestamp_type", "text", "CreateTime, LogAppendTime or NoTimestampType"),
+    ("base_timestamp", "int64", "ms since the epoch; null in magic 0 and 1"),
+    ("max_timestamp", "int64", "ms since the epoch; -1 for none"),
+    ("producer_id", "int64", "-1 for none"),
+    ("producer_epoch", "int16", "-1 for none"),
+    ("base_sequence", "int32", "-1 for none"),
+    ("partition_leader_epoch", "int32", "-1 for none"),
+    ("is_transactional", "bool", "whether it is part of a transaction"),
+    ("is_control", "bool", "whether its records are control records"),
+    ("delete_horizon_ms", "int64", "when tombstones and markers may go"),
+    ("count", "int64", "records, as the header says; null where it cannot be told"),
+    ("crc", "int64", "the checksum as stored"),
+    ("crc_valid", "bool", "whether it fits; null where the batch is cut"),
+    ("partial", "bool", "whether the bytes end inside the batch"),
 )
+"""Name, type and meaning: what a :class:`Batch` tells, whatever it stands in."""
 
 
 def batch_values(batch: Batch) -> dict[str, Any]:
     """The columns of a batch, as Kafka's own iterators give them (-1 for what is not there)."""
-    return {name: getattr(batch, name) for name in BATCH_COLUMNS}
+    return {name: getattr(batch, name) for name, _, _ in BATCH_COLUMNS}
 
 
 def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = False) -> list[dict[str, Any]]:
@@ -70,9 +71,12 @@ def _record_object(record: Record, batch: Batch, options: Options, is_metadata: 
     }
 
 
-def shown_value(value: bytes | None, options: Options, is_metadata: bool) -> bytes | None:
-    """A record's value, unless it holds a secret."""
-    if is_metadata and value and not options.show_secrets and is_secret_metadata(value):
+def shown_value(value: bytes | None, options: Options, is_metadata: bool | None) -> bytes | None:
+    """A record's value, unless it holds a secret.
+
+    :param is_metadata: None where its topic is not known.
+    """
+    if not options.show_secrets and is_secret_record(value, is_metadata):
         return REDACTED.encode()
     return value
 

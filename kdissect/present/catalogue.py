@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdissect.present.batches import BATCH_COLUMNS
 from kdissect.present.columns import EXCHANGES, Table, attribute_column, dict_column
 
 _RECORD_COLUMNS = (
@@ -57,30 +58,10 @@ LOG_RECORDS = Table(
     ),
 )
 
-_BATCH_COLUMNS = (
-    dict_column("position", "int64", "of its first byte in the record set or file"),
-    dict_column("size", "int64", "bytes it announces, header and all"),
-    dict_column("magic", "int16", "version of the record format: 0, 1 or 2"),
-    dict_column("base_offset", "int64", "offset of the first record; null where it cannot be told"),
-    dict_column("last_offset", "int64", "offset of the last record, as the header says"),
-    dict_column("codec", "text", "none, gzip, snappy, lz4 or zstd"),
-    dict_column("timestamp_type", "text", "CreateTime, LogAppendTime or NoTimestampType"),
-    dict_column("base_timestamp", "int64", "ms since the epoch; null in magic 0 and 1"),
-    dict_column("max_timestamp", "int64", "ms since the epoch; -1 for none"),
-    dict_column("producer_id", "int64", "-1 for none"),
-    dict_column("producer_epoch", "int16", "-1 for none"),
-    dict_column("base_sequence", "int32", "-1 for none"),
-    dict_column("partition_leader_epoch", "int32", "-1 for none"),
-    dict_column("is_transactional", "bool", "whether it is part of a transaction"),
-    dict_column("is_control", "bool", "whether its records are control records"),
-    dict_column("delete_horizon_ms", "int64", "when tombstones and markers may go"),
-    dict_column("count", "int64", "records, as the header says; null where it cannot be told"),
-    dict_column("crc", "int64", "the checksum as stored"),
-    dict_column("crc_valid", "bool", "whether it fits; null where the batch is cut"),
-    dict_column("partial", "bool", "whether the bytes end inside the batch"),
+BATCHES = Table(
+    "batches",
+    (dict_column("file", "text", "the segment file"), *(dict_column(*column) for column in BATCH_COLUMNS)),
 )
-
-BATCHES = Table("batches", (dict_column("file", "text", "the segment file"), *_BATCH_COLUMNS))
 
 CONNECTIONS = Table(
     "connections",

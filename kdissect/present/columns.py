@@ -4,7 +4,7 @@
 A :class:`Column` has a name, a type and a meaning, and says how its value comes from a row's source: an
 exchange, a connection, a fault, or a dict that another module made. Types are these words:
 
-``int16 int32 int64 bool text bytes``   plain values; null where there is none
+``int16 int32 int64 float64 bool text bytes``   plain values; null where there is none
 ``texts``      list of text
 ``faults``     list of {layer, kind, message, packet, offset}
 ``headers``    list of {key, value}: text and bytes
@@ -152,10 +152,19 @@ EXCHANGES = Table(
         ),
         attribute_column("client", "text", "address:port of the client"),
         attribute_column("broker", "text", "address:port of the broker"),
-        attribute_column("api_key", "int16", "Kafka's number of the API; null for raw SASL tokens"),
+        attribute_column(
+            "api_key", "int16", "Kafka's number of the API; null for raw SASL tokens", "api.key"
+        ),
         attribute_column("api", "text", "Kafka's newest name of the API, without Request"),
-        attribute_column("api_version", "int16", "version of the API", "version"),
-        attribute_column("correlation_id", "int32", "the client's number of the request", "correlation"),
+        attribute_column("api_version", "int16", "version of the API", "version", "api.version"),
+        attribute_column(
+            "correlation_id",
+            "int32",
+            "the client's number of the request",
+            "correlation",
+            "correlation.id",
+            "corr",
+        ),
         attribute_column("client_id", "text", "the name the client gives itself", "client.id"),
         Column(
             "request_packet",
@@ -205,13 +214,14 @@ EXCHANGES = Table(
             "int64",
             "bytes of the request without the 4-byte size",
             _of("request", lambda m: m.frame.size),
-            ("size",),
+            ("size", "request.size"),
         ),
         Column(
             "response_size",
             "int64",
             "bytes of the response without the 4-byte size",
             _of("response", lambda m: m.frame.size),
+            ("response.size",),
         ),
         attribute_column(
             "missing",

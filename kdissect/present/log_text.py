@@ -31,6 +31,8 @@ def log_lines(event: Event) -> Iterator[str]:
 def _file(file: LogFile) -> str:
     if file.kind == "unknown":
         return f"{sanitise(file.path, None)}: no file of a log directory, left out"
+    if file.kind == "folder":
+        return f"{sanitise(file.path, None)}: folder"
     parts = [file.kind, plural(file.size, "byte")]
     if file.topic is not None:
         parts.append(f"topic {sanitise(file.topic)} partition {file.partition}")

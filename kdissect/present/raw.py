@@ -8,7 +8,6 @@ bytes raises.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kdissect.embedded.decoded import read_struct
 from kdissect.embedded.internal import decode_internal, encode_internal
@@ -18,6 +17,21 @@ from kdissect.present.batches import batch_values
 from kdissect.present.body import embedded_object, message_object, values_object
 from kdissect.present.columns import fault_object
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.questions import (
+    Object,
+    bytes_of,
+    flag_field,
+    hex_field,
+    integer_field,
+    list_field,
+    objects_field,
+    optional_hex,
+    optional_integer,
+    optional_text,
+    refuse_redacted,
+    text_field,
+)
+from kdissect.present.redact import REDACTED, is_secret_record, may_hold_secrets
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode
@@ -27,8 +41,6 @@ from kdissect.record.compression import CODECS
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch, write_message_set
-
-Object = dict[str, Any]
 
 
 def decode_message(asked: Object, options: Options = PLAIN) -> Object:
@@ -62,7 +74,7 @@ class _BareResponse(Response):
 
 def bare_message(asked: Object, data: bytes) -> Request | Response:
     """A message of which there is only the body."""
-    key, version = api_field(asked), _integer(asked, "version")
+    key, version = api_field(asked), integer_field(asked, "version")
     if asked["kind"] == "request":
         return _BareRequest(_frame(data), key, version, 0, None, 0, 0)
     return _BareResponse(_frame(data), key, version, 0, 0, 0)
@@ -98,7 +110,7 @@ def _frame(data: bytes) -> Frame:
 
 def _decode_data(asked: Object, data: bytes, options: Options) -> Object:
     struct, structs = data_structs(asked)
-    found = read_struct(struct.name, struct.version, Cursor(data), (), structs)
+    found = read_struct(struct.name, struct.version, Cursor(data, limits=options.limits), (), structs)
     remainder = found.remainder
     body = values_object(found.struct or struct, found.values, remainder, options)
     return {"body": body, "consumed": len(data) - len(remainder), "faults": _faults(found.faults)}
@@ -109,9 +121,8 @@ def data_structs(asked: Object) -> tuple[Struct, tuple[Struct, ...]]:
 
     :raises ValueError: there is no such class or version.
     """
-    name, version = asked.get("name"), _integer(asked, "version")
-    if not isinstance(name, str):
-        raise ValueError("name: the name of a message class is needed")
+    name = text_field(asked, "name", "the name of a message class")
+    version = integer_field(asked, "version")
     try:
         struct = data_struct(name, version)
         return struct, (struct, *era_data_structs(name, version))
@@ -125,16 +136,18 @@ def encode_message(asked: Object, _: Options = PLAIN) -> Object:
         struct = data_structs(asked)[0]
     else:
         try:
-            struct = message_struct(api_field(asked), _integer(asked, "version"), asked["kind"])
+            struct = message_struct(api_field(asked), integer_field(asked, "version"), asked["kind"])
         except LookupError as error:
             raise ValueError(str(error.args[0])) from None
+    if may_hold_secrets(struct.name):
+        refuse_redacted(asked.get("body"), "body")
     return {"hex": encode(struct, from_json(struct, asked.get("body"))).hex()}
 
 
 def decode_records(asked: Object, options: Options = PLAIN) -> Object:
     """``hex`` → ``batches``, ``records``, ``faults``."""
     found = read_record_set(hex_field(asked, "hex"), options.limits)
-    records = [_record(record) for record in found.records()]
+    records = [_record(record, options) for record in found.records()]
     return {
         "batches": [batch_values(batch) for batch in found.batches],
         "records": records,
@@ -142,12 +155,13 @@ def decode_records(asked: Object, options: Options = PLAIN) -> Object:
     }
 
 
-def _record(record: Record) -> Object:
+def _record(record: Record, options: Options) -> Object:
+    hidden = not options.show_secrets and is_secret_record(record.value, None)
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key_hex": _hex(record.key),
-        "value_hex": _hex(record.value),
+        "value_hex": REDACTED if hidden else _hex(record.value),
         "headers": [[text_or_base64(name), _hex(value)] for name, value in record.headers],
         "sequence": record.sequence,
     }
@@ -159,58 +173,72 @@ def encode_records(asked: Object, _: Options = PLAIN) -> Object:
     The records go into the batches in order, as many into each as its ``count`` says; sizes, positions
     and checksums are made anew. Without ``batches``, all go into one of magic 2.
     """
-    records = [_to_record(each) for each in _list(asked, "records")]
-    batches = _list(asked, "batches") if "batches" in asked else [{"count": len(records)}]
-    out, at = b"", 0
-    for batch in batches:
-        count = batch.get("count")
-        if not isinstance(count, int) or at + count > len(records):
-            raise ValueError(f"batches: a count of {count}, {len(records) - at} records are left")
-        out += _write(batch, records[at : at + count])
-        at += count
-    if at != len(records):
-        raise ValueError(f"records: {len(records) - at} more than the batches count")
+    records = [_to_record(each, f"records[{at}].") for at, each in enumerate(objects_field(asked, "records"))]
+    batches = objects_field(asked, "batches") if "batches" in asked else [{"count": len(records)}]
+    out, done = b"", 0
+    for at, batch in enumerate(batches):
+        path = f"batches[{at}]."
+        count = integer_field(batch, "count", path)
+        if not 0 <= count <= len(records) - done:
+            raise ValueError(f"{path}count: {count}, and {len(records) - done} records are left")
+        out += _write(batch, records[done : done + count], path)
+        done += count
+    if done != len(records):
+        raise ValueError(f"records: {len(records) - done} more than the batches count")
     return {"hex": out.hex()}
 
 
-def _write(batch: Object, records: list[Record]) -> bytes:
+_NUMBERS = (
+    *("base_offset", "last_offset", "base_timestamp", "max_timestamp", "producer_id", "producer_epoch"),
+    *("base_sequence", "partition_leader_epoch", "delete_horizon_ms"),
+)
+"""Columns of a batch that :func:`write_batch` takes under the same name."""
+
+
+def _write(batch: Object, records: list[Record], path: str) -> bytes:
     codec = batch.get("codec", "none")
     if codec not in CODECS:
-        raise ValueError(f"batches: codec: {codec!r} is none of {', '.join(CODECS)}")
-    number, magic = CODECS.index(codec), batch.get("magic", 2)
+        raise ValueError(f"{path}codec: {codec!r} is none of {', '.join(CODECS)}")
+    number = CODECS.index(codec)
+    magic = optional_integer(batch, "magic", path)
     by_broker = batch.get("timestamp_type") == "LogAppendTime"
-    if magic != 2:
-        stamp = batch.get("max_timestamp") if by_broker else None
-        return write_message_set(records, magic, number, append_timestamp=stamp)
-    named = {
-        "base_offset": "base_offset",
-        "last_offset": "last_offset",
-        "base_timestamp": "base_timestamp",
-        "max_timestamp": "max_timestamp",
-        "producer_id": "producer_id",
-        "producer_epoch": "producer_epoch",
-        "base_sequence": "base_sequence",
-        "partition_leader_epoch": "partition_leader_epoch",
-        "is_transactional": "transactional",
-        "is_control": "control",
-        "delete_horizon_ms": "delete_horizon_ms",
-    }
-    given = {parameter: batch[name] for name, parameter in named.items() if batch.get(name) is not None}
-    return write_batch(records, number, log_append_time=by_broker, **given)
+    given = {name: value for name in _NUMBERS if (value := optional_integer(batch, name, path)) is not None}
+    transactional = flag_field(batch, "is_transactional", path)
+    control = flag_field(batch, "is_control", path)
+    try:
+        if magic not in (2, None):
+            stamp = given.get("max_timestamp") if by_broker else None
+            return write_message_set(records, magic, number, append_timestamp=stamp)
+        return write_batch(
+            records,
+            number,
+            log_append_time=by_broker,
+            transactional=transactional,
+            control=control,
+            **given,
+        )
+    except ValueError as error:
+        raise ValueError(f"{path.rstrip('.')}: {error}") from None
 
 
-def _to_record(given: Object) -> Record:
+def _to_record(given: Object, path: str) -> Record:
     headers = []
-    for header in _list(given, "headers") if "headers" in given else ():
+    for at, header in enumerate(list_field(given, "headers", path) if "headers" in given else ()):
+        where = f"{path}headers[{at}]"
+        if not isinstance(header, list) or len(header) != 2:
+            raise ValueError(f"{where}: a list of name and value is needed")
         name, value = header
         if isinstance(name, dict):
-            raise ValueError("headers: a name that is not UTF-8 cannot be written")
-        headers.append((name, None if value is None else bytes.fromhex(value)))
+            raise ValueError(f"{where}: a name that is not UTF-8 cannot be written")
+        if not isinstance(name, str):
+            raise ValueError(f"{where}: the name must be text")
+        headers.append((name, bytes_of(value, where)))
+    timestamp = optional_integer(given, "timestamp", path)
     return Record(
-        _integer(given, "offset"),
-        given.get("timestamp", -1),
-        optional_hex(given, "key_hex"),
-        optional_hex(given, "value_hex"),
+        integer_field(given, "offset", path),
+        -1 if timestamp is None else timestamp,
+        optional_hex(given, "key_hex", path),
+        optional_hex(given, "value_hex", path),
         tuple(headers),
     )
 
@@ -218,10 +246,10 @@ def _to_record(given: Object) -> Record:
 def decode_internal_record(asked: Object, options: Options = PLAIN) -> Object:
     """``family``, ``key_hex``, ``value_hex``, perhaps ``name`` → ``name``, ``version``, ``key``, ``body``."""
     found = decode_internal(
-        str(asked.get("family")),
+        text_field(asked, "family"),
         optional_hex(asked, "key_hex"),
         optional_hex(asked, "value_hex"),
-        asked.get("name"),
+        optional_text(asked, "name"),
     )
     return {
         "name": found.name,
@@ -234,13 +262,16 @@ def decode_internal_record(asked: Object, options: Options = PLAIN) -> Object:
 
 def encode_internal_record(asked: Object, _: Options = PLAIN) -> Object:
     """What :func:`decode_internal_record` gives, with the ``family`` → ``key_hex`` and ``value_hex``."""
+    if may_hold_secrets(asked.get("name") or ""):
+        refuse_redacted(asked.get("body"), "body")
     key, value = encode_internal(
-        str(asked.get("family")), asked.get("name"), asked.get("version"), asked.get("key"), asked.get("body")
+        text_field(asked, "family"),
+        optional_text(asked, "name"),
+        optional_integer(asked, "version"),
+        asked.get("key"),
+        asked.get("body"),
     )
     return {"key_hex": _hex(key), "value_hex": _hex(value)}
-
-
-# -- the fields of a question -----------------------------------------------------------------------
 
 
 def _kind(asked: Object) -> str:
@@ -252,45 +283,13 @@ def _kind(asked: Object) -> str:
 
 def api_field(asked: Object) -> int:
     """The key of the API, given as ``api_key`` or by name as ``api``."""
-    if isinstance(asked.get("api"), str):
-        try:
-            return apis.api_key(asked["api"])
-        except LookupError as error:
-            raise ValueError(str(error.args[0])) from None
-    return _integer(asked, "api_key")
-
-
-def hex_field(asked: Object, name: str) -> bytes:
-    """The bytes of a field of hex digits."""
-    data = optional_hex(asked, name)
-    if data is None:
-        raise ValueError(f"{name}: needed")
-    return data
-
-
-def optional_hex(asked: Object, name: str) -> bytes | None:
-    """The bytes of a field of hex digits, None where it is null or absent."""
-    text = asked.get(name)
-    if text is None:
-        return None
+    name = optional_text(asked, "api")
+    if name is None:
+        return integer_field(asked, "api_key")
     try:
-        return bytes.fromhex(text)
-    except (ValueError, TypeError):
-        raise ValueError(f"{name}: hex digits are needed") from None
-
-
-def _integer(asked: Object, name: str) -> int:
-    value = asked.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{name}: a whole number is needed")
-    return value
-
-
-def _list(asked: Object, name: str) -> list[Any]:
-    value = asked.get(name)
-    if not isinstance(value, list):
-        raise ValueError(f"{name}: a list is needed")
-    return value
+        return apis.api_key(name)
+    except LookupError as error:
+        raise ValueError(str(error.args[0])) from None
 
 
 def _hex(data: bytes | None) -> str | None:
@@ -298,4 +297,5 @@ def _hex(data: bytes | None) -> str | None:
 
 
 def _faults(found: Iterable[Fault]) -> list[Object]:
-    return [fault_object(each) for each in found]
+    """Faults of bytes that no packet carried."""
+    return [fault_object(each._replace(packet=None)) for each in found]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kdissect.embedded.decoded import read_struct
 from kdissect.embedded.internal import annotate_internal
 from kdissect.model import Fault
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.raw import bare_message, data_structs, is_whole_request, optional_hex, whole_request
+from kdissect.present.questions import Object, optional_hex
+from kdissect.present.raw import bare_message, data_structs, is_whole_request, whole_request
 from kdissect.present.tree import fault_text, message_tree, struct_tree
 from kdissect.protocol.cursor import Cursor
 from kdissect.record.annotate import annotate_record_set
-
-Object = dict[str, Any]
 
 
 def message_tree_of(
@@ -23,7 +21,7 @@ def message_tree_of(
     """The tree of a body, of a whole request, or of any other message class."""
     if asked["kind"] == "data":
         struct, structs = data_structs(asked)
-        found = read_struct(struct.name, struct.version, Cursor(data), (), structs)
+        found = read_struct(struct.name, struct.version, Cursor(data, limits=options.limits), (), structs)
         for node in found.draw():
             yield from struct_tree(node, data, options, dump)
         yield from _faults(found.faults)

@@ -7,13 +7,14 @@ from typing import Any
 
 from kdissect.embedded.decoded import Embedded
 from kdissect.embedded.internal import decode_internal, family_of_topic
-from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID, Exchange, RecordSetPlace
+from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from kdissect.present.batches import control_of, shown_value
 from kdissect.present.body import embedded_object
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
 from kdissect.record.batch import Batch
-from kdissect.record.records import Record
+from kdissect.record.records import Record, wrap64
 from kdissect.record.sets import read_record_set
 
 
@@ -27,7 +28,7 @@ def record_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[s
             for record in records:
                 row = context | record_row(record, batch, options, place.topic, place.topic_id)
                 if assigned is not None and batch.base_offset is not None:
-                    row["assigned_offset"] = assigned + record.offset - batch.base_offset
+                    row["assigned_offset"] = wrap64(assigned + record.offset - batch.base_offset)
                 yield row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
@@ -60,7 +61,7 @@ def record_row(
         "timestamp": _known(record.timestamp),
         "timestamp_type": batch.timestamp_type,
         "key": key,
-        "value": shown_value(value, options, is_metadata),
+        "value": shown_value(value, options, None if topic is topic_id is None else is_metadata),
         "headers": record.headers,
         "key_size": None if key is None else len(key),
         "value_size": None if value is None else len(value),

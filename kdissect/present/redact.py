@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kdissect.embedded.framing import read_metadata
-from kdissect.exchange import METADATA_TOPIC, METADATA_TOPIC_ID
+from kdissect.embedded.framing import FRAME_VERSION, read_metadata
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from kdissect.present.config_names import BROKER, BROKER_LOGGER, NOT_SECRET, TOPIC
 
 REDACTED = "<redacted>"
@@ -104,6 +104,21 @@ def is_secret_metadata(value: bytes) -> bool:
     if not found.is_exact:
         return True
     return any(is_secret(found.name, name, (found.values,), item) for name, item in found.values.items())
+
+
+def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
+    """Whether a record's value holds a secret.
+
+    :param is_metadata: whether it is of ``__cluster_metadata``; None where its topic is not known. Then
+        only bytes that are nothing but a metadata record with a secret are taken for one.
+    """
+    if is_metadata is False or not value:
+        return False
+    if is_metadata:
+        return is_secret_metadata(value)
+    return (
+        value[0] == FRAME_VERSION and read_metadata("metadata", value).is_exact and is_secret_metadata(value)
+    )
 
 
 def may_hold_secrets(message: str) -> bool:

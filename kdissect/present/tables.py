@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
 from kdissect.present.batches import bytes_form, header_objects
@@ -92,7 +93,8 @@ def json_value(kind: str, value: Any, options: Options) -> Any:
 class DelimitedWriter:
     """CSV (RFC 4180, every cell in quotes) or TSV (no quotes: cells hold no tab and no line end).
 
-    Null is an empty cell; a list or object is JSON text. Numbers stay numbers.
+    Null is an empty cell, in CSV one without quotes: with them it is empty text. A list or object is JSON
+    text. Numbers stay numbers.
     """
 
     def __init__(
@@ -119,20 +121,22 @@ class DelimitedWriter:
     def close(self) -> None:
         """Neither format has an end."""
 
-    def _line(self, cells: list[str]) -> None:
+    def _line(self, cells: Sequence[str | None]) -> None:
         quote = self._quote
         if quote:
-            cells = [quote + each.replace(quote, quote * 2) + quote for each in cells]
-        self._file.write(self._delimiter.join(cells).encode("utf-8") + b"\n")
+            cells = [
+                None if each is None else quote + each.replace(quote, quote * 2) + quote for each in cells
+            ]
+        self._file.write(self._delimiter.join(each or "" for each in cells).encode("utf-8") + b"\n")
 
 
-def _cell(kind: str, value: Any, options: Options) -> str:
+def _cell(kind: str, value: Any, options: Options) -> str | None:
     value = json_value(kind, value, options)
     if value is None:
-        return ""
+        return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str):
         return cell(value)

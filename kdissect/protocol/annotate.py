@@ -47,6 +47,7 @@ def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
         that were read for it.
     :raises DecodeError: as ``decode``.
     """
+    cursor.elements_left = cursor.limits.message_elements
     node = into or Node(struct.name, struct.name, None, cursor.position, cursor.position)
     try:
         _struct(struct.plan, cursor, node, fixed_readers(cursor))
@@ -64,6 +65,7 @@ def expand(leaf: Node, contents: list[Node]) -> None:
 
 
 def _struct(form: Plan, cursor: Cursor, node: Node, readers: Readers) -> None:
+    node.is_decoded = False
     for opcode, name, argument in form[1]:
         if opcode < ARRAY:
             _leaf(cursor, opcode, name, argument, node, readers)
@@ -74,6 +76,7 @@ def _struct(form: Plan, cursor: Cursor, node: Node, readers: Readers) -> None:
     if form[2] is not None:
         _tagged(form[2], cursor, node, readers)
     node.end = cursor.position
+    node.is_decoded = True
 
 
 def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, readers: Readers) -> Any:
@@ -87,6 +90,7 @@ def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, r
 
 def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: Readers) -> None:
     """The contents of an array or a struct."""
+    node.is_decoded = False
     start, noted = cursor.position, len(cursor.notes)
     if opcode == STRUCT:
         _struct(argument, cursor, node, readers)
@@ -106,6 +110,7 @@ def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: R
         null = Node("(null)", node.type, None, start, node.end) if node.children else node
         node.children += [null] if null is not node else []
         _blame(null, cursor, noted)
+        node.is_decoded = True
         return
     node.children.append(framing)
     _blame(framing, cursor, noted)
@@ -120,6 +125,7 @@ def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: R
         else:
             _leaf(cursor, element, f"[{index}]", inner, node, readers)
     node.end = cursor.position
+    node.is_decoded = True
 
 
 def _tagged(

@@ -29,7 +29,7 @@ class ApiSummary(NamedTuple):
 
 def api_keys() -> tuple[int, ...]:
     """In ascending order."""
-    return tuple(sorted(library().apis))
+    return library().keys
 
 
 def api_name(key: int) -> str:
@@ -101,10 +101,9 @@ def data_record_type(name: str) -> int | None:
     return library().data_class(name).blocks[0].record_type
 
 
-@cache
 def flexible(key: int, version: int, kind: str) -> bool:
     """Whether a version has compact types and tagged fields. A version newer than any known is taken
-    to be like them.
+    to be like them. (Not kept: the versions that captured bytes may name are too many.)
 
     :raises LookupError: there is no such API.
     """

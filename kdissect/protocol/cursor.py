@@ -10,6 +10,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from struct import Struct
 
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 
 _int16 = Struct(">h").unpack_from
@@ -28,10 +29,15 @@ def uuid_text(data: bytes) -> str:
 class Cursor:
     """A position in ``data`` that moves forward as values are read, never past ``end``."""
 
-    __slots__ = ("data", "end", "notes", "position")
+    __slots__ = ("data", "elements_left", "end", "limits", "notes", "position")
 
-    def __init__(self, data: bytes, position: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, data: bytes, position: int = 0, end: int | None = None, limits: Limits = DEFAULTS
+    ) -> None:
         self.data = data
+        self.limits = limits
+        self.elements_left = limits.message_elements
+        """How many more elements the message that is being read may have."""
         self.position = position
         self.end = len(data) if end is None else end
         self.notes: list[tuple[str, str, int]] = []

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kdissect.limits import DEFAULTS
 from kdissect.model import DecodeError
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
@@ -39,6 +38,7 @@ def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -
     :param into: the dict to fill; after an error it has what was read so far.
     :raises DecodeError: bytes are missing, or a length or count cannot be.
     """
+    cursor.elements_left = cursor.limits.message_elements
     values: dict[str, Any] = {} if into is None else into
     _read_struct(struct.plan, cursor, values, fixed_readers(cursor))
     return values
@@ -161,10 +161,10 @@ def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
     if count < 0:
         _note_null(cursor, start, count, nullable)
         return -1
-    if count * least > cursor.end - cursor.position or count > DEFAULTS.elements:
-        left = cursor.end - cursor.position
-        cursor.position = start
-        raise DecodeError(f"announces {count} elements, {left} bytes are left", start, "too-many-elements")
+    granted = cursor.elements_left - count
+    if count * least > cursor.end - cursor.position or granted < 0 or count > cursor.limits.elements:
+        raise _too_many(cursor, start, count, "elements", least, cursor.limits.elements)
+    cursor.elements_left = granted
     return count
 
 
@@ -180,15 +180,30 @@ def read_presence(cursor: Cursor, opcode: int) -> bool:
 
 
 def read_tag_count(cursor: Cursor) -> int:
+    """The number of tagged fields of a struct; two bytes are needed for each."""
     start = cursor.position
     count = cursor.read_unsigned_varint()
-    left = cursor.end - cursor.position
-    if count * 2 > left or count > DEFAULTS.tagged_fields:
-        cursor.position = start
-        raise DecodeError(
-            f"announces {count} tagged fields, {left} bytes are left", start, "too-many-elements"
-        )
+    if count:
+        granted = cursor.elements_left - count
+        if count * 2 > cursor.end - cursor.position or granted < 0 or count > cursor.limits.tagged_fields:
+            raise _too_many(cursor, start, count, "tagged fields", 2, cursor.limits.tagged_fields)
+        cursor.elements_left = granted
     return count
+
+
+def _too_many(cursor: Cursor, start: int, count: int, what: str, least: int, limit: int) -> DecodeError:
+    """The error of a count, with what cannot hold it: the bytes that are left, the ``limit`` of one array
+    or struct, or that of the message."""
+    left = cursor.end - cursor.position
+    if count * least > left:
+        each = "a byte" if least == 1 else f"{least} bytes"
+        why = f"{left} bytes are left and each takes {each} at least"
+    elif count > limit:
+        why = f"the limit is {limit}"
+    else:
+        why = f"{cursor.elements_left} are left of the message's limit of {cursor.limits.message_elements}"
+    cursor.position = start
+    return DecodeError(f"announces {count} {what}, {why}", start, "too-many-elements")
 
 
 def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:

@@ -40,13 +40,7 @@ class Framer:
         self._searching = not trusted
         self._skip = 0
         """Bytes still to be skipped, because they belong to a frame that a gap cut."""
-        self.skipped_bytes = 0
         self._found_by_search = False
-
-    @property
-    def lost(self) -> bool:
-        """Whether the boundary is being searched for."""
-        return self._searching
 
     def feed(self, piece: Chunk | Gap, witness: Witness) -> Sequence[Event]:
         """The frames that ``piece`` completes, and everything that is in none."""
@@ -70,7 +64,7 @@ class Framer:
         if self._skip:
             taken = min(self._skip, len(chunk.data))
             self._skip -= taken
-            out.append(self._skipped(chunk.offset, taken, "the rest of a frame that a gap cut", chunk.packet))
+            out.append(Skipped(chunk.offset, taken, "the rest of a frame that a gap cut", chunk.packet))
             if taken == len(chunk.data):
                 return
             chunk = _tail(chunk, taken)
@@ -221,19 +215,15 @@ class Framer:
         while count:
             first = self._parts[0]
             taken = min(count, len(first.data))
-            out.append(self._skipped(first.offset, taken, "no frame is known to begin here", first.packet))
+            out.append(Skipped(first.offset, taken, "no frame is known to begin here", first.packet))
             self._parts[:1] = [_tail(first, taken)] if taken < len(first.data) else []
             self._have -= taken
             count -= taken
 
     def _drop(self, out: list[Event], reason: str) -> None:
         for chunk in self._parts:
-            out.append(self._skipped(chunk.offset, len(chunk.data), reason, chunk.packet))
+            out.append(Skipped(chunk.offset, len(chunk.data), reason, chunk.packet))
         self._parts, self._have, self._size = [], 0, None
-
-    def _skipped(self, offset: int, length: int, reason: str, packet: int) -> Skipped:
-        self.skipped_bytes += length
-        return Skipped(offset, length, reason, packet)
 
     def _peek(self, count: int) -> bytes:
         first = self._parts[0].data if self._parts else b""

@@ -56,13 +56,16 @@ def import_definitions(
     else:
         texts, release = _jar(source), release or _jar_release(source)
     if not re.fullmatch(r"\d+(\.\d+)+", release):
-        raise ValueError(f"{source}: which Kafka release is it? {release!r} is none")
+        told = f"{release} is none" if release else "it does not say so itself"
+        raise ValueError(f"{source}: which Kafka release is it? {told}")
     classes = []
     for group, name, text in texts:
         try:
             read = kafka_class(group, read_json(text), release)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{source}: {name}: {error!r}") from error
+        except KeyError as error:
+            raise ValueError(f"{source}: {name}: {error.args[0]} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{source}: {name}: {error}") from error
         classes += [read] if read else []
     if not classes:
         raise ValueError(f"{source}: no message definitions")
@@ -79,15 +82,24 @@ def import_definitions(
 
 
 def _known(library: Library, key: int | str) -> tuple[str, Document] | None:
-    if isinstance(key, int):
-        return (library.apis[key][0], library.api(key)) if key in library.apis else None
-    return (library.data[key][0], library.data_class(key)) if key in library.data else None
+    try:
+        if isinstance(key, int):
+            document = library.api(key)
+            return library.apis[key][0], document
+        document = library.data_class(key)
+        return library.data[key][0], document
+    except LookupError:
+        return None
 
 
 def _put(target: Path, library: Library, key: int | str, name: str, document: Document) -> str | None:
     """Write one file, if it says something new; its name in the target folder, None if it was not written."""
     known = library.apis.get(key) if isinstance(key, int) else library.data.get(key)
-    if known and known[0] == name and known[1].read_text(encoding="utf-8") == write(document):
+    broken = [problem.file for problem in library.problems if problem.key == key]
+    for damaged in broken:
+        if isinstance(damaged, Path):
+            damaged.unlink(missing_ok=True)
+    if not broken and known and known[0] == name and known[1].read_text(encoding="utf-8") == write(document):
         return None
     path = f"apis/{key:03}-{name}.txt" if isinstance(key, int) else f"data/{name}/{key}.txt"
     file = target / path

@@ -96,7 +96,7 @@ def text_or_base64(text: str) -> str | dict[str, str]:
 
 # -- JSON text --------------------------------------------------------------------------------------
 
-_MAYBE_FLOAT = re.compile(r"[\[:, ]-?\d+[.e]")
+_MAYBE_FLOAT = re.compile(r"[\[:, ]-?(?:\d+[.e]|NaN|Infinity)")
 
 
 def dumps(value: Any) -> str:

@@ -4,17 +4,26 @@ The user's folder is ``definitions`` in ``$KDISSECT_DATA_HOME``, else in ``$XDG_
 in ``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``: the only place where its key and
 its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only; a file is
 read when its class is first asked for.
+
+A damaged file of the user's costs nothing but itself: kdissect's own is used instead, and the damage is
+one of :attr:`Library.problems`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import MutableMapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from kdissect.protocol.checking import check
 from kdissect.protocol.definition import Document, parse
+
+Entry = tuple[str, Traversable]
+"""An API's name or a class's group, and the file."""
 
 
 def user_folder() -> Path:
@@ -31,43 +40,111 @@ def package_folder() -> Traversable:
     return files("kdissect.protocol") / "definitions"
 
 
+class Problem(NamedTuple):
+    """A definition file that cannot be used."""
+
+    key: int | str
+    """API key or class name."""
+    file: Traversable
+    reason: str
+    replaced: bool
+    """Whether another folder's file is used instead; else its class is not known."""
+
+
 class Library:
-    """The definition files of several folders, of which earlier ones win."""
+    """The definition files of several folders, of which earlier ones win.
+
+    The last folder is taken for sound. A damaged file of another is passed over for the next folder's.
+    """
 
     def __init__(self, *folders: Traversable) -> None:
-        self.apis: dict[int, tuple[str, Traversable]] = {}
+        self.apis: dict[int, Entry] = {}
         """API key: name, file."""
-        self.data: dict[str, tuple[str, Traversable]] = {}
+        self.data: dict[str, Entry] = {}
         """Class name: group, file."""
+        self.problems: list[Problem] = []
+        """Damaged files, as far as they were asked for."""
+        self._documents: dict[int | str, Document] = {}
+        self._next: dict[Traversable, Entry | None] = {}
+        """A file that is not of the last folder: what it stands before."""
         for folder in reversed(folders):
             for file in _inside(folder / "apis"):
                 key, dash, name = file.name.removesuffix(".txt").partition("-")
                 if dash and key.isdecimal():
-                    self.apis[int(key)] = (name, file)
+                    self._put(self.apis, int(key), (name, file), folder is folders[-1])
             for group in _inside(folder / "data"):
                 for file in _inside(group):
-                    self.data[file.name.removesuffix(".txt")] = (group.name, file)
-        self._documents: dict[int | str, Document] = {}
+                    name = file.name.removesuffix(".txt")
+                    self._put(self.data, name, (group.name, file), folder is folders[-1])
+        self._drop_damaged()
+        self.keys = tuple(sorted(self.apis))
+        """API keys in ascending order."""
+
+    def _put(self, table: dict[Any, Entry], key: int | str, entry: Entry, is_last: bool) -> None:
+        if not is_last:
+            self._next[entry[1]] = table.get(key)
+        table[key] = entry
+
+    def _drop_damaged(self) -> None:
+        """Forget the classes that only a damaged file describes: what is listed can be read."""
+        tables: tuple[dict[Any, Entry], ...] = (self.apis, self.data)
+        for table in tables:
+            for key, (_, file) in list(table.items()):
+                if self._next.get(file, ()) is None and self._read(key, table) is None:
+                    del table[key]
+
+    def check(self) -> list[Problem]:
+        """Read every file that is not of the last folder; gives all problems."""
+        for table in (self.apis, self.data):
+            for key, (_, file) in table.items():
+                if file in self._next:
+                    self._document(key, table, "")
+        return self.problems
 
     def api(self, key: int) -> Document:
         """:raises LookupError: there is no such API."""
-        return self._document(key, self.apis.get(key), f"no API has the key {key}")
+        return self._document(key, self.apis, f"no API has the key {key}")
 
     def data_class(self, name: str) -> Document:
         """:raises LookupError: there is no such class."""
-        return self._document(name, self.data.get(name), f"no message class is named {name}")
+        return self._document(name, self.data, f"no message class is named {name}")
 
-    def _document(self, key: int | str, entry: tuple[str, Traversable] | None, absent: str) -> Document:
+    def _document(self, key: int | str, table: MutableMapping[Any, Entry], absent: str) -> Document:
         document = self._documents.get(key)
         if document is None:
-            if entry is None:
+            if key not in table:
                 raise LookupError(absent)
-            try:
-                document = parse(entry[1].read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise ValueError(f"{entry[1]}: {error}") from None
-            self._documents[key] = document
+            document = self._read(key, table)
+            if document is None:
+                raise LookupError(absent)
         return document
+
+    def _read(self, key: int | str, table: MutableMapping[Any, Entry]) -> Document | None:
+        """The document of the first folder that has a sound one, whose entry is then the table's."""
+        entry: Entry | None = table[key]
+        while entry is not None:
+            file = entry[1]
+            is_last = file not in self._next
+            try:
+                document = parse(file.read_text(encoding="utf-8"))
+                if not is_last:
+                    check(document, isinstance(key, int))
+            except (ValueError, OSError) as error:
+                if is_last:
+                    raise ValueError(f"{file}: {error}") from None
+                entry = self._next[file]
+                self.problems.append(Problem(key, file, _reason(error), entry is not None))
+            else:
+                table[key] = entry
+                self._documents[key] = document
+                return document
+        return None
+
+
+def _reason(error: ValueError | OSError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _inside(folder: Traversable) -> list[Traversable]:

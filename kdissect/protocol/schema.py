@@ -7,8 +7,9 @@ missing, and must say so.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from kdissect.limits import DEFAULTS
 from kdissect.protocol import plan
@@ -48,9 +49,13 @@ class Field(NamedTuple):
 
 
 class Struct:
-    """The fields of a message or of a structure in it, in one version."""
+    """The fields of a message or of a structure in it, in one version.
 
-    __slots__ = ("absent", "by_name", "fields", "flexible", "name", "plan", "release", "version")
+    There is one object of each (what is worked out for one is kept by its identity), also after a
+    pickle, which holds no more than what it was asked for with.
+    """
+
+    __slots__ = ("absent", "by_name", "fields", "flexible", "name", "origin", "plan", "release", "version")
 
     def __init__(self, name: str, version: int, flexible: bool, release: str) -> None:
         self.name = name
@@ -66,6 +71,11 @@ class Struct:
         self.absent: dict[str, tuple[Any, bool]] = {}
         """Fields of other versions: name to (default, ignorable)."""
         self.plan: plan.Plan = (name, (), None)
+        self.origin: tuple[Callable[..., Struct], tuple[Any, ...]] | None = None
+        """The function of this module that gives it, and the arguments; None of one only built."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        return self.origin or super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return f"<{self.name} version {self.version}>"
@@ -91,7 +101,7 @@ def message_struct(api_key: int, version: int, kind: str) -> Struct:
     :raises LookupError: the definitions do not have this API, version or kind.
     """
     name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
-    return _find(library().api(api_key), name, kind, version)
+    return _kept(_find(library().api(api_key), name, kind, version), message_struct, api_key, version, kind)
 
 
 @cache
@@ -100,7 +110,7 @@ def data_struct(name: str, version: int) -> Struct:
 
     :raises LookupError: the definitions do not have this class or version.
     """
-    return _find(library().data_class(name), name, None, version)
+    return _kept(_find(library().data_class(name), name, None, version), data_struct, name, version)
 
 
 @cache
@@ -110,13 +120,44 @@ def era_structs(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
     :raises LookupError: the definitions do not have this API.
     """
     name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
-    return _eras(library().api(api_key), name, kind, version)
+    found = _eras(library().api(api_key), name, kind, version)
+    return tuple(_kept(each, _era, at, api_key, version, kind) for at, each in enumerate(found))
 
 
 @cache
 def era_data_structs(name: str, version: int) -> tuple[Struct, ...]:
     """As :func:`era_structs`, for any other message class."""
-    return _eras(library().data_class(name), name, None, version)
+    found = _eras(library().data_class(name), name, None, version)
+    return tuple(_kept(each, _data_era, at, name, version) for at, each in enumerate(found))
+
+
+def _era(at: int, api_key: int, version: int, kind: str) -> Struct:
+    return era_structs(api_key, version, kind)[at]
+
+
+def _data_era(at: int, name: str, version: int) -> Struct:
+    return era_data_structs(name, version)[at]
+
+
+def _inner(top: Struct, name: str) -> Struct:
+    return next(each for each in _inside(top) if each.name == name)
+
+
+def _inside(struct: Struct) -> Iterator[Struct]:
+    """The structs in a struct, each as often as fields have it."""
+    for field in struct.fields:
+        if field.struct is not None:
+            yield field.struct
+            yield from _inside(field.struct)
+
+
+def _kept(struct: Struct, function: Callable[..., Struct], *arguments: Any) -> Struct:
+    """The struct, once it and the structs in it tell how to ask for them. A struct type is built once
+    for a message, so that its name tells which it is."""
+    struct.origin = (function, arguments)
+    for inner in _inside(struct):
+        inner.origin = (_inner, (struct, inner.name))
+    return struct
 
 
 def _find(document: Document, name: str, kind: str | None, version: int) -> Struct:

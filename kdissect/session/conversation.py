@@ -72,7 +72,10 @@ class Conversation:
 
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
-        out = self._take(self._duplex.feed(segment), segment.packet)
+        pieces = self._duplex.feed(segment)
+        if pieces:
+            self._flushed = False  # data after both FINs: they were not the end
+        out = self._take(pieces, segment.packet)
         if self._duplex.finished and not self._flushed:
             out += self._flush(segment.packet, "connection closed")
         return out
@@ -87,9 +90,18 @@ class Conversation:
         """Both ends said FIN, and everything before it was given out."""
         return self._flushed
 
+    @property
+    def is_over(self) -> bool:
+        """It is closed, or a reset was seen; a reset may be forged, and what follows it still counts."""
+        return self._flushed or self._duplex.reset
+
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
-        """Whether it is closed and was silent for ``linger_ns`` since."""
-        return self._flushed and now_ns - self._duplex.last_ns > linger_ns
+        """Whether it is over and was silent for ``linger_ns`` since."""
+        return self.is_over and now_ns - self._duplex.last_ns > linger_ns
+
+    def is_waited_for(self, now_ns: int, linger_ns: int) -> bool:
+        """Whether it is over and more may still come of it."""
+        return self.is_over and not self.has_lingered(now_ns, linger_ns)
 
     @property
     def last_packet(self) -> int:
@@ -152,12 +164,13 @@ class Conversation:
         out: list[Event] = []
         for side, piece in pieces:
             if isinstance(piece, Fault):
-                out.append(piece._replace(connection=self.number))
+                message = f"from {self._name(side)}: {piece.message}"
+                out.append(piece._replace(connection=self.number, message=message))
                 continue
             if isinstance(piece, Chunk):
                 self._bytes[side] += len(piece.data)
             else:
-                out.append(self._gap_fault(piece))
+                out.append(self._gap_fault(side, piece))
             if self._recogniser is None:
                 out += self._frame(side, piece, packet)
                 continue
@@ -200,19 +213,20 @@ class Conversation:
         framer = self._framers[side]
         if isinstance(piece, Gap):
             self._session.gap(framer.direction)
-        return self._pair(framer.feed(piece, self._witness(framer)), packet)
+        return self._pair(side, framer.feed(piece, self._witness(framer)), packet)
 
-    def _pair(self, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
+    def _pair(self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
         assert self._session is not None
         out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
                 out += self._session.feed(event, packet)
             elif isinstance(event, Fault):
-                out.append(event._replace(connection=self.number))
+                message = f"from {self._name(side)}: {event.message}"
+                out.append(event._replace(connection=self.number, message=message))
             elif isinstance(event, Skipped):
                 self._skipped += event.length
-                message = f"{event.length} bytes skipped: {event.reason}"
+                message = f"{event.length} bytes from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))
         return out
 
@@ -223,8 +237,8 @@ class Conversation:
             out += self._settle(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
-            for framer in self._framers:
-                out += self._pair(framer.close(self._witness(framer)), packet)
+            for side, framer in enumerate(self._framers):
+                out += self._pair(side, framer.close(self._witness(framer)), packet)
             out += self._session.close()
         return out
 
@@ -234,8 +248,12 @@ class Conversation:
             return self._session.begins_request
         return self._session.begins_response
 
-    def _gap_fault(self, gap: Gap) -> Fault:
-        return fault("gap", f"{gap.length} bytes: {gap.reason}", gap.packet, gap.offset, self.number)
+    def _gap_fault(self, side: Side, gap: Gap) -> Fault:
+        message = f"{gap.length} bytes from {self._name(side)}: {gap.reason}"
+        return fault("gap", message, gap.packet, gap.offset, self.number)
+
+    def _name(self, side: Side) -> str:
+        return endpoint_text(self._duplex.endpoints[side])
 
     def _decode_as(self, ports: frozenset[int]) -> Verdict | None:
         for side in (0, 1):

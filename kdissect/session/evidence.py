@@ -53,7 +53,7 @@ class Evidence(IntEnum):
     """Header and body fit to the last byte."""
 
 
-def examine_request(data: bytes, position: int, frame_limit: int) -> tuple[Evidence, int]:
+def examine_request(data: bytes | bytearray, position: int, frame_limit: int) -> tuple[Evidence, int]:
     """Whether a request begins at ``position``, and where the frame that begins there would end."""
     left = len(data) - position
     if left < 4:
@@ -74,11 +74,11 @@ def examine_request(data: bytes, position: int, frame_limit: int) -> tuple[Evide
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
     if left >= size + 4:
-        return _examine_whole(data[position + 4 : end]), end
+        return _examine_whole(bytes(data[position + 4 : end])), end
     return _examine_header(data, position, size), end
 
 
-def _examine_header(data: bytes, position: int, size: int) -> Evidence:
+def _examine_header(data: bytes | bytearray, position: int, size: int) -> Evidence:
     length = int.from_bytes(data[position + 12 : position + 14], "big", signed=True)
     if length < -1 or 10 + length > size:
         return Evidence.NONE
@@ -168,7 +168,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _is_text(data: bytes) -> bool:
+def _is_text(data: bytes | bytearray) -> bool:
     """UTF-8 without control characters; the end may be cut inside a character."""
     text = data.decode("utf-8", "ignore")
     return len(text.encode()) >= len(data) - 3 and text.isprintable()

@@ -33,6 +33,10 @@ from kdissect.session.sasl import principal
 
 PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
 
+SEARCH_EFFORT = 1 << 20
+"""Bytes that are decoded at guessed positions before the next frame is found; then only starts of segments
+are looked at."""
+
 UNSEEN_REQUESTS = 1_024
 """How far below the first captured correlation id those of requests sent before the capture may lie."""
 
@@ -82,6 +86,7 @@ class Session:
         self._expects_tokens = False
         self._saw_request = False
         self._first_correlation: int | None = None
+        self._effort = SEARCH_EFFORT
         self._saw_response = False
         self._ending = "capture ended"
         self._response_gaps = 0
@@ -96,6 +101,7 @@ class Session:
 
     def feed(self, frame: Frame, packet: int) -> list[Event]:
         """What a frame means; ``packet`` is the one being read, for the order of recognition."""
+        self._effort = SEARCH_EFFORT
         if frame.direction is Direction.TO_BROKER:
             return self._feed_request(frame, packet)
         return self._feed_response(frame, packet)
@@ -274,7 +280,7 @@ class Session:
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:
         """A frame without a whole header belongs to no exchange."""
         message = f"{what} in a frame of {frame.size} bytes"
-        faults = [fault("malformed", message, frame.last_packet, frame.offset, layer="session")]
+        faults = [fault("malformed", message, frame.last_packet, 0, layer="session")]
         return [each._replace(connection=self._connection) for each in _own_faults(frame) + faults]
 
     # -- both ---------------------------------------------------------------------------------------
@@ -316,7 +322,11 @@ class Session:
 
     def begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
         """Whether a request begins here: one that fits exactly, or the header of a known client's."""
-        evidence, _ = examine_request(data, position, self._limits.frame_bytes)
+        if not at_segment_start and self._effort <= 0:
+            return False
+        evidence, end = examine_request(data, position, self._limits.frame_bytes)
+        if evidence is not Evidence.NONE:
+            self._effort -= min(end, len(data)) - position
         if evidence is Evidence.EXACT:
             return True
         if evidence is Evidence.MORE:
@@ -338,8 +348,9 @@ class Session:
         correlation = int.from_bytes(data[position + 4 : position + 8], "big", signed=True)
         same = self._by_correlation.get(correlation)
         if same:
-            if left < size + 4:
+            if left < size + 4 or (not at_segment_start and self._effort <= 0):
                 return at_segment_start
+            self._effort -= size
             return self._fits(data[position + 4 : position + 4 + size], same[0])
         return at_segment_start and left == size + 4 and self._was_sent_before(correlation)
 

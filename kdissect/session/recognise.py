@@ -30,6 +30,9 @@ GSSAPI_TOKEN = 0x60
 LARGEST_TOKEN = 524_288
 """Kafka's sasl.server.max.receive.size."""
 
+PROBE_EFFORT = 8
+"""Bytes that are decoded at guessed positions, to bytes that are held."""
+
 CHAIN_FRAMES = 3
 CHAIN_SAMPLE = 8
 CHAIN_STEP = 64
@@ -65,7 +68,7 @@ class Verdict(NamedTuple):
 class _Side:
     """What one side has said since it was last known to be whole."""
 
-    __slots__ = ("data", "opened", "starts", "total", "whole")
+    __slots__ = ("data", "examined", "is_loose", "is_settled", "opened", "starts", "total", "whole")
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -74,6 +77,12 @@ class _Side:
         self.whole = True
         """No gap came before ``data``."""
         self.total = 0
+        self.examined = 0
+        """Where the first frame begins that is not yet known to be a token."""
+        self.is_settled = False
+        """That frame is all there, or impossible: more bytes tell nothing new of it."""
+        self.is_loose = False
+        """It is a request but for bytes that are left."""
 
     def add(self, chunk: Chunk) -> None:
         self.starts.append(len(self.data))
@@ -84,6 +93,8 @@ class _Side:
         self.data.clear()
         self.starts.clear()
         self.whole = False
+        self.examined = 0
+        self.is_settled = self.is_loose = False
 
 
 class Recogniser:
@@ -92,6 +103,7 @@ class Recogniser:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._sides = (_Side(), _Side())
+        self._effort = PROBE_EFFORT * limits.settle_bytes
 
     def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
         """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
@@ -130,21 +142,38 @@ class Recogniser:
     def _settle(self, side: Side, enough: Evidence) -> Verdict | None:
         """A request at the beginning of what ``side`` said, or at the start of its latest segment."""
         here = self._sides[side]
-        data = bytes(here.data)
-        position, frames = 0, 0
-        while True:
-            evidence, end = examine_request(data, position, self._limits.frame_bytes)
-            if evidence >= enough:
-                return self._kafka(side, here.whole)
-            if evidence is not Evidence.NONE or not _is_token(data, position, end):
-                break
-            position, frames = end, frames + 1
+        if self._examine(here) >= enough:
+            return self._kafka(side, here.whole)
         if not here.opened or not here.whole:
             for start in here.starts[1:] if enough < Evidence.EXACT else here.starts[-1:]:
-                evidence, _ = examine_request(data, start, self._limits.frame_bytes)
-                if evidence is Evidence.EXACT:
+                if self._probe(here, start) is Evidence.EXACT:
                     return self._kafka(side, False)
         return None
+
+    def _examine(self, here: _Side) -> Evidence:
+        """What the first frame is that is no token. Every frame is judged once."""
+        while not here.is_settled:
+            evidence, end = examine_request(here.data, here.examined, self._limits.frame_bytes)
+            if evidence in (Evidence.HEADER, Evidence.EXACT):
+                return evidence
+            if evidence is Evidence.LOOSE:
+                here.is_settled = here.is_loose = True
+            elif evidence is Evidence.MORE or _may_become_token(here.data, here.examined, end):
+                return Evidence.MORE
+            elif _is_token(here.data, here.examined, end):
+                here.examined = end
+            else:
+                here.is_settled = True
+        return Evidence.LOOSE if here.is_loose else Evidence.NONE
+
+    def _probe(self, here: _Side, position: int) -> Evidence:
+        """As :func:`examine_request`, for positions that are guessed: what that may cost is bounded."""
+        if self._effort <= 0:
+            return Evidence.NONE
+        evidence, end = examine_request(here.data, position, self._limits.frame_bytes)
+        if end <= len(here.data):
+            self._effort -= max(0, end - position)
+        return evidence
 
     def _settle_by_chain(self, side: Side) -> Verdict | None:
         """Responses alone: sizes that lead from frame to frame, correlation ids that ascend, and a
@@ -178,9 +207,8 @@ class Recogniser:
         here = self._sides[side]
         if here.opened and here.whole:
             return None
-        data = bytes(here.data)
-        for position in range(len(data) - 12):
-            if examine_request(data, position, self._limits.frame_bytes)[0] is Evidence.EXACT:
+        for position in range(len(here.data) - 12):
+            if self._probe(here, position) is Evidence.EXACT:
                 return self._kafka(side, False)
         return None
 
@@ -188,9 +216,17 @@ class Recogniser:
         return Verdict("kafka", client, (at_start and client == 0, at_start and client == 1))
 
 
-def _is_token(data: bytes, position: int, end: int) -> bool:
+def _is_token(data: bytearray, position: int, end: int) -> bool:
     """Whether a whole frame between the two can be a SASL token that is followed by more."""
-    size = end - position - 4
-    if not 0 <= size <= LARGEST_TOKEN or end > len(data):
+    return end <= len(data) and _begins_token(data, position, end)
+
+
+def _may_become_token(data: bytearray, position: int, end: int) -> bool:
+    """Whether a frame that is not all there can be one."""
+    return end > len(data) and _begins_token(data, position, end)
+
+
+def _begins_token(data: bytearray, position: int, end: int) -> bool:
+    if not 0 <= end - position - 4 <= LARGEST_TOKEN:
         return False
     return position > 0 or data[4:5] == bytes((GSSAPI_TOKEN,))  # an empty token may follow (size 0)

@@ -69,7 +69,7 @@ class Duplex:
             self.reset = True
         side = self._side(segment)
         ours, theirs = self.streams[side], self.streams[1 - side]
-        freed: Sequence[Chunk | Gap] = ()
+        freed: Sequence[Chunk | Gap | Fault] = ()
         if segment.ack is not None and not segment.flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(segment.ack, segment.packet, segment.timestamp_ns)
         pieces = ours.feed(segment)
@@ -80,10 +80,11 @@ class Duplex:
                 self._given[side] = ours.next
                 self._claims[side].clear()
                 return [(side, piece) for piece in pieces]
-        if segment.length:
-            self._claims[side][segment.packet] = self._claim(segment, theirs)
+        self._claims[side][segment.packet] = self._claim(segment, theirs)
         self._hold(1 - side, freed)
         self._hold(side, pieces)
+        if not ours.kept:
+            self._claims[side].pop(segment.packet, None)
         return self._release()
 
     def close(self) -> Sequence[Piece]:

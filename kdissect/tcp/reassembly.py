@@ -10,7 +10,7 @@ Rules
 3. A hole is a fact once the peer has acknowledged past it: it had the bytes, the capture lost them.
    Capture points reorder packets, so the hole is given ``PATIENCE_SEGMENTS`` more segments of the
    connection, or ``PATIENCE_NS``, to be filled. Without acknowledgements only ``Limits.reorder_bytes``,
-   or the end, declares it.
+   or the end, declares it. Of a hole that is acknowledged in part, that part is given up.
 4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
 """
@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
+from kdissect.tcp.waiting import Piece, Waiting
 
 PATIENCE_SEGMENTS = 8
 """Enough for the reordering of multi-queue cards and of ``any`` captures, which is a few packets."""
@@ -36,8 +37,9 @@ FARTHEST_ACKNOWLEDGEMENT = 1 << 30
 REBASE_BYTES = 65_536
 """How far before a merely acknowledged position the first captured byte may lie."""
 
-Piece = tuple[int, int, bytes, int, int]
-"""offset, length on the wire, captured bytes, packet, time: something that waits for its turn."""
+FARTHEST_AHEAD = 64 << 20
+"""How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
+segment farther ahead would turn all that follows into retransmissions."""
 
 
 class Reassembler:
@@ -50,12 +52,13 @@ class Reassembler:
         "_last",
         "_limits",
         "_overdue_since",
+        "_stray_end",
         "_waiting",
-        "_waiting_bytes",
         "acknowledged",
         "ended_at",
         "gap_bytes",
         "gaps",
+        "kept",
         "next",
         "opened",
         "retransmitted",
@@ -65,9 +68,10 @@ class Reassembler:
         self._limits = limits
         self._base: int | None = None
         self._base_is_sure = False
-        self._waiting: list[Piece] = []
-        self._waiting_bytes = 0
-        self._last: Chunk | None = None
+        self._waiting = Waiting()
+        self._last: Piece | None = None
+        self._stray_end: int | None = None
+        """Where the last segment ended that lay too far ahead."""
         self._impatience = 0
         self._overdue_since = 0
         self.next = 0
@@ -80,6 +84,8 @@ class Reassembler:
         """Offset of the FIN."""
         self.retransmitted = 0
         """Bytes that came again."""
+        self.kept = False
+        """Whether new bytes of the segment that was fed last wait behind a hole."""
         self.gaps = 0
         self.gap_bytes = 0
 
@@ -104,6 +110,7 @@ class Reassembler:
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
         seq = segment.seq
+        self.kept = False
         if segment.flags & SYN:
             seq = (seq + 1) & 0xFFFFFFFF
             if self._base is None or not self._base_is_sure:
@@ -114,6 +121,8 @@ class Reassembler:
                 return ()  # the numbers of a reset are often made up
             self._base, self._base_is_sure = seq, bool(segment.length)
         offset = self._place(seq)
+        if self.ended_at is not None and segment.length and offset + segment.length > self.ended_at:
+            self.ended_at = None  # a FIN that more data follows was none
         if segment.flags & FIN:
             self.ended_at = offset + segment.length
         if not segment.length:
@@ -121,13 +130,12 @@ class Reassembler:
         if not self._base_is_sure:
             self._settle_base(segment, offset)
             offset = self._place(seq)
+        piece = Piece(offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns)
         if offset == self.next and not self._waiting:
-            return self._deliver(
-                (offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns)
-            )
-        return self._feed_slow(segment, offset)
+            return self._deliver(piece)
+        return self._feed_slow(piece)
 
-    def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap]:
+    def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back."""
         if self._base is None:
             self._base, self.acknowledged = ack, 0
@@ -139,11 +147,11 @@ class Reassembler:
             self.acknowledged = offset
         return self._declare(packet, timestamp_ns) if self.acknowledged > self.next else ()
 
-    def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap]:
+    def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """No more segments will come: every hole is one now."""
-        out: list[Chunk | Gap] = []
+        out: list[Chunk | Gap | Fault] = []
         while self._waiting:
-            out += self._give_up("not captured", packet, timestamp_ns)
+            out += self._give_up(self._waiting.first_offset, "not captured", packet, timestamp_ns)
         known = max(self.acknowledged or 0, self.ended_at or 0)
         # One byte more than the data is the FIN's own number, whose segment may be the lost one.
         if known > self.next + 1 or (self.ended_at is not None and self.ended_at > self.next):
@@ -169,124 +177,98 @@ class Reassembler:
                 self.acknowledged -= offset
         self._base_is_sure = True
 
-    def _feed_slow(self, segment: Segment, offset: int) -> Sequence[Chunk | Gap | Fault]:
-        end = offset + segment.length
+    def _feed_slow(self, piece: Piece) -> Sequence[Chunk | Gap | Fault]:
         out: list[Chunk | Gap | Fault] = []
-        if end <= self.next:
-            if segment.length > 1 or end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
-                self.retransmitted += segment.length
-                out += self._compare(offset, segment)
+        if piece.end <= self.next:
+            if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
+                self.retransmitted += piece.length
+                self._compare(piece, out)
             return out
-        if offset < self.next:
-            self.retransmitted += self.next - offset
-            out += self._compare(offset, segment)
-        out += self._keep(segment, offset)
-        while self._waiting and self._waiting[0][0] <= self.next:
-            piece = self._waiting.pop(0)
-            self._waiting_bytes -= len(piece[2])
-            out += self._deliver(piece)
+        if self._is_stray(piece):
+            ahead = piece.offset - self.next
+            message = f"{piece.length} bytes that would lie {ahead} bytes ahead; left out"
+            return [fault("out-of-window", message, piece.packet, piece.offset)]
+        if piece.offset < self.next:
+            self.retransmitted += self.next - piece.offset
+            self._compare(piece, out)
+            piece = piece.part(self.next, piece.end)
+        cost = self._waiting.cost
+        again, agree = self._waiting.add(piece)
+        self.kept = self._waiting.cost > cost and piece.offset > self.next
+        self.retransmitted += again
+        if not agree:
+            out.append(_different(piece.packet, piece.offset))
+        for ready in self._waiting.take(self.next):
+            out += self._deliver(ready)
         if self._waiting:
-            out += self._declare(segment.packet, segment.timestamp_ns)
+            out += self._declare(piece.packet, piece.timestamp_ns)
         return out
 
-    def _keep(self, segment: Segment, offset: int) -> list[Fault]:
-        """Put those bytes of ``segment`` that are new among the waiting ones, in order of offset."""
-        faults: list[Fault] = []
-        start, end, payload = max(offset, self.next), offset + segment.length, segment.payload
-        fresh: list[Piece] = []
-        for piece in self._waiting:
-            there, after = piece[0], piece[0] + piece[1]
-            if after <= start:
-                continue
-            if there >= end:
-                break
-            if there > start:
-                fresh.append(
-                    (
-                        start,
-                        there - start,
-                        payload[start - offset : there - offset],
-                        segment.packet,
-                        segment.timestamp_ns,
-                    )
-                )
-            low, high = max(start, there), min(end, after)
-            self.retransmitted += high - low
-            if not _agree(piece[2], low - there, payload, low - offset, high - low):
-                faults.append(_different(segment.packet, low))
-            start = max(start, after)
-        if start < end:
-            fresh.append(
-                (start, end - start, payload[start - offset :], segment.packet, segment.timestamp_ns)
-            )
-        if fresh:
-            self._waiting = sorted(self._waiting + fresh)
-            self._waiting_bytes += sum(len(piece[2]) for piece in fresh)
-        return faults
+    def _is_stray(self, piece: Piece) -> bool:
+        """Whether a segment lies where none can be. What the peer acknowledges shows where the stream is;
+        where the peer was not captured, a second segment that joins the first does."""
+        known = max(self.next, self.acknowledged or 0, self._waiting.end if self._waiting else 0)
+        if piece.offset - known <= FARTHEST_AHEAD:
+            return False
+        joins = self.acknowledged is None and self._stray_end == piece.offset
+        self._stray_end = piece.end
+        return not joins
 
-    def _compare(self, offset: int, segment: Segment) -> list[Fault]:
-        """Hold bytes that came again against the last chunk, the only one still at hand."""
-        last = self._last
-        if last is None:
-            return []
-        low, high = max(offset, last.offset), min(offset + segment.length, last.offset + len(last.data))
-        if low < high and not _agree(last.data, low - last.offset, segment.payload, low - offset, high - low):
-            return [_different(segment.packet, low)]
-        return []
+    def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
+        """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
+        if self._last is not None and not self._last.agrees_with(piece):
+            out.append(_different(piece.packet, max(piece.offset, self._last.offset)))
 
-    def _deliver(self, piece: Piece) -> list[Chunk | Gap]:
-        offset, length, data, packet, timestamp_ns = piece
-        if offset < self.next:
-            length -= self.next - offset
-            data = data[self.next - offset :]
-            offset = self.next
-        out: list[Chunk | Gap] = []
-        if data:
-            self._last = Chunk(offset, data, packet, timestamp_ns)
-            self.next += len(data)
-            out.append(self._last)
-        if len(data) < length:
-            out.append(self._gap(length - len(data), "cut off by the snap length", packet, timestamp_ns))
+    def _deliver(self, piece: Piece) -> list[Chunk | Gap | Fault]:
+        if piece.offset < self.next:
+            piece = piece.part(self.next, piece.end)
+        out: list[Chunk | Gap | Fault] = []
+        if piece.data:
+            self._last = piece
+            self.next += len(piece.data)
+            out.append(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
+        if len(piece.data) < piece.length:
+            cut = piece.length - len(piece.data)
+            out.append(self._gap(cut, "cut off by the snap length", piece.packet, piece.timestamp_ns))
         self._impatience = 0
         return out
 
-    def _declare(self, packet: int, timestamp_ns: int) -> list[Chunk | Gap]:
-        """Give up the hole at ``next`` if it is time (rule 3)."""
+    def _declare(self, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
+        """Give up the hole at ``next``, or the part of it that is proven, if it is time (rule 3)."""
+        limit = self._limits.reorder_bytes
         if self.acknowledged is None:
-            if self._waiting_bytes > min(NO_ACKNOWLEDGEMENT_BYTES, self._limits.reorder_bytes):
-                return self._give_up("not captured (the peer was not captured either)", packet, timestamp_ns)
-            return []
-        if self._waiting_bytes > self._limits.reorder_bytes:
-            return self._give_up("more waits behind it than the limit", packet, timestamp_ns)
-        hole_end = self._waiting[0][0] if self._waiting else self.acknowledged
-        if self.acknowledged < hole_end or self._is_fin(hole_end):
+            if self._waiting.cost <= min(NO_ACKNOWLEDGEMENT_BYTES, limit):
+                return []
+            end = self._waiting.first_offset
+            return self._give_up(end, "not captured (the peer was not captured either)", packet, timestamp_ns)
+        if self._waiting.cost > limit:
+            message = f"more than {limit} bytes wait behind a hole that nobody acknowledged; it is given up"
+            known = fault("buffer-limit", message, packet, self.next)
+            end = self._waiting.first_offset
+            return [known, *self._give_up(end, "more waits behind it than the limit", packet, timestamp_ns)]
+        end = min(self.acknowledged, self._waiting.first_offset) if self._waiting else self.acknowledged
+        if end <= self.next or self._is_fin(end):
             return []
         if not self._impatience:
             self._overdue_since = timestamp_ns
         self._impatience += 1
         if self._impatience > PATIENCE_SEGMENTS or timestamp_ns - self._overdue_since > PATIENCE_NS:
-            return self._give_up("acknowledged by the peer, not captured", packet, timestamp_ns)
+            return self._give_up(end, "acknowledged by the peer, not captured", packet, timestamp_ns)
         return []
 
     def _is_fin(self, position: int) -> bool:
         """Whether the one unseen number before ``position`` can be that of a FIN."""
         return not self._waiting and position == self.next + 1
 
-    def _give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap]:
-        if self._waiting:
-            end = self._waiting[0][0]
-        else:
-            end = self.acknowledged or self.next
-            if self.ended_at is not None:  # the number after the last byte is the FIN's own
-                end = min(end, max(self.ended_at, self.next))
+    def _give_up(self, end: int, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
+        if not self._waiting and self.ended_at is not None:  # the number after the last byte is the FIN's own
+            end = min(end, max(self.ended_at, self.next))
         self._impatience = 0
-        out: list[Chunk | Gap] = []
+        out: list[Chunk | Gap | Fault] = []
         if end > self.next:
             out.append(self._gap(end - self.next, reason, packet, timestamp_ns))
-        while self._waiting and self._waiting[0][0] <= self.next:
-            piece = self._waiting.pop(0)
-            self._waiting_bytes -= len(piece[2])
-            out += self._deliver(piece)
+        for ready in self._waiting.take(self.next):
+            out += self._deliver(ready)
         return out
 
     def _gap(self, length: int, reason: str, packet: int, timestamp_ns: int) -> Gap:
@@ -295,12 +277,6 @@ class Reassembler:
         self.gaps += 1
         self.gap_bytes += length
         return gap
-
-
-def _agree(first: bytes, first_at: int, second: bytes, second_at: int, length: int) -> bool:
-    """Whether two captured pieces have the same bytes, as far as both were captured."""
-    length = min(length, len(first) - first_at, len(second) - second_at)
-    return length <= 0 or first[first_at : first_at + length] == second[second_at : second_at + length]
 
 
 def _different(packet: int, offset: int) -> Fault:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from collections import deque
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.capture.fragments import Fragment, Fragments
 from kdissect.capture.segments import SegmentReader
 from kdissect.limits import DEFAULTS
 from kdissect.model import Fault, Segment
@@ -116,6 +119,30 @@ def test_fragments_that_wait_are_bounded_by_bytes_and_number() -> None:
         assert reader._datagrams._fragments._cost <= 20_000
     faults += reader.close()
     assert len(faults) == 1_000
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 200])
+def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
+    limit = 1_000_000
+    fragments = Fragments(DEFAULTS._replace(fragment_bytes=limit))
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            key = (number.to_bytes(4, "big"), bytes([10, 0, 0, number & 0xFF]), 6, number)
+            fragments.add(number, number, Fragment(key, 800, bytes([number & 0xFF]) * size, size, True))
+            fragments.faults.clear()
+        assert tracemalloc.get_traced_memory()[0] < limit
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_flood_of_lost_fragments_is_reported_in_order() -> None:
+    fragments = Fragments(DEFAULTS)
+    for number in range(100):
+        fragments.add(number, 0, Fragment((b"a", b"b", 6, number), 0, b"", 0, True))
+    fragments.add(100, DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100), 0, b"", 0, True))
+    assert isinstance(fragments.faults, deque)  # they are taken from the front, one a packet
+    assert [fault.packet for fault in fragments.faults] == list(range(100))
 
 
 def test_a_fragment_beyond_any_packet_is_a_bad_header() -> None:

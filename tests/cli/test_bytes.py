@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from base64 import b64encode
 from pathlib import Path
@@ -134,6 +135,163 @@ def test_a_line_that_makes_no_sense_is_answered_and_costs_only_itself(line: byte
     assert (right["id"], right["body"]) == (8, {})
 
 
+MESSAGE = {"kind": "request", "api_key": 12, "version": 0, "hex": "00"}
+INTERNAL = {"family": "group", "key_hex": "0001", "value_hex": "0001"}
+RECORD = {"offset": 0, "timestamp": 1, "key_hex": None, "value_hex": "00"}
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "question", "error"),
+    [
+        ("message", (), MESSAGE | {"kind": []}, "kind: "),
+        ("message", (), MESSAGE | {"api": 5}, "api: text"),
+        ("message", (), MESSAGE | {"api_key": True}, "api_key: a whole number"),
+        ("message", (), MESSAGE | {"version": 1.5}, "version: a whole number"),
+        ("message", (), MESSAGE | {"hex": ["00"]}, "hex: hex digits"),
+        ("message", (), MESSAGE | {"kind": "data", "name": {}}, "name: text"),
+        ("message", ("--encode",), MESSAGE | {"body": 5}, "HeartbeatRequest: an object"),
+        ("internal", (), INTERNAL | {"name": 5}, "name: text"),
+        ("internal", (), INTERNAL | {"family": 5}, "family: text"),
+        ("internal", (), INTERNAL | {"key_hex": 5}, "key_hex: hex digits"),
+        (
+            "internal",
+            ("--encode",),
+            {"family": "group", "name": "OffsetCommit", "version": True},
+            "version: ",
+        ),
+        ("internal", ("--encode",), {"family": "group", "name": [], "version": 1}, "name: text"),
+        ("records", (), {"hex": 5}, "hex: hex digits"),
+        ("records", ("--encode",), {"records": {}}, "records: a list"),
+        ("records", ("--encode",), {"records": [5]}, "records[0]: an object"),
+        ("records", ("--encode",), {"records": [RECORD | {"offset": "0"}]}, "records[0].offset: a whole"),
+        ("records", ("--encode",), {"records": [RECORD | {"offset": 1 << 63}]}, "records[0].offset: 92233"),
+        ("records", ("--encode",), {"records": [RECORD | {"timestamp": True}]}, "records[0].timestamp: a"),
+        ("records", ("--encode",), {"records": [RECORD | {"headers": ["ab"]}]}, "records[0].headers[0]: a"),
+        ("records", ("--encode",), {"records": [RECORD | {"headers": [[5, ""]]}]}, "records[0].headers[0]: "),
+        ("records", ("--encode",), {"records": [], "batches": [0]}, "batches[0]: an object"),
+        (
+            "records",
+            ("--encode",),
+            {"records": [], "batches": [{"count": True}]},
+            "batches[0].count: a whole",
+        ),
+        (
+            "records",
+            ("--encode",),
+            {"records": [RECORD], "batches": [{"count": 1, "producer_id": "1"}]},
+            "batches[0].producer_id: a whole",
+        ),
+        (
+            "records",
+            ("--encode",),
+            {"records": [RECORD], "batches": [{"count": 1, "is_control": 1}]},
+            "batches[0].is_control: true or false",
+        ),
+        (
+            "records",
+            ("--encode",),
+            {"records": [RECORD], "batches": [{"count": 1, "producer_epoch": 1 << 20}]},
+            "batches[0]: a batch header cannot hold",
+        ),
+        (
+            "records",
+            ("--encode",),
+            {"records": [RECORD], "batches": [{"count": -1}, {"count": 2}]},
+            "batches[0].count: -1, and 1 records are left",
+        ),
+        (
+            "records",
+            ("--encode",),
+            {"records": [RECORD], "batches": [{"count": 0}, {"count": 2}]},
+            "batches[1].count: 2, and 1 records are left",
+        ),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_named_and_costs_only_its_line(
+    what: str,
+    more: tuple[str, ...],
+    question: dict[str, Any],
+    error: str,
+    capsysbinary: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed(monkeypatch, question, {"id": 2} | question)
+    ran = run(capsysbinary, "bytes", what, "--ndjson", *more)
+    first, second = map(json.loads, ran.lines)
+    assert first["error"] == second["error"]
+    assert first["error"].startswith(error)
+    assert (ran.code, second["id"]) == (3, 2)
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, *questions: dict[str, Any]) -> None:
+    """Questions on stdin."""
+    lines = b"".join(json.dumps(question).encode() + b"\n" for question in questions)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+
+
+def test_raw_bytes_are_in_no_packet(capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    for what, question, more in (
+        ("message", MESSAGE, ("--api", "Heartbeat", "--api-version", "0")),
+        ("internal", INTERNAL, ("--family", "group", "--key", "0001")),
+        ("records", {"hex": "00"}, ()),
+    ):
+        feed(monkeypatch, question)
+        ran = run(capsysbinary, "bytes", what, "--ndjson")
+        (answer,) = map(json.loads, ran.lines)
+        assert [fault["packet"] for fault in answer["faults"]] == [None] * len(answer["faults"]) != []
+        tree = run(capsysbinary, "bytes", what, "00", "--input", "hex", *more)
+        assert (tree.code, b"packet" in tree.out) == (0, False)
+
+
+def test_the_configured_limits_hold_for_raw_bytes() -> None:
+    question = {"kind": "data", "name": "ConsumerProtocolSubscription", "version": 0}
+    question["hex"] = "00000002" + "000161" * 2 + "ffffffff"
+    found = {}
+    for limit in ("1", "2"):
+        line = json.dumps(question).encode()
+        ran = spawn("bytes", "message", "--ndjson", stdin=line, KDISSECT_LIMITS_ELEMENTS=limit)
+        found[limit] = json.loads(ran.out)
+    assert found["2"]["faults"] == []
+    assert [fault["message"] for fault in found["1"]["faults"]] == [
+        "ConsumerProtocolSubscription: announces 2 elements, the limit is 1"
+    ]
+    assert found["1"]["consumed"] == 0
+
+
+SCRAM_RECORD = {"name": "UserScramCredentialRecord", "version": 0, "family": "metadata"}
+SCRAM = {"kind": "request", "api": "AlterUserScramCredentials", "version": 0}
+
+
+@pytest.mark.parametrize(
+    ("what", "question", "path"),
+    [
+        (
+            "message",
+            SCRAM | {"body": {"deletions": [], "upsertions": [{"salt": "<redacted>"}]}},
+            "body.upsertions[0].salt",
+        ),
+        ("message", SCRAM | {"body": {"_remainder": "<redacted>"}}, "body._remainder"),
+        ("internal", SCRAM_RECORD | {"body": {"salt": "<redacted>"}}, "body.salt"),
+        ("records", {"records": [{"offset": 0, "value_hex": "<redacted>"}]}, "records[0].value_hex"),
+    ],
+)
+def test_a_secret_that_was_left_out_is_not_encoded(
+    what: str, question: dict[str, Any], path: str, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(monkeypatch, question)
+    (answer,) = map(json.loads, run(capsysbinary, "bytes", what, "--ndjson", "--encode").lines)
+    assert answer["error"] == f"{path}: a secret was left out here: decode with --show-secrets"
+
+
+def test_a_text_that_only_reads_like_a_secret_left_out_is_encoded(
+    capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"groupId": "<redacted>", "generationId": 1, "memberId": "m"}
+    feed(monkeypatch, {"kind": "request", "api": "Heartbeat", "version": 0, "body": body})
+    (answer,) = map(json.loads, run(capsysbinary, "bytes", "message", "--ndjson", "--encode").lines)
+    assert bytes.fromhex(answer["hex"]).startswith(b"\0\x0a<redacted>")
+
+
 BODY = "0001" + "67" + "00000001" + "0001" + "6d"
 """A Heartbeat 0: group g, generation 1, member m."""
 
@@ -205,7 +363,7 @@ def test_json_encodes_to_hex(tmp_path: Path, capsysbinary: Capsys) -> None:
         (["message", "--api", "Heartbead", "--api-version", "0", "00"], 2, "Heartbead"),
         (["message", "--kind", "data", "00"], 2, "--name"),
         (["message", "00"], 2, "no request header"),
-        (["message", "xyz!"], 3, "neither hex or base64 nor a file"),
+        (["message", "xyz!"], 3, "neither hex nor base64 nor a file"),
         (["message", "/"], 3, "is a directory"),
         (["message", "--encode", "--api", "Heartbeat", "--api-version", "0", "{"], 3, "not JSON"),
         (["message", "--encode", "--api", "Heartbeat", "--api-version", "0", "{}"], 2, "groupId: missing"),

@@ -192,3 +192,18 @@ def test_log_prints_what_can_be_read_of_a_torn_segment(tmp_path: Path, capsysbin
 
 def test_python_dash_m_is_the_command() -> None:
     assert spawn("--version").lines == [f"kdissect {__version__}"]
+
+
+def test_a_damaged_definition_of_the_users_costs_no_row(tmp_path: Path) -> None:
+    broken = tmp_path / "definitions" / "apis" / "003-Metadata.txt"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"garbage\n")
+    capture = CAPTURES / "basic-kafka43.pcapng"
+    whole = spawn("read", capture, KDISSECT_DATA_HOME=str(tmp_path / "none"))
+    ran = spawn("read", capture, KDISSECT_DATA_HOME=str(tmp_path))
+    assert (ran.code, ran.out) == (0, whole.out)
+    (line,) = ran.err.splitlines()
+    assert str(broken) in line
+    assert "remove it" in line
+    doctor = spawn("doctor", KDISSECT_DATA_HOME=str(tmp_path))
+    assert str(broken) in doctor.out.decode()

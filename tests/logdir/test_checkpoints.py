@@ -74,7 +74,7 @@ def test_a_line_that_is_no_property_is_told() -> None:
 
 def test_the_quorums_state() -> None:
     assert facts("quorum-state", '{"leaderId":1,"data_version":1}') == [{"leaderId": 1, "data_version": 1}]
-    for text in ("", "[]", "{", "[" * 100_000, "1" * 5_000):
+    for text in ("", "[]", "{", "[" * 100_000, "1" * 5_000, '{"a":NaN}', '{"a":-Infinity}', '{"c":1e400}'):
         assert [kind for kind, _ in faults("quorum-state", text)] == ["bad-entry"]
 
 

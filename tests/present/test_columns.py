@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,11 @@ import pytest
 
 from kdissect.present.catalogue import RECORDS, TABLES
 from kdissect.present.columns import EXCHANGES, Table
+from tests.capture.build import enhanced, interface, option, section
 from tests.cli.run import CAPTURES, run
+from tests.kafka import Talk, request, response
+from tests.present.captures import frame
+from tests.tcp.segments import BROKER
 
 CAPTURE = CAPTURES / "transactions-kafka39.pcapng"
 
@@ -160,3 +165,26 @@ def test_the_api_of_a_record_shows_only_where_it_is_another(
 ) -> None:
     assert all("api" not in row for row in rows(capsysbinary, "records"))
     assert RECORDS.column("api").optional
+
+
+def test_a_latency_that_64_bits_cannot_hold_is_null_in_every_format(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    talk = Talk().ask(request("ApiVersions", 0)).answer(response("ApiVersions", 0, errorCode=0, apiKeys=[]))
+    clocks = [
+        option(9, b"\x09") + option(14, pack("<q", offset)) for offset in (-9_200_000_000, 9_200_000_000)
+    ]
+    blocks = [section(), *(interface(options=clock + bytes(4)) for clock in clocks)]
+    blocks += [
+        enhanced(frame(segment), segment.timestamp_ns, int(segment.source == BROKER))
+        for segment in talk.segments
+    ]
+    path = tmp_path / "absurd.pcapng"
+    path.write_bytes(b"".join(blocks))
+    (line,) = run(capsysbinary, "read", path, "-T", "ndjson").lines
+    row = json.loads(line)
+    assert row["response_start_ns"] - row["request_time_ns"] > 1 << 63
+    assert row["latency_ns"] is None
+    run(capsysbinary, "read", path, "-T", "parquet", "-o", tmp_path / "x")
+    (same,) = pq.read_table(tmp_path / "x").to_pylist()
+    assert (same["request_time_ns"], same["latency_ns"]) == (row["request_time_ns"], None)

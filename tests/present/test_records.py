@@ -15,15 +15,15 @@ from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 
 
-def produced(path: Path, data: bytes, version: int = 2) -> Exchange:
-    """An exchange that produced a record set, whose first record got the offset 100."""
+def produced(path: Path, data: bytes, version: int = 2, base_offset: int = 100) -> Exchange:
+    """An exchange that produced a record set, whose first record got the ``base_offset``."""
     partition: dict[str, Any] = {"index": 0, "records": b64encode(data).decode()}
     asked: dict[str, Any] = {
         "acks": 1,
         "timeoutMs": 1,
         "topicData": [{"name": "t", "partitionData": [partition]}],
     }
-    answered = {"index": 0, "errorCode": 0, "baseOffset": 100, "logAppendTimeMs": -1}
+    answered = {"index": 0, "errorCode": 0, "baseOffset": base_offset, "logAppendTimeMs": -1}
     told: dict[str, Any] = {
         "responses": [{"name": "t", "partitionResponses": [answered]}],
         "throttleTimeMs": 0,
@@ -49,6 +49,53 @@ def test_assigned_offsets_run_through_all_batches(tmp_path: Path) -> None:
 def test_assigned_offsets_of_old_messages(tmp_path: Path) -> None:
     data = write_message_set(records(2), 1) + write_message_set(records(2), 1, 1)
     assert offsets(produced(tmp_path / "x", data)) == [(0, 100), (1, 101), (0, 102), (1, 103)]
+
+
+def test_an_assigned_offset_keeps_to_64_bits(tmp_path: Path) -> None:
+    data = write_batch(records(2), last_offset=1)
+    exchange = produced(tmp_path / "x", data, base_offset=(1 << 63) - 1)
+    assert offsets(exchange) == [(0, (1 << 63) - 1), (1, -(1 << 63))]
+
+
+def test_assigned_offsets_of_many_partitions_are_looked_up_in_one_table(tmp_path: Path) -> None:
+    data = b64encode(write_batch(records(1))).decode()
+    count = 1_000
+    asked: dict[str, Any] = {
+        "acks": 1,
+        "timeoutMs": 1,
+        "topicData": [
+            {"name": name, "partitionData": [{"index": at, "records": data} for at in range(count)]}
+            for name in "ab"
+        ],
+    }
+    answers = [
+        {
+            "name": name,
+            "partitionResponses": [
+                {"index": at, "errorCode": 0, "baseOffset": base + at, "logAppendTimeMs": -1}
+                for at in reversed(range(count))
+            ],
+        }
+        for name, base in (("b", 5_000), ("a", -1))
+    ]
+    told: dict[str, Any] = {"responses": answers, "throttleTimeMs": 0}
+    talk = Talk().ask(request("Produce", 2, 1, **asked)).answer(response("Produce", 2, 1, **told))
+    (exchange,) = read(write_capture(tmp_path / "x", talk.close()))
+    assert exchange.response is not None
+    reads = 0
+
+    class Partition(dict[str, Any]):
+        def get(self, *given: Any) -> Any:
+            nonlocal reads
+            reads += 1
+            return super().get(*given)
+
+    for topic in exchange.response.body()["responses"]:
+        topic["partitionResponses"] = [Partition(each) for each in topic["partitionResponses"]]
+    # -1 is no offset, and the base of topic a's first partition.
+    wanted = [None, *range(count - 1), *range(5_000, 5_000 + count)]
+    assert [row["assigned_offset"] for row in record_rows(exchange)] == wanted
+    assert reads <= 3 * 2 * count
 
 
 def test_what_is_absent_is_null(tmp_path: Path) -> None:

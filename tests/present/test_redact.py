@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kdissect.present.redact import REDACTED, SECRETS, is_secret_config
+import kdissect
+from kdissect.embedded.framing import read_metadata
+from kdissect.present.redact import REDACTED, SECRETS, is_secret_config, is_secret_record
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, data_struct, message_struct
-from tests.cli.run import run
+from tests.cli.run import ROOT, run
 from tests.present.captures import OPEN, SECRET, secret_talks, write_capture
 
 
@@ -177,3 +179,49 @@ def test_configs_are_secret_by_the_rule_of_kafkas_own_log(
     resource: int | None, name: str, secret: bool
 ) -> None:
     assert is_secret_config(resource, name) is secret
+
+
+METADATA_LOG = ROOT / "captures" / "logs" / "__cluster_metadata-0" / "00000000000000000000.log"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-x",), ("-T", "ndjson")], ids=" ".join)
+def test_secrets_of_the_metadata_log_are_told_by_content_where_the_topic_is_not_known(
+    arguments: tuple[str, ...], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    values = [record.value or b"" for record in kdissect.records(METADATA_LOG.read_bytes()).records()]
+    secrets = [
+        value for value in values if read_metadata("metadata", value).name == "UserScramCredentialRecord"
+    ]
+    assert secrets
+    ran = run(capsysbinary, "bytes", "records", METADATA_LOG, *arguments)
+    shown = run(capsysbinary, "bytes", "records", METADATA_LOG, *arguments, "--show-secrets")
+    assert (ran.code, ran.out.count(REDACTED.encode())) == (0, len(secrets))
+    assert REDACTED.encode() not in shown.out
+    for value in secrets:
+        for form in forms_of(value[20:28]):
+            assert form not in ran.out
+            assert form not in dumped(ran.out)
+    if "-x" in arguments:
+        assert secrets[0] in dumped(shown.out)
+
+
+def test_only_a_whole_metadata_record_with_a_secret_is_taken_for_one_without_its_topic() -> None:
+    secret = scram_record()
+    assert is_secret_record(secret, None)
+    assert is_secret_record(secret + b"x", True)
+    assert not is_secret_record(secret, False)
+    for other in (None, b"", b"\x01", b"\x01,text of a user", secret + b"x", secret[:-1]):
+        assert not is_secret_record(other, None)
+
+
+def scram_record() -> bytes:
+    values = {
+        "name": "alice",
+        "mechanism": 1,
+        "salt": b"salt",
+        "storedKey": b"s",
+        "serverKey": b"k",
+        "iterations": 1,
+    }
+    frame = bytes((1, apis.data_record_type("UserScramCredentialRecord") or 0, 0))
+    return frame + kdissect.schema("UserScramCredentialRecord", 0, "data").encode(values)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
+
 import pytest
 
 from kdissect.protocol import apis
+from kdissect.protocol.library import Library, library, package_folder
 
 
 def test_names_and_keys() -> None:
@@ -75,3 +79,30 @@ def test_a_row_of_the_matrix() -> None:
     assert apis.api_summary(17).flexible_from is None
     assert apis.api_summary(74).also == ("ListClientMetricsResources",)
     assert apis.api_summary(0).releases == ("4.4.0", "3.9")
+
+
+def test_versions_that_captured_bytes_name_are_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        for version in range(-10_000, 10_000):
+            apis.request_header_version(1, version)
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_keys_are_those_of_the_definitions_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert apis.api_keys() is apis.api_keys()
+    folder = tmp_path / "definitions" / "apis"
+    folder.mkdir(parents=True)
+    (folder / "4711-New.txt").write_text("request 0 of 9.9\n\nresponse 0 of 9.9\n")
+    monkeypatch.setenv("KDISSECT_DATA_HOME", str(tmp_path))
+    library.cache_clear()
+    try:
+        assert apis.api_keys() == (*Library(package_folder()).keys, 4711)
+    finally:
+        monkeypatch.undo()
+        library.cache_clear()
+    assert 4711 not in apis.api_keys()

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdissect.faults import KINDS
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError, Node
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
@@ -181,8 +182,93 @@ def test_a_million_elements_are_too_many_although_the_bytes_are_there() -> None:
 
 def test_more_tagged_fields_than_the_limit_are_refused() -> None:
     data = bytes.fromhex("0101ff") + bytes.fromhex("8120") + bytes(2 * 4097)
-    with pytest.raises(DecodeError, match="4097 tagged fields"):
+    with pytest.raises(DecodeError, match="4097 tagged fields, the limit is 4096"):
         decode(struct_of(FLEXIBLE), Cursor(data))
+
+
+LISTS = struct_of("""data 1 of 9.9; flexible 1+
+    lists      []List   1+
+        numbers []int8  1+
+    last       int8     1+
+""")
+
+
+def outcomes(data: bytes, limits: Limits) -> tuple[DecodeError | None, dict[str, Any], Node]:
+    """What decode gives; annotate must break off where decode does, for the same reason."""
+    cursor, drawn = Cursor(data, limits=limits), Cursor(data, limits=limits)
+    values: dict[str, Any] = {}
+    node = Node("", "", None, 0, 0)
+    error = None
+    try:
+        decode(LISTS, cursor, values)
+    except DecodeError as found:
+        error = found
+        with pytest.raises(DecodeError) as again:
+            annotate(LISTS, drawn, node)
+        assert vars(again.value) == vars(error)
+    else:
+        annotate(LISTS, drawn, node)
+    assert drawn.position == cursor.position == (len(data) if error is None else error.offset)
+    return error, values, node
+
+
+def test_the_arrays_of_a_message_share_one_limit() -> None:
+    data = bytes.fromhex("04030102000203000204000700")  # 3 lists of 2, 1 and 1 numbers
+    error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=7))
+    assert error is None
+    assert values["last"] == 7
+    error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=6))
+    assert error is not None
+    assert (error.kind, error.offset) == ("too-many-elements", 8)
+    assert error.reason == "announces 1 elements, 0 are left of the message's limit of 6"
+    assert values == {"lists": [{"numbers": [1, 2]}, {"numbers": [3]}, {}]}
+
+
+def test_tagged_fields_count_in_the_limit_of_the_message() -> None:
+    data = bytes.fromhex("01070200000100")
+    assert outcomes(data, DEFAULTS._replace(message_elements=2))[0] is None
+    error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=1))
+    assert error is not None
+    assert error.reason == "announces 2 tagged fields, 1 are left of the message's limit of 1"
+    assert values == {"lists": [], "last": 7}
+    data = bytes.fromhex("020101000007010000")  # a list with a tagged field, and one behind it
+    assert outcomes(data, DEFAULTS._replace(message_elements=3))[0] is None
+    error, _, _ = outcomes(data, DEFAULTS._replace(message_elements=2))
+    assert error is not None
+    assert error.reason == "announces 1 tagged fields, 0 are left of the message's limit of 2"
+
+
+def test_each_walk_of_a_cursor_has_the_whole_limit() -> None:
+    one = struct_of("data 1 of 9.9\n    ids  []int8  0+\n")
+    cursor = Cursor(bytes.fromhex("0000000105") * 2, limits=DEFAULTS._replace(message_elements=1))
+    assert decode(one, cursor) == decode(one, cursor) == {"ids": [5]}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("000000030102", "announces 3 elements, 2 bytes are left and each takes a byte at least"),
+        ("00000003010203", "announces 3 elements, the limit is 2"),
+    ],
+)
+def test_a_refused_count_tells_what_cannot_hold_it(data: str, why: str) -> None:
+    cursor = Cursor(bytes.fromhex(data), limits=DEFAULTS._replace(elements=2))
+    with pytest.raises(DecodeError) as found:
+        decode(struct_of("data 1 of 9.9\n    ids  []int8  0+\n"), cursor)
+    assert found.value.reason == why
+
+
+def test_structs_of_two_bytes_cannot_take_all_memory() -> None:
+    struct = message_struct(37, 3, "request")
+    empty = 900
+    assignments = bytes.fromhex("8507") + bytes.fromhex("0100") * empty
+    topic = b"\2a" + bytes(4) + assignments + b"\0"
+    values: dict[str, Any] = {}
+    limits = DEFAULTS._replace(message_elements=2_000)
+    with pytest.raises(DecodeError, match="of the message's limit"):
+        decode(struct, Cursor(b"\5" + topic * 4 + bytes(6), limits=limits), values)
+    elements = [len(each.get("assignments") or ()) for each in values["topics"]]
+    assert elements == [empty, empty, 0]
 
 
 def is_beginning(part: Any, whole: Any) -> bool:

@@ -228,3 +228,18 @@ def test_the_quirks_of_kafkas_definitions() -> None:
 
 def test_a_key_that_is_only_reserved_is_nothing() -> None:
     assert kafka_class("clients", {"type": "request", "validVersions": "none"}, "9.9.0") is None
+
+
+@pytest.mark.parametrize("group", ["clients", "elsewhere"])
+def test_an_import_puts_a_damaged_file_right(group: str, tmp_path: Path) -> None:
+    target = tmp_path / "user"
+    broken = [target / "apis" / "012-Heartbeat.txt", target / "data" / group / "RequestHeader.txt"]
+    for file in broken:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"\xff")
+    header = {"type": "header", "name": "RequestHeader", "validVersions": "0", "fields": []}
+    import_definitions(jar(tmp_path / "kafka-clients-0.9.jar", "0.9", HEARTBEAT, header), target)
+    library = Library(target, PACKAGE)
+    assert library.check() == []
+    assert (target / "apis" / "012-Heartbeat.txt").exists()
+    assert (target / "data" / "clients" / "RequestHeader.txt").exists()

@@ -28,10 +28,67 @@ def test_the_first_folder_wins_file_by_file(tmp_path: Path) -> None:
 def test_files_are_read_only_when_asked_for(tmp_path: Path) -> None:
     put(tmp_path, "apis/001-Fetch.txt", "not a definition\n")
     library = Library(tmp_path, package_folder())
-    assert library.apis[1][0] == "Fetch"
+    assert (library.apis[1][0], library.problems) == ("Fetch", [])
+    library.api(0)
+    assert library.problems == []
+    library.api(1)
+    assert len(library.problems) == 1
+
+
+NO_RESPONSE = "request 0 of 9.9\n"
+DAMAGED = {
+    "garbage": (b"not a definition\n", "line 1"),
+    "not UTF-8": (b"\xff\xfe", "byte 0 is not UTF-8"),
+    "empty": (b"", "it has no request"),
+    "cut off": (NO_RESPONSE.encode(), "it has no response"),
+    "a type that is not there": (FETCH.replace("string", "[]Word").encode(), "word has no type Word"),
+    "a wrong default": (
+        FETCH.replace("string  0+", "int8 0+ default x").encode(),
+        "word has the default 'x'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), DAMAGED.values(), ids=DAMAGED)
+def test_for_a_damaged_file_the_next_folders_is_used(data: bytes, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "apis" / "001-OldFetch.txt"
+    put(tmp_path, "apis/001-OldFetch.txt", "")
+    file.write_bytes(data)
+    library = Library(tmp_path, package_folder())
+    own = Library(package_folder())
+    assert library.api(1) == own.api(1)
+    assert library.apis == own.apis
+    library.api(1)
+    (problem,) = library.problems
+    assert (problem.key, problem.file, problem.replaced) == (1, file, True)
+    assert reason in problem.reason
+
+
+def test_a_class_that_only_a_damaged_file_describes_is_not_known(tmp_path: Path) -> None:
+    put(tmp_path, "apis/999-Moon.txt", "garbage\n")
+    put(tmp_path, "data/mine/MoonRecord.txt", "")
+    library = Library(tmp_path, package_folder())
+    assert (999 in library.apis, 999 in library.keys, "MoonRecord" in library.data) == (False, False, False)
+    assert [(problem.key, problem.replaced) for problem in library.problems] == [
+        (999, False),
+        ("MoonRecord", False),
+    ]
+    with pytest.raises(LookupError, match="999"):
+        library.api(999)
+
+
+def test_all_files_of_the_user_can_be_checked(tmp_path: Path) -> None:
+    put(tmp_path, "apis/001-Fetch.txt", FETCH)
+    put(tmp_path, "apis/003-Metadata.txt", "garbage\n")
+    put(tmp_path, "data/mine/NoOpRecord.txt", "")
+    library = Library(tmp_path, package_folder())
+    assert [problem.key for problem in library.check()] == [3, "NoOpRecord"]
+
+
+def test_the_files_of_the_last_folder_are_taken_for_sound(tmp_path: Path) -> None:
+    put(tmp_path, "apis/001-Fetch.txt", "not a definition\n")
     with pytest.raises(ValueError, match=r"001-Fetch\.txt: line 1"):
-        library.api(1)
-    assert library.api(0).blocks
+        Library(tmp_path).api(1)
 
 
 def test_what_is_no_definition_file_is_passed_over(tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
-from kdissect.protocol import plan
+from kdissect.protocol import apis, plan
 from kdissect.protocol.schema import (
     NO_UUID,
+    Struct,
     data_struct,
     era_data_structs,
     era_structs,
@@ -109,3 +113,35 @@ def test_the_default_of_a_tagged_field_counts_by_value() -> None:
     assert not is_default(array, [])
     assert is_default(rare, None)
     assert not is_default(rare, {"id": 0})
+
+
+def every_struct() -> list[Struct]:
+    tops = [
+        found
+        for key in apis.api_keys()
+        for version in apis.versions(key)
+        for kind in ("request", "response")
+        for found in (message_struct(key, version, kind), *era_structs(key, version, kind))
+    ]
+    for name in apis.data_names():
+        for version in apis.data_versions(name):
+            tops += (data_struct(name, version), *era_data_structs(name, version))
+    return [each for top in tops for each in with_inner(top)]
+
+
+def with_inner(struct: Struct) -> list[Struct]:
+    inner = [each for field in struct.fields if field.struct is not None for each in with_inner(field.struct)]
+    return [struct, *inner]
+
+
+def test_a_pickled_or_copied_struct_is_the_same_object() -> None:
+    structs = every_struct()
+    assert all(map(lambda a, b: a is b, pickle.loads(pickle.dumps(structs)), structs))
+    one = data_struct("RequestHeader", 2)
+    assert pickle.loads(pickle.dumps(one)) is copy.deepcopy(one) is one
+
+
+def test_a_struct_that_was_only_built_is_pickled_by_value() -> None:
+    struct = struct_of(EVERYTHING, 5)
+    again = pickle.loads(pickle.dumps(struct))
+    assert (again.fields[0], again.plan) == (struct.fields[0], struct.plan)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+from base64 import b64encode, urlsafe_b64encode
+from time import process_time
 
 from kdissect.exchange import Exchange
 from kdissect.model import Fault, Segment
@@ -304,3 +306,54 @@ def test_the_size_of_segments_does_not_matter() -> None:
 
 def test_framed_helper_prefixes_sizes() -> None:
     assert framed(b"ab", b"") == b"\0\0\0\2ab\0\0\0\0"
+
+
+def test_data_after_both_fins_is_not_lost() -> None:
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).close()
+    talk.next = {who: seq - 1 for who, seq in talk.next.items()}  # the FINs were forged
+    talk.ask(metadata(2)).answer(metadata_answer(2))
+    exchanges, _, connection = run(talk.segments)
+    assert [(e.correlation_id, e.missing) for e in exchanges] == [(1, None), (2, None)]
+    assert connection.exchanges == 2
+
+
+def test_a_request_after_both_fins_is_given_up_at_the_end() -> None:
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).close()
+    talk.next = {who: seq - 1 for who, seq in talk.next.items()}
+    exchanges, _, _ = run(talk.ask(metadata(2)).segments)
+    assert [(e.correlation_id, e.missing) for e in exchanges] == [(1, None), (2, "connection closed")]
+
+
+def test_a_token_that_would_exhaust_a_parser_costs_only_the_principal() -> None:
+    deep = urlsafe_b64encode(b"[" * 20_000)
+    talk = Talk().ask(request("SaslHandshake", 1, 1, mechanism="OAUTHBEARER"))
+    talk.answer(response("SaslHandshake", 1, 1, errorCode=0, mechanisms=["OAUTHBEARER"]))
+    token = b"n,,\x01auth=Bearer x." + deep + b".y\x01\x01"
+    talk.ask(request("SaslAuthenticate", 1, 2, authBytes=b64(token)))
+    exchanges, _, connection = run(talk.segments)
+    assert len(exchanges) == 2
+    assert connection.sasl is not None
+    assert connection.sasl["principal"] is None
+
+
+def b64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def test_a_client_id_that_is_not_utf8_is_a_fault() -> None:
+    broken = metadata(2)[:10] + metadata(2)[10:].replace(b"test", b"te\xff\xfe")
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).ask(broken)
+    exchanges, _, _ = run(talk.segments)
+    assert [f.kind for f in exchanges[1].faults] == ["not-utf8"]
+
+
+def test_a_chain_of_tokens_is_looked_at_once() -> None:
+    def seconds(size: int) -> float:
+        talk = Talk(mss=1)
+        talk.say(CLIENT, b"\0\0\0\x04\x60abc" + bytes(size))
+        before = process_time()
+        run(talk.segments)
+        return process_time() - before
+
+    least, most = (min(seconds(size) for _ in range(3)) for size in (2000, 8000))
+    assert most < 10 * least, "four times the bytes: 16 times the work, were it quadratic"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kdissect.limits import DEFAULTS
 from kdissect.model import FIN, SYN, Chunk, Fault, Gap, Segment
-from kdissect.tcp.reassembly import PATIENCE_NS, PATIENCE_SEGMENTS, Reassembler
+from kdissect.tcp.reassembly import FARTHEST_AHEAD, PATIENCE_NS, PATIENCE_SEGMENTS, Reassembler
 from tests.tcp.segments import CLIENT, Wire, stream
 
 Pieces = list[Chunk | Gap | Fault]
@@ -257,3 +257,82 @@ def test_the_numbers_of_a_reset_do_not_place_a_stream() -> None:
     reassembler = Reassembler()
     assert not reassembler.feed(wire.rst(CLIENT, -5_000_000))
     assert stream([*reassembler.feed(wire.segment(CLIENT, 0, b"ab"))]) == b"ab"
+
+
+def test_a_segment_far_beyond_everything_known_is_left_out_and_reported() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    acknowledge(reassembler, wire, 0)
+    pieces = feed(
+        reassembler,
+        wire.segment(CLIENT, 0, b"ab"),
+        wire.segment(CLIENT, 2**29, b"forged"),
+        wire.segment(CLIENT, 2, b"cd"),
+    )
+    pieces += reassembler.close(9, 9)
+    assert stream(pieces) == b"abcd"
+    assert [p.kind for p in pieces if isinstance(p, Fault)] == ["out-of-window"]
+
+
+def test_a_long_run_of_lost_bytes_is_a_gap_once_the_peer_acknowledged_beyond_it() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    far = FARTHEST_AHEAD * 2
+    pieces = feed(reassembler, wire.segment(CLIENT, 0, b"ab"))
+    acknowledge(reassembler, wire, far)
+    pieces += feed(reassembler, wire.segment(CLIENT, far, b"cd"))
+    for _ in range(PATIENCE_SEGMENTS + 1):
+        pieces += acknowledge(reassembler, wire, far + 2)
+    assert [(type(p), getattr(p, "length", 2)) for p in pieces] == [(Chunk, 2), (Gap, far - 2), (Chunk, 2)]
+
+
+def test_without_the_peer_a_second_segment_that_joins_the_first_shows_the_jump() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    far = FARTHEST_AHEAD * 2
+    segments = [wire.segment(CLIENT, far + i, b"x") for i in range(3)]
+    pieces = feed(reassembler, *segments)
+    pieces += reassembler.close(9, 9)
+    assert sum(len(p.data) for p in pieces if isinstance(p, Chunk)) == 2
+    assert [p.kind for p in pieces if isinstance(p, Fault)] == ["out-of-window"]
+
+
+def test_the_acknowledged_part_of_a_hole_is_given_up() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    feed(reassembler, wire.segment(CLIENT, 8, b"ij"))
+    pieces: Pieces = []
+    for _ in range(PATIENCE_SEGMENTS + 1):
+        pieces += acknowledge(reassembler, wire, 4)
+    assert [(p.offset, p.length) for p in pieces if isinstance(p, Gap)] == [(0, 4)]
+    assert stream(pieces + feed(reassembler, wire.segment(CLIENT, 4, b"efgh"))) == b"....efghij"
+
+
+def test_a_limit_that_gave_a_hole_up_is_reported() -> None:
+    wire = Wire()
+    reassembler = Reassembler(DEFAULTS._replace(reorder_bytes=8))
+    feed(reassembler, wire.segment(CLIENT, -1, ack=None, flags=SYN))
+    acknowledge(reassembler, wire, 0)
+    pieces = feed(reassembler, wire.segment(CLIENT, 2, b"cdefghijkl"))
+    assert [p.kind for p in pieces if isinstance(p, Fault)] == ["buffer-limit"]
+
+
+def test_segments_without_captured_bytes_count_for_the_limit_too() -> None:
+    wire = Wire()
+    reassembler = Reassembler(DEFAULTS._replace(reorder_bytes=100_000))
+    feed(reassembler, wire.segment(CLIENT, -1, ack=None, flags=SYN))
+    acknowledge(reassembler, wire, 0)
+    pieces: Pieces = []
+    for i in range(1000):
+        pieces += feed(reassembler, wire.segment(CLIENT, 10 + i * 2, b"", length=1))
+    assert "buffer-limit" in [p.kind for p in pieces if isinstance(p, Fault)]
+
+
+def test_a_fin_that_more_data_follows_was_none() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    pieces = feed(
+        reassembler, wire.segment(CLIENT, 0, b"ab"), wire.fin(CLIENT, 2), wire.segment(CLIENT, 2, b"cd")
+    )
+    assert stream(pieces) == b"abcd"
+    assert not reassembler.done

@@ -1,0 +1,67 @@
+"""The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
+
+srt  srt,broker  srt,client,client_id  topics  positions  groups  members  rebalances
+connections  clients  errors  io  io,100ms
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from kdissect.analysis.clients import Clients
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import SECOND, Statistic
+from kdissect.analysis.groups import Groups, Members, Rebalances
+from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.srt import GROUPINGS, ResponseTimes
+from kdissect.analysis.topics import Topics
+from kdissect.limits import DEFAULTS, Limits
+
+STATISTICS: dict[str, type[Statistic]] = {
+    "srt": ResponseTimes,
+    "topics": Topics,
+    "positions": Positions,
+    "groups": Groups,
+    "members": Members,
+    "rebalances": Rebalances,
+    "connections": Connections,
+    "clients": Clients,
+    "errors": Errors,
+    "io": Intervals,
+}
+
+_UNITS = {"us": 1_000, "ms": 1_000_000, "s": SECOND, "": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+
+
+def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
+    """The statistic that ``text`` asks for, with its name.
+
+    :raises LookupError: there is none of that name.
+    :raises ValueError: what follows the name is not understood; the text says what may.
+    """
+    name, *how = (part.strip() for part in text.split(","))
+    if name == "srt":
+        wrong = [word for word in how if word not in GROUPINGS]
+        if wrong:
+            raise ValueError(f"srt,{wrong[0]}: rows are told apart by {', '.join(GROUPINGS)}")
+        return name, ResponseTimes(limits, tuple(how))
+    if name == "io" and len(how) == 1:
+        return name, Intervals(limits, interval_ns(how[0]))
+    if how and name in STATISTICS:
+        raise ValueError(f"{text}: nothing may follow {name} but, for io, an interval such as 100ms")
+    return name, STATISTICS[name](limits)
+
+
+def interval_ns(text: str) -> int:
+    """``1s``, ``0.5``, ``100ms``, ``5m`` in nanoseconds; without a unit they are seconds.
+
+    :raises ValueError: it is not of that form, or shorter than a microsecond.
+    """
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(us|ms|s|m|h|)", text)
+    length = int(Fraction(found[1]) * _UNITS[found[2]]) if found else 0
+    if length < _UNITS["us"]:
+        raise ValueError(f"io,{text}: the interval is a number and us, ms, s, m or h, and no less than 1us")
+    return length

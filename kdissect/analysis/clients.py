@@ -1,0 +1,153 @@
+"""Clients: who speaks to the brokers, with what software, and in which versions of which APIs.
+
+A client is an address, a client id and the software that an ApiVersions request names (KIP-511, from its
+version 3 on). What is named counts for the connection until another is, and the first also for what came
+before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import API_VERSIONS
+from kdissect.protocol import apis
+
+
+class _Software(NamedTuple):
+    """What a client says it is."""
+
+    name: str | None = None
+    version: str | None = None
+
+
+UNTOLD = _Software()
+
+
+@dataclass(slots=True)
+class _Named:
+    """What was named on one connection, first and last."""
+
+    first: _Software = UNTOLD
+    last: _Software = UNTOLD
+
+    def merge(self, later: _Named) -> None:
+        if later.last != UNTOLD:
+            self.first = later.first if self.first == UNTOLD else self.first
+            self.last = later.last
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What one client id said on one connection, or on several."""
+
+    connections: int = 0
+    exchanges: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+    spoken: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(API key, version): requests."""
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Talk) -> None:
+        self.connections += later.connections
+        self.exchanges += later.exchanges
+        self.request_bytes += later.request_bytes
+        self.response_bytes += later.response_bytes
+        for api, count in later.spoken.items():
+            self.spoken[api] = self.spoken.get(api, 0) + count
+        self.span.merge(later.span)
+
+
+class _Client(NamedTuple):
+    client: str
+    client_id: str | None
+    software: _Software
+
+
+class Clients(Statistic):
+    """The statistic ``clients``."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._named: Rows[int, _Named] = Rows(_Named, limits.rows)
+        """By connection."""
+        self._talks: Rows[tuple[int, _Client], _Talk] = Rows(_Talk, limits.rows)
+        """By connection and client, whose software is not told where none was named yet."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        request = exchange.request
+        if request is None:
+            return
+        named = self._named.row(exchange.connection)
+        if named is not None and request.api_key == API_VERSIONS:
+            body = request.body()
+            if body.get("clientSoftwareName"):
+                software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
+                named.merge(_Named(software, software))
+        client = _Client(
+            address(exchange.client), exchange.client_id, named.last if named is not None else UNTOLD
+        )
+        talk = self._talks.row((exchange.connection, client))
+        if talk is None:
+            return
+        talk.exchanges += 1
+        talk.request_bytes += request.frame.size
+        if exchange.response is not None:
+            talk.response_bytes += exchange.response.frame.size
+        talk.span.add(begun_ns(exchange), exchange.number)
+        talk.span.add(told_ns(exchange), exchange.number)
+        if request.api_key is not None and request.api_version is not None:
+            spoken = request.api_key, request.api_version
+            talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1
+
+    def merge(self, later: Self) -> None:
+        for (connection, client), theirs in later._talks.rows.items():
+            before = self._named.rows.get(connection)
+            if client.software == UNTOLD and before is not None:
+                client = client._replace(software=before.last)
+            mine = self._talks.row((connection, client))
+            if mine is not None:
+                mine.merge(theirs)
+        self._talks.left_out += later._talks.left_out
+        self._named.merge(later._named)
+
+    @property
+    def left_out(self) -> int:
+        return self._named.left_out + self._talks.left_out
+
+    def result(self) -> list[Row]:
+        clients: dict[_Client, _Talk] = {}
+        seen: set[tuple[int, _Client]] = set()
+        for (connection, client), talk in self._talks.rows.items():
+            named = self._named.rows.get(connection)
+            if client.software == UNTOLD and named is not None:
+                client = client._replace(software=named.first)
+            whole = clients.setdefault(client, _Talk())
+            whole.merge(talk)
+            whole.connections += (connection, client) not in seen
+            seen.add((connection, client))
+        return [_result(client, talk) for client, talk in sorted(clients.items(), key=lambda e: _order(e[0]))]
+
+
+def _order(client: _Client) -> tuple[str, ...]:
+    return tuple(part or "" for part in (client.client, client.client_id, *client.software))
+
+
+def _result(client: _Client, talk: _Talk) -> Row:
+    return {
+        "client": client.client,
+        "client_id": client.client_id,
+        "software": client.software.name,
+        "software_version": client.software.version,
+        "connections": talk.connections,
+        "exchanges": talk.exchanges,
+        "request_bytes": talk.request_bytes,
+        "response_bytes": talk.response_bytes,
+        "apis": [f"{apis.api_name(key)} v{version}" for key, version in sorted(talk.spoken)],
+        "first_ns": talk.span.first_ns,
+        "last_ns": talk.span.last_ns,
+    }

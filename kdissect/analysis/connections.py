@@ -1,0 +1,117 @@
+"""Connections: what went over each, how long answers took, how many requests were in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from kdissect.analysis.depth import Depth
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, begun_ns, told_ns
+from kdissect.analysis.histogram import Histogram
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
+
+
+@dataclass(slots=True)
+class _Line:
+    client: str = ""
+    broker: str = ""
+    client_id: str | None = None
+    requests: int = 0
+    responses: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+    errors: int = 0
+    latency: Histogram = field(default_factory=Histogram)
+    depth: Depth = field(default_factory=Depth)
+    span: Span = field(default_factory=Span)
+    over: Connection | None = None
+    """Its row, once it is over."""
+
+    def merge(self, later: _Line) -> None:
+        self.client, self.broker = later.client or self.client, later.broker or self.broker
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.requests += later.requests
+        self.responses += later.responses
+        self.request_bytes += later.request_bytes
+        self.response_bytes += later.response_bytes
+        self.errors += later.errors
+        self.latency.merge(later.latency)
+        self.depth.merge(later.depth)
+        self.span.merge(later.span)
+        self.over = later.over or self.over
+
+
+class Connections(Statistic):
+    """The statistic ``connections``."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._rows: Rows[int, _Line] = Rows(_Line, limits.rows)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        row = self._rows.row(exchange.connection)
+        if row is None:
+            return
+        row.client, row.broker = exchange.client, exchange.broker
+        row.span.add(begun_ns(exchange), exchange.number)
+        row.span.add(told_ns(exchange), exchange.number)
+        if exchange.request is not None:
+            row.requests += 1
+            row.request_bytes += exchange.request.frame.size
+            if exchange.client_id is not None:
+                row.client_id = exchange.client_id
+        if exchange.response is not None:
+            row.responses += 1
+            row.response_bytes += exchange.response.frame.size
+            row.errors += exchange.error is not None
+        if exchange.request is not None and exchange.response is not None:
+            asked, answered = exchange.request.frame.last_ns, exchange.response.frame.first_ns
+            row.latency.add(answered - asked)
+            row.depth.add(asked, answered)
+
+    def _connection(self, connection: Connection) -> None:
+        row = self._rows.row(connection.connection)
+        if row is not None:
+            row.over = connection
+
+    def merge(self, later: Self) -> None:
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        return [_result(number, row) for number, row in sorted(self._rows.rows.items())]
+
+
+def _result(number: int, row: _Line) -> Row:
+    over = row.over
+    p50, p99 = row.latency.percentiles(50, 99)
+    return {
+        "connection": number,
+        "client": over.client if over is not None else row.client,
+        "broker": over.broker if over is not None else row.broker,
+        "client_id": row.client_id,
+        "software": over.software if over is not None else None,
+        "protocol": over.protocol if over is not None else "kafka",
+        "end": over.end if over is not None else None,
+        "requests": row.requests,
+        "responses": row.responses,
+        "request_bytes": row.request_bytes,
+        "response_bytes": row.response_bytes,
+        "errors": row.errors,
+        "p50_ns": p50,
+        "p99_ns": p99,
+        "max_ns": row.latency.most,
+        "in_flight_mean": row.depth.mean,
+        "in_flight_max": row.depth.deepest if row.depth.count else None,
+        "packets": over.packets if over is not None else None,
+        "retransmitted": over.retransmitted if over is not None else None,
+        "gap_bytes": over.gap_bytes if over is not None else None,
+        "skipped_bytes": over.skipped_bytes if over is not None else None,
+        "first_ns": over.start_ns if over is not None else row.span.first_ns,
+        "last_ns": over.end_ns if over is not None else row.span.last_ns,
+    }

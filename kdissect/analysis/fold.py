@@ -1,0 +1,162 @@
+"""What every statistic is, and the parts that they are made of.
+
+    statistic = Topics()
+    for event in events: statistic.feed(event)
+    rows = statistic.result()
+
+``a.merge(b)``, where ``b`` was fed what came after ``a``, leaves in ``a`` what one statistic fed with all
+of it would hold, as long as no limit was hit. Memory is bounded: of the rows of a table the first
+``limits.rows`` are kept, and what belongs to others is counted in :attr:`Statistic.left_out`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
+
+Row = dict[str, Any]
+"""A row of a statistic's table: plain values by column."""
+
+SECOND = 1_000_000_000
+MILLISECOND = 1_000_000
+
+
+class Statistic(ABC):
+    """A fold over the events of a capture."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self.limits = limits
+
+    def feed(self, event: Event) -> None:
+        """Take in the next event."""
+        if isinstance(event, Exchange):
+            self._exchange(event)
+        elif isinstance(event, Connection):
+            self._connection(event)
+
+    @abstractmethod
+    def _exchange(self, exchange: Exchange) -> None:
+        """Take in an exchange."""
+
+    def _connection(self, connection: Connection) -> None:  # noqa: B027 - most count exchanges only
+        """Take in the row of a connection that is over."""
+
+    @abstractmethod
+    def merge(self, later: Self) -> None:
+        """Add what another one found in the events that came after those fed to this one."""
+
+    @abstractmethod
+    def result(self) -> list[Row]:
+        """The rows as of now; feeding may go on."""
+
+    @property
+    @abstractmethod
+    def left_out(self) -> int:
+        """How often something was not counted because its row would have been one too many."""
+
+
+class Mergeable(Protocol):
+    """What a row is while it is counted."""
+
+    def merge(self, later: Self, /) -> None:
+        """Add what was counted later."""
+
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound=Mergeable)
+
+
+class Rows(Generic[K, R]):
+    """Rows by key, in the order in which they came, and not too many of them."""
+
+    def __init__(self, new: Callable[[], R], most: int) -> None:
+        self.rows: dict[K, R] = {}
+        self.left_out = 0
+        self._new = new
+        self._most = most
+
+    def row(self, key: K) -> R | None:
+        """The row of ``key``, made if it is not there; None, and counted, where there are too many."""
+        row = self.rows.get(key)
+        if row is None:
+            if len(self.rows) >= self._most:
+                self.left_out += 1
+                return None
+            row = self.rows[key] = self._new()
+        return row
+
+    def merge(self, later: Rows[K, R]) -> None:
+        """Add the rows of another that came after."""
+        self.left_out += later.left_out
+        for key, theirs in later.rows.items():
+            mine = self.row(key)
+            if mine is not None:
+                mine.merge(theirs)
+
+
+@dataclass(slots=True)
+class Span:
+    """The first and the last exchange of something, by time."""
+
+    first_ns: int | None = None
+    last_ns: int | None = None
+    first_exchange: int | None = None
+    last_exchange: int | None = None
+
+    def add(self, ns: int, exchange: int) -> None:
+        """It occurs in an exchange at a time."""
+        self.merge(Span(ns, ns, exchange, exchange))
+
+    def merge(self, later: Span) -> None:
+        """Add another span. Of what happened at the same time, the lower number is first."""
+        if later.first_ns is None or later.last_ns is None:
+            return
+        mine, theirs = (self.first_ns, self.first_exchange), (later.first_ns, later.first_exchange)
+        if self.first_ns is None or theirs < mine:
+            self.first_ns, self.first_exchange = theirs
+        mine, theirs = (self.last_ns, self.last_exchange), (later.last_ns, later.last_exchange)
+        if self.last_ns is None or theirs > mine:
+            self.last_ns, self.last_exchange = theirs
+
+    def rate(self, count: int) -> float | None:
+        """How many a second between the first and the last; None where no time passed."""
+        if self.first_ns is None or self.last_ns is None or self.last_ns <= self.first_ns:
+            return None
+        return count * SECOND / (self.last_ns - self.first_ns)
+
+
+def begun_ns(exchange: Exchange) -> int:
+    """When an exchange began, as far as it was captured: its request was complete, or its response came."""
+    if exchange.request is not None:
+        return exchange.request.frame.last_ns
+    assert exchange.response is not None
+    return exchange.response.frame.first_ns
+
+
+def told_ns(exchange: Exchange) -> int:
+    """When its answer was complete; its request, where there is no answer."""
+    return exchange.messages[-1].frame.last_ns
+
+
+def address(endpoint: str) -> str:
+    """``10.0.0.1:50000`` without the port."""
+    return endpoint.rpartition(":")[0]
+
+
+def least(one: int | None, other: int | None) -> int | None:
+    """The smaller of the two that are known."""
+    known = [value for value in (one, other) if value is not None]
+    return min(known, default=None)
+
+
+def most(one: int | None, other: int | None) -> int | None:
+    """The larger of the two that are known."""
+    known = [value for value in (one, other) if value is not None]
+    return max(known, default=None)

@@ -1,0 +1,86 @@
+"""What went on in each interval of time: requests, responses, bytes each way, records, errors.
+
+Intervals are counted from the epoch, so that those of several captures agree; one in which nothing was
+captured has no row. A message counts for the interval in which it was complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from kdissect.analysis.batches import Batches
+from kdissect.analysis.fold import SECOND, Row, Rows, Statistic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+
+@dataclass(slots=True)
+class _Interval:
+    requests: int = 0
+    request_bytes: int = 0
+    produced: int = 0
+    responses: int = 0
+    response_bytes: int = 0
+    fetched: int = 0
+    errors: int = 0
+
+    def merge(self, later: _Interval) -> None:
+        self.requests += later.requests
+        self.request_bytes += later.request_bytes
+        self.produced += later.produced
+        self.responses += later.responses
+        self.response_bytes += later.response_bytes
+        self.fetched += later.fetched
+        self.errors += later.errors
+
+
+class Intervals(Statistic):
+    """The statistic ``io``."""
+
+    def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
+        super().__init__(limits)
+        self._length_ns = length_ns
+        self._rows: Rows[int, _Interval] = Rows(_Interval, limits.rows)
+        """By number, counted from the epoch."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        produced, fetched = Batches(), Batches()
+        for place in exchange.record_sets():
+            (produced if place.message is exchange.request else fetched).add(place.data, self.limits)
+        if exchange.request is not None:
+            row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
+            if row is not None:
+                row.requests += 1
+                row.request_bytes += exchange.request.frame.size
+                row.produced += produced.records
+        if exchange.response is not None:
+            row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
+            if row is not None:
+                row.responses += 1
+                row.response_bytes += exchange.response.frame.size
+                row.fetched += fetched.records
+                row.errors += sum(1 for _ in exchange.error_codes())
+
+    def merge(self, later: Self) -> None:
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        return [
+            {
+                "start_ns": number * self._length_ns,
+                "interval_ns": self._length_ns,
+                "requests": row.requests,
+                "responses": row.responses,
+                "request_bytes": row.request_bytes,
+                "response_bytes": row.response_bytes,
+                "records_produced": row.produced,
+                "records_fetched": row.fetched,
+                "errors": row.errors,
+            }
+            for number, row in sorted(self._rows.rows.items())
+        ]

@@ -1,0 +1,83 @@
+"""Topics as the wire names them, by name or by id, and what the ids are called.
+
+Rows are kept under what stands on the wire, because the name of an id may be told after the exchanges
+that use it, or never. When the rows are asked for, what is known by then counts from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from kdissect.analysis.fold import Mergeable
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import NO_NAMES, Names
+
+R = TypeVar("R", bound=Mergeable)
+
+
+class Topic(NamedTuple):
+    """One of the two is not empty."""
+
+    name: str
+    topic_id: str
+
+
+class Labels:
+    """Names of topic ids."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._names: dict[str, str] = {}
+        self._unnamed: dict[str, None] = {}
+        self._most = limits.rows
+        self._told: Names = NO_NAMES
+        """What was told by the latest packet of the exchanges so far."""
+        self._packet = 0
+
+    def see(self, exchange: Exchange) -> None:
+        """To be called with every exchange, as each may have told names."""
+        if exchange.last_packet >= self._packet:
+            self._packet, self._told = exchange.last_packet, exchange.topic_names
+
+    def topic(self, name: str | None, topic_id: str | None) -> Topic:
+        """The topic that a message names so."""
+        if not topic_id:
+            return Topic(name or "", "")
+        if topic_id not in self._names and len(self._unnamed) < self._most:
+            self._unnamed[topic_id] = None
+        return Topic("", topic_id)
+
+    def merge(self, later: Labels) -> None:
+        """Add what was told later."""
+        self.settle()
+        later.settle()
+        self._names = {**later._names, **self._names}
+        both = {**self._unnamed, **later._unnamed}
+        self._unnamed = {each: None for each in both if each not in self._names}
+        if later._packet >= self._packet:
+            self._packet, self._told = later._packet, later._told
+
+    def name(self, topic: Topic) -> str | None:
+        """Its name; its id where the name was not known when :meth:`settle` was called; None for no topic."""
+        return topic.name or self._names.get(topic.topic_id) or topic.topic_id or None
+
+    def by_name(self, rows: Mapping[tuple[Any, ...], R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
+        """The rows under names, where a Topic stands first in their keys: those of an id and of its name
+        are one."""
+        self.settle()
+        out: dict[tuple[Any, ...], R] = {}
+        for (topic, *rest), row in rows.items():
+            key = (self.name(topic), *rest)
+            if key not in out:
+                out[key] = new()
+            out[key].merge(row)
+        return out
+
+    def settle(self) -> None:
+        """Give the names that are known by now to the ids that had none."""
+        for topic_id in list(self._unnamed):
+            name = self._told.get(topic_id)
+            if name is not None:
+                self._names[topic_id] = name
+                del self._unnamed[topic_id]

@@ -1,0 +1,106 @@
+"""One partition of one fetcher: since when it is asked for, from which offset, and what responses told.
+
+The requests of a connection are its steps, numbered from 0: :mod:`kdissect.analysis.positions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kdissect.analysis.batches import Batches
+from kdissect.analysis.fold import Span, most
+from kdissect.record.records import wrap64
+
+
+@dataclass(slots=True)
+class Position:
+    """The state of it."""
+
+    fetches: int = 0
+    """Requests that asked for it, up to the last time it was let go."""
+    since: int | None = None
+    """The step since which it is asked for; None where it is not."""
+    touched: int | None = None
+    """The step at which it was first named or forgotten."""
+    named: int = 0
+    position: int | None = None
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    log_start_offset: int | None = None
+    max_lag: int | None = None
+    unplaced: int | None = None
+    """The largest high watermark told while no position was known."""
+    batches: Batches = field(default_factory=Batches)
+    errors: int = 0
+    span: Span = field(default_factory=Span)
+
+    def ask(self, step: int, offset: int) -> None:
+        """It is named."""
+        self.named += 1
+        self.position = offset
+        self._touch(step)
+        if self.since is None:
+            self.since = step
+
+    def forget(self, step: int) -> None:
+        """It is no longer asked for."""
+        self._touch(step)
+        self.let_go(step)
+
+    def let_go(self, step: int) -> None:
+        """Count the requests that asked for it before this step."""
+        if self.since is not None:
+            self.fetches += step - self.since
+            self.since = None
+
+    def _touch(self, step: int) -> None:
+        if self.touched is None:
+            self.touched = step
+
+    def tell(self, partition: dict[str, Any]) -> None:
+        """A response is about it."""
+        high = partition.get("highWatermark", -1)
+        if high >= 0:
+            self.high_watermark = high
+            self._place(high)
+        if partition.get("lastStableOffset", -1) >= 0:
+            self.last_stable_offset = partition["lastStableOffset"]
+        if partition.get("logStartOffset", -1) >= 0:
+            self.log_start_offset = partition["logStartOffset"]
+        self.errors += bool(partition.get("errorCode"))
+
+    def _place(self, high: int) -> None:
+        if self.position is None:
+            self.unplaced = most(self.unplaced, high)
+        else:
+            self.max_lag = most(self.max_lag, wrap64(high - self.position))
+
+    @property
+    def lag(self) -> int | None:
+        """The high watermark minus the offset asked for, both as last told."""
+        if self.high_watermark is None or self.position is None:
+            return None
+        return wrap64(self.high_watermark - self.position)
+
+    def shifted(self, steps: int) -> Position:
+        """The same, with ``steps`` before its first."""
+        since = None if self.since is None else self.since + steps
+        return replace(self, since=since, touched=None if self.touched is None else self.touched + steps)
+
+    def merge(self, later: Position) -> None:
+        """Add what was found later; its steps count on from those here."""
+        self.fetches += later.fetches
+        if later.touched is not None:
+            self.since = later.since
+            self.touched = later.touched if self.touched is None else self.touched
+        self.named += later.named
+        if later.unplaced is not None:
+            self._place(later.unplaced)
+        self.max_lag = most(self.max_lag, later.max_lag)
+        for name in ("position", "high_watermark", "last_stable_offset", "log_start_offset"):
+            if getattr(later, name) is not None:
+                setattr(self, name, getattr(later, name))
+        self.batches.merge(later.batches)
+        self.errors += later.errors
+        self.span.merge(later.span)

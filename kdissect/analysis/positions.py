@@ -1,0 +1,233 @@
+"""Fetch sessions replayed: what each fetcher asks for, from which offset, and how far behind it is.
+
+Since KIP-227 a fetch request of a session names only the partitions that changed, and a response only
+those that have something new. What was asked for follows from all requests of the session:
+
+* Session epoch 0 begins anew and -1 stands outside sessions: such a request, and every one before
+  version 7, names all that is fetched; what it does not name is no longer fetched.
+* Any other epoch goes on: what is named is fetched from then on, or from another offset;
+  ``forgottenTopicsData`` is no longer fetched; the rest stays as it was.
+* A broker leaves a partition out of such a response only if there are no records and its high watermark,
+  among others, is as told before (``FetchSession.CachedPartition``): it stays as it was.
+
+A session belongs to one connection here, as clients that lose a connection begin anew. Where the capture
+begins within a session, partitions come to be known when they are first named (``from_start`` is false).
+
+The lag is the high watermark minus the offset that was asked for, so of what is about to be fetched in
+the same response too. ``max_lag`` is the largest at the time of a response that told a high watermark.
+
+How two parts of a capture are put together: the requests of a connection are its steps, numbered in each
+part. What the earlier part fetches at its end is fetched on until the later part first touches it or
+begins anew; so the later part keeps the step at which it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns, least
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.position import Position
+from kdissect.analysis.topics import replica_id
+from kdissect.exchange import ZERO_UUID, Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import api_key
+
+FETCH = api_key("Fetch")
+NEW_SESSION, NO_SESSION = 0, -1
+"""Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
+
+_Place = tuple[Topic, int]
+_Key = tuple[int, Topic, int]
+"""Connection, topic, partition."""
+
+
+@dataclass(slots=True)
+class _Fetcher:
+    """What one connection fetches."""
+
+    client: str = ""
+    broker: str = ""
+    client_id: str | None = None
+    replica_id: int = -1
+    session_id: int | None = None
+    steps: int = 0
+    began_anew: int | None = None
+    """The first step that named all."""
+    asked: dict[_Place, Position] = field(default_factory=dict)
+    """What is asked for now."""
+
+    def merge(self, later: _Fetcher) -> None:
+        """Take over who it is; what is asked for is put together by :meth:`Positions.merge`."""
+        self.client, self.broker = later.client, later.broker
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.replica_id = later.replica_id if later.steps else self.replica_id
+        self.session_id = later.session_id if later.session_id is not None else self.session_id
+        if later.began_anew is not None and self.began_anew is None:
+            self.began_anew = self.steps + later.began_anew
+        self.steps += later.steps
+
+
+class Positions(Statistic):
+    """The statistic ``positions``."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._labels = Labels(limits)
+        self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, limits.rows)
+        self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        if exchange.api_key != FETCH:
+            return
+        fetcher = self._fetchers.row(exchange.connection)
+        if fetcher is None:
+            return
+        fetcher.client, fetcher.broker = exchange.client, exchange.broker
+        touched: dict[_Place, Position] = {}
+        if exchange.request is not None:
+            self._ask(exchange, exchange.request.body(), fetcher, touched)
+        if exchange.response is not None:
+            self._answer(exchange, exchange.response.body(), fetcher, touched)
+        for row in touched.values():
+            row.span.add(begun_ns(exchange), exchange.number)
+
+    def _ask(
+        self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
+    ) -> None:
+        if "topics" not in body:  # of an unknown version, or broken off before
+            return
+        step = fetcher.steps
+        fetcher.steps += 1
+        fetcher.replica_id = replica_id(exchange)
+        if exchange.client_id is not None:
+            fetcher.client_id = exchange.client_id
+        if body.get("sessionId"):
+            fetcher.session_id = body["sessionId"]
+        if body.get("sessionEpoch", NO_SESSION) in (NEW_SESSION, NO_SESSION):
+            if fetcher.began_anew is None:
+                fetcher.began_anew = step
+            for asked in fetcher.asked.values():
+                asked.let_go(step)
+            fetcher.asked.clear()
+        for topic, number in self._forgotten(exchange, body):
+            row = self._row(exchange, topic, number, touched)
+            if row is not None:
+                row.forget(step)
+                fetcher.asked.pop((topic, number), None)
+        for topic, partition in self._partitions(exchange, body.get("topics")):
+            row = self._row(exchange, topic, partition.get("partition"), touched)
+            if row is not None and "fetchOffset" in partition:
+                row.ask(step, partition["fetchOffset"])
+                fetcher.asked[topic, partition["partition"]] = row
+
+    def _answer(
+        self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
+    ) -> None:
+        if body.get("sessionId"):
+            fetcher.session_id = body["sessionId"]
+        for topic, partition in self._partitions(exchange, body.get("responses")):
+            row = self._row(exchange, topic, partition.get("partitionIndex"), touched)
+            if row is not None:
+                row.tell(partition)
+                row.batches.add(partition.get("records") or b"", self.limits)
+
+    def _row(
+        self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
+    ) -> Position | None:
+        if partition is None:  # the message breaks off before it
+            return None
+        row = self._rows.row((exchange.connection, topic, partition))
+        if row is not None:
+            touched[topic, partition] = row
+        return row
+
+    def _partitions(
+        self, exchange: Exchange, topics: Iterable[dict[str, Any]] | None
+    ) -> Iterator[tuple[Topic, dict[str, Any]]]:
+        for each in topics or ():
+            topic = self._topic(exchange, each)
+            for partition in each.get("partitions") or ():
+                yield topic, partition
+
+    def _forgotten(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[_Place]:
+        for each in body.get("forgottenTopicsData") or ():
+            topic = self._topic(exchange, each)
+            for number in each.get("partitions") or ():
+                yield topic, number
+
+    def _topic(self, exchange: Exchange, values: dict[str, Any]) -> Topic:
+        topic_id = values.get("topicId", ZERO_UUID)
+        return self._labels.topic(values.get("topic"), topic_id if topic_id != ZERO_UUID else None)
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        for connection, theirs in later._fetchers.rows.items():
+            mine = self._fetchers.row(connection)
+            if mine is not None:
+                self._end(connection, mine, theirs, later)
+        for key, row in later._rows.rows.items():
+            fetcher = self._fetchers.rows.get(key[0])
+            here = self._rows.row(key) if fetcher is not None else None
+            if fetcher is not None and here is not None:
+                here.merge(row.shifted(fetcher.steps))
+                if here.since is not None:
+                    fetcher.asked[key[1:]] = here
+        for connection, theirs in later._fetchers.rows.items():
+            fetcher = self._fetchers.rows.get(connection)
+            if fetcher is not None:
+                fetcher.merge(theirs)
+        self._fetchers.left_out += later._fetchers.left_out
+        self._rows.left_out += later._rows.left_out
+
+    def _end(self, connection: int, mine: _Fetcher, theirs: _Fetcher, later: Self) -> None:
+        """Let go of what the earlier part asked for where the later part first touches it, or begins anew."""
+        for (topic, number), row in list(mine.asked.items()):
+            there = later._rows.rows.get((connection, topic, number))
+            end = least(there.touched if there is not None else None, theirs.began_anew)
+            if end is not None:
+                row.let_go(mine.steps + end)
+                del mine.asked[topic, number]
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out + self._fetchers.left_out
+
+    def result(self) -> list[Row]:
+        self._labels.settle()
+        rows = [
+            self._result(self._fetchers.rows[connection], connection, topic, number, row)
+            for (connection, topic, number), row in self._rows.rows.items()
+        ]
+        return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
+
+    def _result(self, fetcher: _Fetcher, connection: int, topic: Topic, number: int, row: Position) -> Row:
+        return {
+            "connection": connection,
+            "client": fetcher.client,
+            "broker": fetcher.broker,
+            "client_id": fetcher.client_id,
+            "replica_id": fetcher.replica_id,
+            "topic": self._labels.name(topic),
+            "partition": number,
+            "position": row.position,
+            "high_watermark": row.high_watermark,
+            "lag": row.lag,
+            "max_lag": row.max_lag,
+            "last_stable_offset": row.last_stable_offset,
+            "log_start_offset": row.log_start_offset,
+            "fetched_to": row.batches.end,
+            "fetches": row.fetches + (fetcher.steps - row.since if row.since is not None else 0),
+            "named": row.named,
+            "records": row.batches.records,
+            "bytes": row.batches.set_bytes,
+            "errors": row.errors,
+            "asked": row.since is not None,
+            "session_id": fetcher.session_id,
+            "from_start": fetcher.began_anew == 0,
+            "first_ns": row.span.first_ns,
+            "last_ns": row.span.last_ns,
+        }

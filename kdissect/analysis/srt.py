@@ -1,0 +1,136 @@
+"""Service response times: how long brokers take to answer, by API and version.
+
+The response time of an exchange is ``latency_ns``: from the packet that completed the request to the one
+with the response's first byte, both as captured. How the wait of a long poll is told from the broker's
+work: :mod:`kdissect.analysis.waits`. Time that a request waits behind an earlier one of its connection,
+which brokers serve one at a time, is in both. Percentiles: :mod:`kdissect.analysis.histogram`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.waits import Wait, split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+GROUPINGS = ("broker", "client", "client_id")
+"""What rows may be told apart by, beyond API and version."""
+
+
+@dataclass(slots=True)
+class _Times:
+    latency: Histogram = field(default_factory=Histogram)
+    work: Histogram = field(default_factory=Histogram)
+    unanswered: int = 0
+    may_wait: int = 0
+    waited_out: int = 0
+    throttled: int = 0
+    throttle_ms: int = 0
+    throttle_max_ms: int = 0
+
+    def merge(self, later: _Times) -> None:
+        self.latency.merge(later.latency)
+        self.work.merge(later.work)
+        self.unanswered += later.unanswered
+        self.may_wait += later.may_wait
+        self.waited_out += later.waited_out
+        self.throttled += later.throttled
+        self.throttle_ms += later.throttle_ms
+        self.throttle_max_ms = max(self.throttle_max_ms, later.throttle_max_ms)
+
+
+_Key = tuple[int | None, str, int | None, str | None, str | None, str | None]
+"""API key, API, version, broker, client, client id."""
+
+
+class ResponseTimes(Statistic):
+    """The statistic ``srt``. ``by`` are some of the :data:`GROUPINGS`."""
+
+    def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
+        super().__init__(limits)
+        self._by = by
+        self._rows: Rows[_Key, _Times] = Rows(_Times, limits.rows)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api is None:
+            return  # a response without its request has no time
+        row = self._rows.row(self._key(exchange))
+        if row is None:
+            return
+        latency = exchange.latency_ns
+        if latency is None or exchange.response is None:
+            row.unanswered += 1
+            return
+        row.latency.add(latency)
+        known = split(exchange, latency)
+        row.may_wait += known.wait is not Wait.NONE
+        row.waited_out += known.wait is Wait.WAITED_OUT
+        if known.work_ns is not None:
+            row.work.add(known.work_ns)
+        throttle = exchange.response.body().get("throttleTimeMs", 0)
+        if throttle > 0:
+            row.throttled += 1
+            row.throttle_ms += throttle
+            row.throttle_max_ms = max(row.throttle_max_ms, throttle)
+
+    def _key(self, exchange: Exchange) -> _Key:
+        by = self._by
+        return (
+            exchange.api_key,
+            exchange.api or "",
+            exchange.api_version,
+            exchange.broker if "broker" in by else None,
+            address(exchange.client) if "client" in by else None,
+            exchange.client_id if "client_id" in by else None,
+        )
+
+    def merge(self, later: Self) -> None:
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+
+
+def _order(key: _Key) -> tuple[bool, int, int, str, str, str]:
+    api_key, _, version, broker, client, client_id = key
+    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "")
+    return (api_key is None, *known)
+
+
+def _result(key: _Key, row: _Times) -> Row:
+    _, api, version, broker, client, client_id = key
+    p50, p90, p99 = row.latency.percentiles(50, 90, 99)
+    work_50, work_90, work_99 = row.work.percentiles(50, 90, 99)
+    return {
+        "api": api,
+        "api_version": version,
+        "broker": broker,
+        "client": client,
+        "client_id": client_id,
+        "count": row.latency.count,
+        "min_ns": row.latency.least,
+        "p50_ns": p50,
+        "p90_ns": p90,
+        "p99_ns": p99,
+        "max_ns": row.latency.most,
+        "mean_ns": row.latency.mean,
+        "unanswered": row.unanswered,
+        "may_wait": row.may_wait,
+        "waited_out": row.waited_out,
+        "work_count": row.work.count,
+        "work_p50_ns": work_50,
+        "work_p90_ns": work_90,
+        "work_p99_ns": work_99,
+        "work_max_ns": row.work.most,
+        "throttled": row.throttled,
+        "throttle_ms": row.throttle_ms,
+        "throttle_max_ms": row.throttle_max_ms,
+    }

@@ -1,0 +1,133 @@
+"""Traffic of each topic and partition: batches, records, bytes, codecs, errors, in each direction.
+
+``produce``     record sets of Produce requests
+``fetch``       of Fetch responses to consumers
+``replicate``   of Fetch responses to brokers and controllers, which follow the partition
+``share``       of ShareFetch responses
+``snapshot``    of FetchSnapshot responses
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from kdissect.analysis.batches import Batches
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, begun_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange, partition_of
+from kdissect.limits import DEFAULTS, Limits
+
+DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
+
+
+@dataclass(slots=True)
+class _Traffic:
+    exchanges: int = 0
+    batches: Batches = field(default_factory=Batches)
+    errors: int = 0
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Traffic) -> None:
+        self.exchanges += later.exchanges
+        self.batches.merge(later.batches)
+        self.errors += later.errors
+        self.span.merge(later.span)
+
+
+class Topics(Statistic):
+    """The statistic ``topics``."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._labels = Labels(limits)
+        self._rows: Rows[tuple[Topic, int | None, str], _Traffic] = Rows(_Traffic, limits.rows)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        direction = DIRECTIONS.get(exchange.api or "")
+        if direction is None:
+            return
+        if direction == "fetch" and replica_id(exchange) >= 0:
+            direction = "replicate"
+        here: dict[int, _Traffic] = {}
+        for place in exchange.record_sets():
+            row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
+            if row is not None:
+                row.batches.add(place.data, self.limits)
+        for _, ancestors in exchange.error_codes():
+            topic, topic_id, partition = partition_of(ancestors)
+            if partition is not None:
+                row = self._row(exchange, topic, topic_id, partition, direction, here)
+                if row is not None:
+                    row.errors += 1
+
+    def _row(
+        self,
+        exchange: Exchange,
+        name: str | None,
+        topic_id: str | None,
+        partition: int | None,
+        direction: str,
+        here: dict[int, _Traffic],
+    ) -> _Traffic | None:
+        """The row, in which the exchange is counted once; ``here`` are those in which it was."""
+        row = self._rows.row((self._labels.topic(name, topic_id), partition, direction))
+        if row is not None and id(row) not in here:
+            here[id(row)] = row
+            row.exchanges += 1
+            row.span.add(begun_ns(exchange), exchange.number)
+        return row
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        rows = self._labels.by_name(self._rows.rows, _Traffic)
+        return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
+
+
+def replica_id(exchange: Exchange) -> int:
+    """Who fetches: the id of a broker or controller that follows the partition; -1 for a consumer, and
+    where the request was not captured. In version 15 it moved into a tagged struct (KIP-903)."""
+    if exchange.request is None:
+        return -1
+    body = exchange.request.body()
+    found = (body.get("replicaState") or body).get("replicaId", -1)
+    return found if isinstance(found, int) else -1
+
+
+def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str]:
+    topic, partition, direction = key
+    return str(topic or ""), partition if isinstance(partition, int) else -1, str(direction)
+
+
+def _result(key: tuple[int | str | None, ...], row: _Traffic) -> Row:
+    topic, partition, direction = key
+    found, span = row.batches, row.span
+    return {
+        "topic": topic,
+        "partition": partition,
+        "direction": direction,
+        "exchanges": row.exchanges,
+        "batches": found.batches,
+        "records": found.records,
+        "bytes": found.set_bytes,
+        "records_per_s": span.rate(found.records),
+        "bytes_per_s": span.rate(found.set_bytes),
+        "batch_bytes_min": found.smallest,
+        "batch_bytes_mean": found.batch_bytes // found.batches if found.batches else None,
+        "batch_bytes_max": found.largest,
+        "codecs": sorted(found.codecs),
+        "control_batches": found.control,
+        "partial_batches": found.partial,
+        "uncounted_batches": found.uncounted,
+        "errors": row.errors,
+        "first_ns": span.first_ns,
+        "last_ns": span.last_ns,
+    }

@@ -1,0 +1,179 @@
+"""``kdissect stats``: captures → statistics."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.analysis.catalogue import STATISTICS as NAMES
+from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.fold import Statistic
+from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.formats import writer_of
+from kdissect.cli.output import TextOutput, open_output, refuse_terminal
+from kdissect.cli.read import ports_of
+from kdissect.cli.reading import Reading
+from kdissect.present.columns import Column, Table
+from kdissect.present.form import TIMES, Clock, plural
+from kdissect.present.nearest import nearest
+from kdissect.present.options import Options
+from kdissect.present.statistics import STATISTICS
+from kdissect.present.statistics_text import table_lines
+from kdissect.present.tables import BINARY, FORMATS
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="FILE… | -")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option(
+    "-z",
+    "tables",
+    multiple=True,
+    required=True,
+    metavar="TABLE",
+    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; io,100ms. May be given often.",
+)
+@click.option(
+    "-T",
+    "form",
+    type=click.Choice(("table", *FORMATS)),
+    default="table",
+    help="How it prints; several tables go into table and ndjson only.",
+)
+@click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
+@click.option(
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in a table, as those of read; r by default."
+)
+@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option(
+    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+)
+@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+def command(**given: Any) -> int:
+    """Response times, traffic of topics, groups, connections, clients, errors, what went on when.
+
+    \b
+    srt          response times per API and version; long-poll waits apart
+    topics       batches, records, bytes of each partition, by direction
+    positions    fetch sessions replayed: offsets and lag of each fetcher
+    groups       groups: members, rebalances, commits
+    members      the same, member by member
+    rebalances   members and generations: join to sync
+    connections  bytes, latency, requests in flight
+    clients      software, and the versions it speaks
+    errors       error codes, with the first and last exchange
+    io           requests, bytes, records and errors of each interval (1s)
+
+    kdissect fields lists the columns. Several FILEs are one capture.
+    """
+    paths = (*given["more_files"], *given["files"])
+    if not paths:
+        raise click.UsageError(
+            "no capture is given: name a file, or - for standard input", click.get_current_context()
+        )
+    return _Stats(paths, given).run()
+
+
+class _Stats:
+    """One run of the command."""
+
+    def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
+        self._paths = paths
+        self._given = given
+        self._config = load_config()
+        self._options = Options(limits=self._config.limits)
+        self._ports = self._config.ports | ports_of(given["decode_as"])
+        self._form: str = given["form"]
+        self._asked = [self._statistic(text) for text in given["tables"]]
+        if len(self._asked) > 1 and self._form not in ("table", "ndjson"):
+            raise Wrong(f"-T {self._form} has room for one table: give one -z, or -T ndjson")
+        if self._form in BINARY:
+            refuse_terminal(self._form, given["output"])
+        self._tables = [self._columns(name) for _, name, _ in self._asked]
+
+    def _statistic(self, text: str) -> tuple[str, str, Statistic]:
+        """What was asked for, the name of its table, and the fold."""
+        try:
+            return text, *statistic(text, self._config.limits)
+        except LookupError:
+            hint = nearest(text.partition(",")[0], NAMES) or f"; there are {', '.join(NAMES)}"
+            raise Wrong(f"-z {text}: there is no such table{hint}") from None
+        except ValueError as error:
+            raise Wrong(f"-z {error}") from None
+
+    def _columns(self, name: str) -> Table:
+        table = STATISTICS[name]
+        names = [each for text in self._given["fields"] for each in text.split(",") if each]
+        try:
+            return table.select(names) if names else table
+        except LookupError as error:
+            raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+
+    def run(self) -> int:
+        talks = sys.stderr.isatty() and not self._given["quiet"]
+        reading = Reading(
+            self._paths,
+            self._options,
+            self._ports,
+            self._config.topics,
+            progress=talks,
+            count_faults=talks or self._given["strict"],
+        )
+        reading.open()
+        with closing(reading), open_output(self._given["output"], self._paths) as file:
+            for event in reading:
+                for _, _, fold in self._asked:
+                    fold.feed(event)
+            rows = self._print(file, reading)
+        return self._end(reading, rows, talks)
+
+    def _print(self, file: BinaryIO, reading: Reading) -> int:
+        """Print the tables; gives how many rows they have."""
+        count = 0
+        for at, ((text, name, fold), table) in enumerate(zip(self._asked, self._tables, strict=True)):
+            rows = fold.result()
+            count += len(rows)
+            if self._form == "table":
+                output = TextOutput(file, self._given["output"])
+                if len(self._asked) > 1:
+                    output.line(("" if at == 0 else "\n") + text)
+                clock = Clock(self._given["clock"] or "r", reading.first_ns)
+                for line in table_lines(table, rows, self._options, clock, bool(self._given["fields"])):
+                    output.line(line)
+            else:
+                writer = writer_of(self._form, self._titled(name, table), file, self._options)
+                for row in rows:
+                    writer.write(row)
+                writer.close()
+            if fold.left_out:
+                complain(
+                    f"{text}: more than {self._config.limits.rows:,} rows, the limit; "
+                    f"{plural(fold.left_out, 'count')} for others left out"
+                )
+        return count
+
+    def _titled(self, name: str, table: Table) -> Table:
+        """Where rows of several tables stand below each other, each says which it is of."""
+        if len(self._asked) == 1:
+            return table
+        return Table(
+            name, (Column("table", "text", "the table", lambda _row, _options: name), *table.columns)
+        )
+
+    def _end(self, reading: Reading, rows: int, talks: bool) -> int:
+        if talks:
+            complain(reading.summary())
+        if reading.is_damaged:
+            return UNREADABLE
+        if self._given["strict"] and reading.faults:
+            return FAULTS_SEEN
+        if self._given["exit_status"] and not rows:
+            return NOTHING_MATCHED
+        return DONE

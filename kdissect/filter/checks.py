@@ -1,0 +1,113 @@
+"""What is asked of a field's values: one function, and for whole numbers the intervals that it stands for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kdissect.filter.literals import Interval, time_of_day
+
+Predicate = Callable[[Any], bool]
+
+
+class Check(NamedTuple):
+    """A question to the values of a field."""
+
+    one: Predicate
+    """Asked of one value."""
+    every: bool = False
+    """Whether all values must answer yes, of which there must be one; else any."""
+    intervals: tuple[Interval, ...] | None = None
+    """Of whole numbers, those for which ``one`` is true."""
+    day_unit: str = ""
+    """Set where the intervals are of the time of day: the unit of the field."""
+    presence: bool = False
+    """Whether ``one`` is true of every value."""
+
+
+def present(_: Any) -> bool:
+    """There is a value."""
+    return True
+
+
+PRESENT = Check(present, presence=True)
+
+
+def within(intervals: list[Interval]) -> Predicate:
+    """Whether a number is in one of the intervals, which are ascending."""
+    if not intervals:
+        return lambda value: False
+    if len(intervals) == 1:
+        low, high = intervals[0]
+        return lambda value: bool(low <= value <= high)
+    lows = [low for low, _ in intervals]
+    highs = [high for _, high in intervals]
+
+    def test(value: int) -> bool:
+        at = bisect_right(lows, value) - 1
+        return at >= 0 and value <= highs[at]
+
+    return test
+
+
+def whole_numbers(intervals: list[Interval], every: bool = False) -> Check:
+    """A check of whole numbers."""
+    return Check(within(intervals), every, tuple(intervals))
+
+
+def times_of_day(intervals: list[Interval], unit: str, every: bool = False) -> Check:
+    """A check of the time of day of points in time."""
+    test = within(intervals)
+    return Check(lambda value: test(time_of_day(value, unit)), every, tuple(intervals), unit)
+
+
+def converted(check: Check, convert: Callable[[Any], Any]) -> Check:
+    """The same check of what ``convert`` makes of a value; None is none of which it could be true."""
+    test = check.one
+
+    def one(value: Any) -> bool:
+        found = convert(value)
+        return found is not None and test(found)
+
+    return Check(one, check.every)
+
+
+def as_bytes(text: str) -> bytes:
+    """Text as it was on the wire: what was not UTF-8 there comes back (PEP 383)."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def contains(needle: str) -> Predicate:
+    """Whether text or bytes have this in them."""
+    raw = as_bytes(needle)
+    return lambda value: (raw in value) if isinstance(value, bytes) else (needle in value)
+
+
+def mentions(needle: str) -> Predicate:
+    """The same, without regard to case."""
+    low = needle.lower()
+
+    def test(value: str | bytes) -> bool:
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        return low in text.lower()
+
+    return test
+
+
+def matches(pattern: str) -> Predicate:
+    """Whether a regular expression occurs in text or bytes, without regard to case.
+
+    :raises ValueError: RE2 does not take the pattern.
+    """
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    try:
+        search = re2.compile(as_bytes(pattern), options).search
+    except re2.error as error:
+        reason = error.args[0]
+        raise ValueError(reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason) from None
+    return lambda value: search(value if isinstance(value, bytes) else as_bytes(value)) is not None

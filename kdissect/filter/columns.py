@@ -1,0 +1,103 @@
+"""The columns of an exchange as fields of a filter, and the addresses and ports in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from kdissect.filter.field import BODY, HEADER, WHOLE, Field, Kind
+from kdissect.filter.row import Row
+from kdissect.present.columns import EXCHANGES, Column
+from kdissect.protocol.json_form import dumps
+
+MISSING = (
+    "acks=0",
+    "not captured",
+    "gap",
+    "capture ended",
+    "connection closed",
+    "waiting",
+    "evicted",
+)
+
+_DECODED = ("error", "topics")
+KINDS_OF_TYPES = {"int16": Kind.NUMBER, "int32": Kind.NUMBER, "int64": Kind.NUMBER, "bool": Kind.FLAG} | {
+    "text": Kind.TEXT,
+    "texts": Kind.TEXT,
+    "bytes": Kind.BYTES,
+    "json": Kind.JSON,
+}
+
+
+def _column(column: Column, row: Row) -> Any:
+    return None if row.exchange is None else column.value(row.exchange, row.options)
+
+
+def _texts(column: Column, row: Row) -> Any:
+    return () if row.exchange is None else column.value(row.exchange, row.options)
+
+
+def _json(column: Column, row: Row) -> str | None:
+    value = _column(column, row)
+    return None if value is None else dumps(value)
+
+
+def _connection(row: Row) -> int | None:
+    return row.connection if row.exchange is None else row.exchange.connection
+
+
+def column_fields() -> Iterator[Field]:
+    for column in EXCHANGES.columns:
+        name, kind = column.name, KINDS_OF_TYPES.get(column.type)
+        if kind is None:
+            continue  # faults: below
+        field = Field(
+            name,
+            kind,
+            column.meaning,
+            partial(_column, column),
+            cost=BODY if name in _DECODED else HEADER,
+            unit="bytes" if name.endswith("_size") else "ns" if name.endswith("_ns") else "",
+            aliases=column.aliases,
+        )
+        if column.type == "texts":
+            field = field._replace(read=partial(_texts, column), many=True)
+        elif kind is Kind.JSON:
+            field = field._replace(read=partial(_json, column), cost=WHOLE, alone=f"{name}_packet")
+        elif name == "connection":
+            field = field._replace(read=_connection)
+        elif name.endswith(("_start_ns", "_time_ns")):
+            field = field._replace(kind=Kind.MOMENT)
+        elif name == "api":
+            field = field._replace(kind=Kind.API)
+        elif name == "error":
+            field = field._replace(kind=Kind.ERROR)
+        elif name == "missing":
+            field = field._replace(kind=Kind.WORD, words=MISSING)
+        yield field
+
+
+def _address(text: str) -> str:
+    return text.rpartition(":")[0].strip("[]")
+
+
+def _port(text: str) -> int:
+    return int(text.rpartition(":")[2])
+
+
+def _derived(name: str, convert: Callable[[Any], Any], row: Row) -> Any:
+    return None if row.exchange is None else convert(getattr(row.exchange, name))
+
+
+def end_fields() -> Iterator[Field]:
+    for name in ("client", "broker"):
+        for part, kind, convert in (("ip", Kind.TEXT, _address), ("port", Kind.NUMBER, _port)):
+            yield Field(
+                f"{name}.{part}",
+                kind,
+                f"the {'address' if part == 'ip' else 'port'} of the {name}",
+                partial(_derived, name, convert),
+                source=name,
+                derive=convert,
+            )

@@ -1,0 +1,180 @@
+"""Fields of a filter that are computed of an exchange: what its messages say anywhere, and flags.
+
+What cannot be told truly of one exchange is not offered; :data:`NOT_OFFERED` says what to ask instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+from kdissect.exchange import Exchange
+from kdissect.filter.field import BODY, Field, Kind
+from kdissect.filter.row import Row
+from kdissect.message import Token
+from kdissect.present.sanitise import valid_text
+from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import Field as SchemaField
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.select import Selection, pick, selection
+
+
+@cache
+def _with_entity(struct: Struct, entity: str) -> Selection:
+    return selection(struct, lambda field: field.entity == entity)
+
+
+@cache
+def _acks(struct: Struct) -> Selection:
+    return selection(struct, lambda field: field.name == "acks")
+
+
+_PARTITION_NAMES = ("partition", "partitionIndex", "partitionId", "index")
+
+
+def _is_partition(field: SchemaField) -> bool:
+    if field.type == "[]int32":
+        return field.name in ("partitions", "partitionIndexes")
+    return field.type == "int32" and field.name in _PARTITION_NAMES
+
+
+@cache
+def _partition_fields(struct: Struct) -> Selection:
+    return selection(struct, _is_partition)
+
+
+@cache
+def _error_fields(struct: Struct) -> Selection:
+    return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
+
+
+def _picked(exchange: Exchange | None, plan: Callable[[Struct], Selection]) -> Iterator[Any]:
+    for message in exchange.messages if exchange is not None else ():
+        body = message.decoded()
+        if body.struct is None:
+            continue
+        for _, value, _ in pick(plan(body.struct), body.values):
+            if isinstance(value, list):
+                yield from (item for item in value if item is not None)
+            else:
+                yield value
+
+
+NOBODY = -1
+"""Kafka's producer id for none."""
+
+
+def _entities(entity: str, row: Row) -> list[Any]:
+    found = _picked(row.exchange, lambda struct: _with_entity(struct, entity))
+    return [valid_text(value) if isinstance(value, str) else value for value in found if value != NOBODY]
+
+
+def _partitions(row: Row) -> list[int]:
+    return list(_picked(row.exchange, _partition_fields))
+
+
+def _acks_of(row: Row) -> list[int]:
+    return list(_picked(row.exchange, _acks))
+
+
+def _errors(row: Row) -> list[str]:
+    exchange = row.exchange
+    if exchange is None or exchange.response is None:
+        return []
+    body = exchange.response.decoded()
+    if body.struct is None:
+        return []
+    return [error_name(code) for _, code, _ in pick(_error_fields(body.struct), body.values) if code]
+
+
+def _packets(row: Row) -> list[int]:
+    if row.exchange is None:
+        return []
+    return [number for message in row.exchange.messages for number in message.frame.packets]
+
+
+def _truncated(row: Row) -> bool:
+    return row.exchange is not None and any(message.is_cut for message in row.exchange.messages)
+
+
+def _undecoded(row: Row) -> bool:
+    if row.exchange is None:
+        return False
+    bodies = [each.decoded() for each in row.exchange.messages if not isinstance(each, Token)]
+    return any(body.struct is None or body.remainder for body in bodies)
+
+
+COMPUTED = (
+    Field("errors", Kind.ERROR, "every error code of the response that is not 0", _errors, True, BODY),
+    Field("partition", Kind.NUMBER, "partitions in request and response", _partitions, True, BODY),
+    Field(
+        "group",
+        Kind.TEXT,
+        "group ids in request and response",
+        partial(_entities, "groupId"),
+        True,
+        BODY,
+        aliases=("group.id",),
+    ),
+    Field(
+        "transactional_id",
+        Kind.TEXT,
+        "transactional ids in request and response",
+        partial(_entities, "transactionalId"),
+        True,
+        BODY,
+        aliases=("transactional.id",),
+    ),
+    Field(
+        "producer_id",
+        Kind.NUMBER,
+        "producer ids in request and response, outside records",
+        partial(_entities, "producerId"),
+        True,
+        BODY,
+        aliases=("producer.id",),
+    ),
+    Field(
+        "acks",
+        Kind.NUMBER,
+        "what a Produce request waits for: 0, 1 or -1 (all)",
+        _acks_of,
+        True,
+        BODY,
+        codes={"all": -1},
+    ),
+    Field(
+        "packet",
+        Kind.NUMBER,
+        "packets that carried bytes of it (Wireshark's frame.number)",
+        _packets,
+        True,
+        aliases=("frame", "frame.number"),
+    ),
+    Field("truncated", Kind.FLAG, "not all bytes of the request or the response were captured", _truncated),
+    Field(
+        "undecoded",
+        Kind.FLAG,
+        "some bytes of the request or the response are in no field",
+        _undecoded,
+        cost=BODY,
+    ),
+)
+
+MACROS = {
+    "no_response": (
+        'request_packet and not response_packet and not missing == "acks=0"',
+        "a response was due and is not there",
+    ),
+    "no_request": ("response_packet and not request_packet", "a response whose request is not there"),
+}
+"""Flags that are short for a filter: name, filter, meaning."""
+
+NOT_OFFERED = {
+    "slow": "say how slow: latency > 500ms",
+    "duplicate": "ask for fault.kind == duplicate-correlation, or quote the word to look for it as text",
+    "retransmitted": "bytes sent again are counted for connections (-T connections), not for exchanges; "
+    "quote the word to look for it as text",
+}
+"""Words that look like flags, which cannot be told truly of one exchange."""

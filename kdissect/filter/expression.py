@@ -1,0 +1,95 @@
+"""What a filter means: questions to fields, joined by and, or and not; and the function that answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kdissect.filter.checks import Check
+from kdissect.filter.field import Field
+from kdissect.filter.row import Row
+
+Answer = Callable[[Row], bool]
+
+
+class Leaf(NamedTuple):
+    """One question to one field."""
+
+    field: Field
+    check: Check
+
+
+class And(NamedTuple):
+    parts: tuple[Expression, ...]
+
+
+class Or(NamedTuple):
+    parts: tuple[Expression, ...]
+
+
+class Not(NamedTuple):
+    part: Expression
+
+
+Expression = Leaf | And | Or | Not
+
+
+def leaves(expression: Expression) -> Iterator[Leaf]:
+    """All questions in it."""
+    if isinstance(expression, Leaf):
+        yield expression
+    elif isinstance(expression, Not):
+        yield from leaves(expression.part)
+    else:
+        for part in expression.parts:
+            yield from leaves(part)
+
+
+def cost(expression: Expression) -> int:
+    """The highest cost of its fields."""
+    return max(leaf.field.cost for leaf in leaves(expression))
+
+
+def compiled(expression: Expression) -> Answer:
+    """The function that answers it. What is cheap is asked first: records are unpacked only for exchanges
+    of which the columns leave the answer open."""
+    if isinstance(expression, Leaf):
+        return _leaf(expression)
+    if isinstance(expression, Not):
+        part = compiled(expression.part)
+        return lambda row: not part(row)
+    parts = tuple(compiled(part) for part in sorted(expression.parts, key=cost))
+    return _all(parts) if isinstance(expression, And) else _any(parts)
+
+
+def _all(parts: tuple[Answer, ...]) -> Answer:
+    if len(parts) == 2:
+        first, second = parts
+        return lambda row: first(row) and second(row)
+    return lambda row: all(part(row) for part in parts)
+
+
+def _any(parts: tuple[Answer, ...]) -> Answer:
+    if len(parts) == 2:
+        first, second = parts
+        return lambda row: first(row) or second(row)
+    return lambda row: any(part(row) for part in parts)
+
+
+def _leaf(leaf: Leaf) -> Answer:
+    read, one = leaf.field.read, leaf.check.one
+    if not leaf.field.many:
+
+        def single(row: Row) -> bool:
+            value = read(row)
+            return value is not None and one(value)
+
+        return single
+    if leaf.check.every:
+
+        def every(row: Row) -> bool:
+            values = read(row)
+            return bool(values) and all(map(one, values))
+
+        return every
+    return lambda row: any(map(one, read(row)))

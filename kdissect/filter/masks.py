@@ -1,0 +1,219 @@
+"""A filter over the columns of an index: numpy masks instead of a question to every exchange.
+
+An index has some of the fields as columns, under the fields' own names:
+
+* :class:`Numbers`, or a bare array: one number (or truth) a row, and which rows have one;
+* :class:`Texts`: one text a row, as its place in a list of different texts, which columns may share;
+* :class:`TextLists`: any number of texts a row;
+* :class:`Known`: only whether there is a value.
+
+What a column cannot answer stays open. So a filter gives two masks: ``certain``, the rows that it shows
+whatever the other fields hold, and ``possible``, the rows that it may show. The split follows from the
+expression: the rows in between, and no others, are asked with :meth:`Filter.matches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdissect.exchange import Exchange
+from kdissect.filter.checks import Check
+from kdissect.filter.expression import And, Expression, Leaf, Not
+from kdissect.filter.field import Field
+from kdissect.filter.literals import Interval, day_length, local_offset, quarter_length, time_of_day
+
+Mask = NDArray[np.bool_]
+
+_FEW = 8
+"""Intervals up to which one comparison each is quicker than a search."""
+_LONG_SPAN = 100_000
+"""Quarters of an hour that a table of local offsets may have: almost three years."""
+
+
+class Numbers(NamedTuple):
+    """A column of numbers."""
+
+    values: NDArray[Any]
+    """Integers or truth values; what stands where there is none does not matter."""
+    there: Mask | None = None
+    """Which rows have a value; None: all."""
+
+
+class Texts(NamedTuple):
+    """A column of text."""
+
+    codes: NDArray[Any]
+    """Places in ``words``."""
+    words: Sequence[str]
+    none: int = -1
+    """The place that stands for no text."""
+
+
+class TextLists(NamedTuple):
+    """A column of lists of text: row ``i`` has ``codes[starts[i]:starts[i + 1]]``."""
+
+    codes: NDArray[Any]
+    starts: NDArray[Any]
+    """One more than there are rows."""
+    words: Sequence[str]
+
+
+class Known(NamedTuple):
+    """A column of which is only known whether there is a value."""
+
+    there: Mask
+
+
+IndexColumn = NDArray[Any] | Numbers | Texts | TextLists | Known
+
+
+class Masks(NamedTuple):
+    """What the columns tell."""
+
+    certain: Mask
+    """Rows that are shown."""
+    possible: Mask
+    """Rows that are shown or may be; all of ``certain`` are among them."""
+
+    @property
+    def open(self) -> NDArray[np.intp]:
+        """The rows of which the columns do not tell."""
+        return np.flatnonzero(self.possible & ~self.certain)
+
+
+def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
+    """What ``columns`` of an index tell of its ``rows``."""
+    if isinstance(expression, Leaf):
+        return _leaf(expression, columns, rows)
+    if isinstance(expression, Not):
+        part = masks(expression.part, columns, rows)
+        if part.certain is part.possible:
+            return _settled(~part.certain)
+        return Masks(~part.possible, ~part.certain)
+    parts = [masks(part, columns, rows) for part in expression.parts]
+    join = np.logical_and if isinstance(expression, And) else np.logical_or
+    if all(part.certain is part.possible for part in parts):
+        return _settled(join.reduce([part.certain for part in parts]))
+    return Masks(
+        join.reduce([part.certain for part in parts]), join.reduce([part.possible for part in parts])
+    )
+
+
+def shown(
+    found: Masks, matches: Callable[[Exchange], bool], exchange_at: Callable[[int], Exchange]
+) -> Iterator[int]:
+    """The rows that are shown, in order; only the open ones are looked at."""
+    for row in np.flatnonzero(found.possible):
+        number = int(row)
+        if found.certain[row] or matches(exchange_at(number)):
+            yield number
+
+
+def _settled(mask: Mask) -> Masks:
+    """The answer is known for every row."""
+    return Masks(mask, mask)
+
+
+def _leaf(leaf: Leaf, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
+    field, check = leaf
+    column = columns.get(field.name)
+    convert = None
+    if column is None and field.source:
+        column, convert = columns.get(field.source), field.derive
+    if column is None:
+        return Masks(np.zeros(rows, np.bool_), np.ones(rows, np.bool_))
+    if isinstance(column, Known):
+        return _settled(column.there) if check.presence else Masks(np.zeros(rows, np.bool_), column.there)
+    if isinstance(column, Texts):
+        return _settled(_words(column.codes, column.words, check, convert, column.none)[column.codes])
+    if isinstance(column, TextLists):
+        return _settled(_lists(column, _words(column.codes, column.words, check, convert), check.every))
+    values, there = column if isinstance(column, Numbers) else (column, None)
+    mask = _numbers(values, there, field, check)
+    return _settled(mask if there is None else mask & there)
+
+
+def _words(
+    codes: NDArray[Any],
+    words: Sequence[str],
+    check: Check,
+    convert: Callable[[Any], Any] | None,
+    none: int = -1,
+) -> Mask:
+    """Of which words that occur the check is true. There is one element more, which -1 finds."""
+    hit, occurs = np.zeros((2, len(words) + 1), np.bool_)
+    occurs[codes] = True
+    for code in np.flatnonzero(occurs[:-1]).tolist():
+        if code != none:
+            hit[code] = check.one(words[code] if convert is None else convert(words[code]))
+    return hit
+
+
+def _lists(column: TextLists, hit: Mask, every: bool) -> Mask:
+    counts = np.zeros(len(column.codes) + 1, np.intp)
+    np.cumsum(hit[column.codes], out=counts[1:])
+    hits = counts[column.starts[1:]] - counts[column.starts[:-1]]
+    if not every:
+        return np.asarray(hits > 0)
+    return np.asarray((hits > 0) & (hits == np.diff(column.starts)))
+
+
+def _numbers(values: NDArray[Any], there: Mask | None, field: Field, check: Check) -> Mask:
+    if check.presence:
+        return np.ones(len(values), np.bool_)
+    if values.dtype == np.bool_:
+        return np.where(values, check.one(True), check.one(False))
+    if check.intervals is None:
+        raise TypeError(f"a column of numbers cannot be {field.name}, which is {field.kind.value}")
+    if check.day_unit:
+        values = _times_of_day(values, there, check.day_unit)
+    return _in_intervals(values, check.intervals)
+
+
+def _in_intervals(values: NDArray[Any], intervals: Sequence[Interval]) -> Mask:
+    bounds = np.iinfo(values.dtype)
+    inside = [
+        (max(low, bounds.min), min(high, bounds.max))
+        for low, high in intervals
+        if high >= bounds.min and low <= bounds.max
+    ]
+    if len(inside) > _FEW:
+        lows, highs = (np.array(ends, values.dtype) for ends in zip(*inside, strict=True))
+        at = np.searchsorted(lows, values, "right") - 1
+        return np.asarray((at >= 0) & (values <= highs[at]))
+    mask = np.zeros(len(values), np.bool_)
+    for low, high in inside:
+        if low == high:
+            mask |= values == low
+        elif low == bounds.min:
+            mask |= values <= high
+        elif high == bounds.max:
+            mask |= values >= low
+        else:
+            mask |= (values >= low) & (values <= high)
+    return mask
+
+
+def _times_of_day(values: NDArray[Any], there: Mask | None, unit: str) -> NDArray[Any]:
+    """As :func:`~kdissect.filter.literals.time_of_day`, of an array."""
+    values = values.astype(np.int64, copy=False)
+    if there is not None:
+        values = np.where(there, values, 0)
+    if not len(values):
+        return values
+    quarters = values // quarter_length(unit)
+    first, last = int(quarters.min()), int(quarters.max())
+    if there is not None and not there.all():
+        known = quarters[there]
+        first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+        quarters = np.clip(quarters, first, last)
+    if last - first > _LONG_SPAN:
+        return np.fromiter((time_of_day(int(value), unit) for value in values), np.int64, len(values))
+    offsets = np.array([local_offset(quarter) for quarter in range(first, last + 1)], np.int64)
+    day = day_length(unit)
+    per_second = day // 86_400
+    return np.asarray((values % day + offsets[quarters - first] * per_second) % day)

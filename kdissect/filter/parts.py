@@ -1,0 +1,97 @@
+"""What there is many times in an exchange, as fields of a filter: its faults and its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from kdissect.faults import KINDS
+from kdissect.filter.columns import KINDS_OF_TYPES
+from kdissect.filter.field import RECORD, Field, Kind
+from kdissect.filter.row import Row
+from kdissect.present.catalogue import RECORDS
+from kdissect.present.columns import EXCHANGES
+from kdissect.protocol.json_form import dumps
+from kdissect.record.compression import CODECS
+
+
+def _fault(name: str, row: Row) -> list[Any]:
+    return [value for fault in row.faults() if (value := getattr(fault, name)) is not None]
+
+
+def fault_fields() -> Iterator[Field]:
+    column = EXCHANGES.column("faults")
+    read = partial(_fault, "kind")
+    kinds = tuple(KINDS)
+    aliases = (*column.aliases, "fault.kind")
+    yield Field("faults", Kind.WORD, column.meaning, read, True, RECORD, words=kinds, aliases=aliases)
+    layers = tuple(dict.fromkeys(layer for layer, _ in KINDS.values()))
+    for name, kind, words, meaning in (
+        ("layer", Kind.WORD, layers, "layer of a fault"),
+        ("message", Kind.TEXT, (), "what is wrong, in words"),
+        ("packet", Kind.NUMBER, (), "packet in which a fault came to light"),
+        ("offset", Kind.NUMBER, (), "place of a fault"),
+    ):
+        yield Field(f"fault.{name}", kind, meaning, partial(_fault, name), True, RECORD, words=words)
+
+
+_RECORD_WORDS = {
+    "codec": tuple(CODECS),
+    "timestamp_type": ("CreateTime", "LogAppendTime", "NoTimestampType"),
+    "direction": ("produce", "fetch"),
+}
+_OF_EXCHANGE = ("exchange", "connection", "api", "api_version")
+
+
+def _record(name: str, row: Row) -> list[Any]:
+    return [value for record in row.records() if (value := record[name]) is not None]
+
+
+def _record_json(name: str, row: Row) -> list[str]:
+    return [dumps(value) for value in _record(name, row)]
+
+
+def _headers(row: Row) -> list[str | bytes]:
+    """Names and values."""
+    out: list[str | bytes] = []
+    for record in row.records():
+        for name, value in record["headers"]:
+            out += (name,) if value is None else (name, value)
+    return out
+
+
+def _header(wanted: str, row: Row) -> list[bytes]:
+    return [
+        value
+        for record in row.records()
+        for name, value in record["headers"]
+        if name == wanted and value is not None
+    ]
+
+
+def record_fields() -> Iterator[Field]:
+    for column in RECORDS.columns:
+        if column.name in _OF_EXCHANGE or column.optional or column.type == "headers":
+            continue
+        name = column.name
+        words = _RECORD_WORDS.get(name, ())
+        kind = Kind.WORD if words else KINDS_OF_TYPES[column.type]
+        read = partial(_record_json if kind is Kind.JSON else _record, name)
+        field = Field(f"record.{name}", kind, f"of a record: {column.meaning}", read, True, RECORD)
+        if name == "timestamp":
+            field = field._replace(kind=Kind.MOMENT, unit="ms")
+        elif name.endswith("_size"):
+            field = field._replace(unit="bytes")
+        yield field._replace(words=words)
+    meaning = "of a record: the names and values of its headers"
+    yield Field("record.headers", Kind.BYTES, meaning, _headers, True, RECORD, aliases=("record.header",))
+
+
+HEADER_PREFIX = "record.header."
+
+
+def header_field(name: str) -> Field:
+    """The values of the headers with this name, which is the wire's: its case counts."""
+    meaning = "of a record: the value of a header"
+    return Field(f"{HEADER_PREFIX}{name}", Kind.BYTES, meaning, partial(_header, name), True, RECORD)

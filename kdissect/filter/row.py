@@ -1,0 +1,47 @@
+"""What a filter looks at: an exchange, or a row of another table with the exchange that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kdissect.exchange import Exchange
+from kdissect.model import Fault
+from kdissect.present.options import Options
+from kdissect.present.records import record_rows
+
+
+class Row:
+    """An exchange with what was unpacked of it for one question, so that it is unpacked once.
+
+    In the table of records a row has one record, in that of faults one fault; ``record.…`` and
+    ``fault.…`` ask about those, everything else about the exchange. A fault may have no exchange.
+    """
+
+    __slots__ = ("_faults", "_records", "connection", "exchange", "options")
+
+    def __init__(
+        self,
+        exchange: Exchange | None,
+        options: Options,
+        records: Sequence[dict[str, Any]] | None = None,
+        faults: Sequence[Fault] | None = None,
+        connection: int | None = None,
+    ) -> None:
+        self.exchange = exchange
+        self.options = options
+        self.connection = connection
+        """Of a fault without exchange."""
+        self._records = records
+        self._faults = faults
+
+    def records(self) -> Sequence[dict[str, Any]]:
+        """Rows of the table ``records``."""
+        if self._records is None:
+            self._records = () if self.exchange is None else tuple(record_rows(self.exchange, self.options))
+        return self._records
+
+    def faults(self) -> Sequence[Fault]:
+        if self._faults is None:
+            self._faults = () if self.exchange is None else self.exchange.faults
+        return self._faults

@@ -1,0 +1,229 @@
+"""Words → what they ask of a field: values of its kind, or an error that says which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from kdissect.filter import checks, literals, paths
+from kdissect.filter.checks import Check
+from kdissect.filter.field import Field, Kind, plain
+from kdissect.filter.syntax import Compared, Word
+from kdissect.message import SASL_TOKEN
+from kdissect.present.nearest import nearest
+from kdissect.protocol import apis
+from kdissect.protocol.errors import ERRORS, error_name
+
+_EQUAL = ("==", "===", "!=", "!==", "in")
+_ORDER = ("<", "<=", ">", ">=")
+_SEARCH = ("contains", "matches")
+OPERATORS = {
+    Kind.NUMBER: _EQUAL + _ORDER,
+    Kind.FLOAT: _EQUAL + _ORDER,
+    Kind.MOMENT: _EQUAL + _ORDER,
+    Kind.TEXT: _EQUAL + _ORDER + _SEARCH,
+    Kind.BYTES: _EQUAL + _ORDER + _SEARCH,
+    Kind.FLAG: _EQUAL,
+    Kind.API: _EQUAL + _SEARCH,
+    Kind.ERROR: _EQUAL + _SEARCH,
+    Kind.WORD: _EQUAL + _SEARCH,
+    Kind.JSON: _SEARCH,
+    Kind.PRESENCE: (),
+}
+_EVERY = ("!=", "===")
+_UNEQUAL = ("!=", "!==")
+
+
+def presence(field: Field) -> Check:
+    """What a field alone asks."""
+    if field.kind is Kind.FLAG:
+        return Check(bool)
+    if field.kind is Kind.ERROR:
+        return Check(lambda value: code_of(value) != 0)
+    return checks.PRESENT
+
+
+def not_asked(field: Field, operator: str) -> str:
+    """Why an operator does not go with a field."""
+    if field.kind is Kind.PRESENCE:
+        return f"{field.name} is {field.kind.value}: it stands alone, or name a field inside"
+    if operator in _SEARCH:
+        return f"{field.name} is {field.kind.value}: {operator} goes with text"
+    if field.kind is Kind.JSON:
+        return f"{field.name} is {field.kind.value}: contains and matches go with it"
+    return f"{field.name} is {field.kind.value}: {operator} does not go with it"
+
+
+def check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
+    """What a comparison asks of the values of its field.
+
+    :raises FilterError: a word is no value of this field.
+    """
+    operator, items = asked.operator, asked.items
+    if operator in _SEARCH:
+        return _search(field, operator, items[0][0])
+    if field.kind is Kind.NUMBER:
+        return _numbers(field, operator, items, hints)
+    if field.kind is Kind.MOMENT:
+        return _moments(field, operator, items)
+    if field.kind is Kind.ERROR:
+        intervals = _intervals(operator, items, lambda word: Fraction(_error(word)))
+        check = checks.whole_numbers(intervals, operator in _EVERY)
+        return checks.converted(check, code_of)
+    if field.kind is Kind.FLOAT:
+        return _ordered(operator, items, lambda word: float(literals.number(word, "", field.name)))
+    if field.kind is Kind.TEXT:
+        return _ordered(operator, items, lambda word: word.text)
+    if field.kind is Kind.BYTES:
+        return checks.converted(_ordered(operator, items, lambda word: checks.as_bytes(word.text)), _bytes_of)
+    known = {Kind.API: _api, Kind.FLAG: _truth}.get(field.kind, lambda word: _word_of(field, word))
+    for low, high in items:
+        if high is not None:
+            raise low.error(f"{field.name} is {field.kind.value}: it has no ranges")
+    return _ordered(operator, items, known)
+
+
+def _search(field: Field, operator: str, word: Word) -> Check:
+    if operator == "contains":
+        test = checks.contains(word.text)
+    else:
+        try:
+            test = checks.matches(word.raw.replace('\\"', '"') if word.quoted else word.text)
+        except ValueError as error:
+            raise word.error(f"this is no regular expression of RE2: {error}") from None
+    check = Check(test)
+    return checks.converted(check, _name_of) if field.kind is Kind.ERROR else check
+
+
+Items = tuple[tuple[Word, Word | None], ...]
+
+
+def _intervals(operator: str, items: Items, value: Callable[[Word], Fraction]) -> list[literals.Interval]:
+    if operator != "in":
+        return literals.merged(literals.interval_of(operator, value(items[0][0])))
+    out: list[literals.Interval] = []
+    for low, high in items:
+        if high is None:
+            out += literals.interval_of("==", value(low))
+        else:
+            ends = value(low), value(high)
+            if ends[0] > ends[1]:
+                raise high.error("the range ends before it begins")
+            out.append((literals.interval_of(">=", ends[0])[0][0], literals.interval_of("<=", ends[1])[0][1]))
+    return literals.merged(out)
+
+
+def _numbers(field: Field, operator: str, items: Items, hints: list[str]) -> Check:
+    def value(word: Word) -> Fraction:
+        code = None if word.quoted else field.codes.get(word.text.lower())
+        number = literals.number(word, field.unit, field.name) if code is None else Fraction(code)
+        if field.unit == "ns" and number and word.text[-1].isdigit():
+            hints.append(f"{field.name} counts nanoseconds: {word.text} is {word.text}ns")
+        return number
+
+    return checks.whole_numbers(_intervals(operator, items, value), operator in _EVERY)
+
+
+def _moments(field: Field, operator: str, items: Items) -> Check:
+    sorts: set[bool] = set()
+
+    def value(word: Word) -> Fraction:
+        found = literals.moment(word, field.unit, field.name)
+        sorts.add(found.of_day)
+        if len(sorts) > 1:
+            raise word.error("times of day and dates do not go together in one set")
+        return found.value
+
+    intervals = _intervals(operator, items, value)
+    if sorts == {True}:
+        return checks.times_of_day(intervals, field.unit, operator in _EVERY)
+    return checks.whole_numbers(intervals, operator in _EVERY)
+
+
+def _ordered(operator: str, items: Items, value: Callable[[Word], Any]) -> Check:
+    """A check of values that Python orders."""
+    first = value(items[0][0])
+    if operator == "in":
+        single = {value(low) for low, high in items if high is None}
+        ranges = [(value(low), value(high)) for low, high in items if high is not None]
+        for (low, high), (_, word) in zip(ranges, (item for item in items if item[1]), strict=True):
+            if low > high and word is not None:
+                raise word.error("the range ends before it begins")
+        return Check(lambda x: x in single or any(low <= x <= high for low, high in ranges))
+    if operator in _UNEQUAL:
+        return Check(lambda x: x != first, operator in _EVERY)
+    if operator in _EQUAL:
+        return Check(lambda x: x == first, operator in _EVERY)
+    if operator in ("<", "<="):
+        return Check((lambda x: x < first) if operator == "<" else (lambda x: x <= first))
+    return Check((lambda x: x > first) if operator == ">" else (lambda x: x >= first))
+
+
+def _bytes_of(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else checks.as_bytes(value)
+
+
+def _truth(word: Word) -> bool:
+    found = {"true": True, "1": True, "false": False, "0": False}.get(word.text.lower())
+    if found is None:
+        raise word.error(f"true or false should stand here, not {word.text}")
+    return found
+
+
+def _word_of(field: Field, word: Word) -> str:
+    wanted = plain(word.text)
+    found = next((known for known in field.words if plain(known) == wanted), None)
+    if found is None:
+        near = nearest(word.text, field.words) or f"; there are {', '.join(field.words)}"
+        raise word.error(f"{field.name} is never {word.text!r}{near}")
+    return found
+
+
+def _api(word: Word) -> str:
+    if plain(word.text) == plain(SASL_TOKEN):
+        return SASL_TOKEN
+    number = word.text.removeprefix("Unknown(").removesuffix(")")
+    if number.lstrip("-").isdecimal() and len(number) < 7:
+        return apis.api_name(int(number))
+    key = paths.api_of(word.text)
+    if key is None:
+        known = [*map(apis.api_name, apis.api_keys()), SASL_TOKEN]
+        raise word.error(f"there is no API {word.text}{nearest(word.text, known)}")
+    return apis.api_name(key)
+
+
+# -- errors -----------------------------------------------------------------------------------------
+
+ERROR_CODES = {name: code for code, name in ERRORS.items()}
+_PLAIN_CODES = {plain(name): code for name, code in ERROR_CODES.items()}
+
+
+def code_of(value: str | int) -> int | None:
+    """The code of an error as a column names it, or as a field has it; None for text that names none."""
+    if isinstance(value, int):
+        return value
+    code = ERROR_CODES.get(value)
+    if code is None and value.startswith("UNKNOWN("):
+        number = value[8:-1]
+        code = int(number) if number.lstrip("-").isdecimal() else None
+    return code
+
+
+def _name_of(value: str | int) -> str:
+    return value if isinstance(value, str) else error_name(value)
+
+
+def error_code(text: str) -> int | None:
+    """The code of an error's name; None where there is none."""
+    return _PLAIN_CODES.get(plain(text))
+
+
+def _error(word: Word) -> int:
+    code = error_code(word.text)
+    if code is not None:
+        return code
+    number = word.text.removeprefix("UNKNOWN(").removesuffix(")")
+    if number.lstrip("-").isdecimal() and len(number) < 7:
+        return int(number)
+    raise word.error(f"there is no error {word.text}{nearest(word.text, ERROR_CODES)}")

@@ -1,0 +1,142 @@
+"""The nodes of a message one at a time: each with the bytes its range counts in, what is inside it, and
+whether its value must be hidden.
+
+``annotate`` draws a message whole; record sets are drawn when they are opened, because they have to be
+unpacked for it. Every tree that is shown, as text or on the screen, is made of these branches, so that
+one rule says what is a secret (:mod:`kdissect.present.redact`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kdissect.embedded.decoded import Context
+from kdissect.embedded.fields import NO_CONTEXT
+from kdissect.embedded.tree import expand_embedded
+from kdissect.message import SASL_TOKEN, Message, Token, is_slice
+from kdissect.model import Node
+from kdissect.present.body import REMAINDER
+from kdissect.present.options import Options
+from kdissect.present.redact import is_metadata_topic, is_secret, is_secret_record, may_hold_secrets
+from kdissect.protocol import apis
+from kdissect.protocol.annotate import expand
+from kdissect.record.annotate import annotate_record_set
+
+
+class Place(NamedTuple):
+    """Where a node stands."""
+
+    message: str = ""
+    """The message class around it."""
+    ancestors: tuple[dict[str, Any], ...] = ()
+    """The values of the structs around it, the message's first."""
+    hidden: bool = False
+    """Whether everything here is hidden."""
+    is_metadata: bool | None = False
+    """Whether it is in a record of ``__cluster_metadata``; None where nothing tells the topic."""
+
+
+class Branch:
+    """A node, the bytes it was read from, and where it stands."""
+
+    __slots__ = ("_options", "_place", "data", "node")
+
+    def __init__(self, node: Node, data: bytes, place: Place, options: Options) -> None:
+        self.node = node
+        self.data = data
+        """What the node's range counts in."""
+        self._place = place
+        self._options = options
+
+    @property
+    def _is_record_set(self) -> bool:
+        node, ancestors = self.node, self._place.ancestors
+        is_set = "records" in node.type and isinstance(node.value, bytes)
+        return is_set and not (ancestors and is_slice(node.name, ancestors[-1]))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is a record set that has not been opened."""
+        return self._is_record_set and not self.node.children
+
+    @property
+    def holds_metadata(self) -> bool | None:
+        """Whether it is a record set of ``__cluster_metadata``, or stands in one; None where nothing
+        tells the topic."""
+        if self._place.is_metadata is None:
+            return None
+        return self._place.is_metadata or (self._is_record_set and is_metadata_topic(self._place.ancestors))
+
+    def open(self) -> None:
+        """Draw what is in a record set that has not been opened; nothing for any other node."""
+        if self.is_closed:
+            node = self.node
+            assert isinstance(node.value, bytes)
+            expand(node, annotate_record_set(node.value, node.end - len(node.value), self._options.limits))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its value must not be shown. Of a node with children it is their matter."""
+        node, place = self.node, self._place
+        if node.children or self._options.show_secrets:
+            return False
+        if place.hidden or _may_be_secret_record(node, self.holds_metadata):
+            return True
+        if node.type == "unknown tagged field" or node.name in (REMAINDER, "(data)"):
+            return may_hold_secrets(place.message)
+        return bool(place.ancestors) and is_secret(place.message, node.name, place.ancestors, node.value)
+
+    def inside(self) -> list[Branch]:
+        """What is in it."""
+        node = self.node
+        data = self.data if node.buffer is None else node.buffer
+        place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
+        return [Branch(child, data, place, self._options) for child in node.children]
+
+
+def message_branches(message: Message, options: Options, context: Context = NO_CONTEXT) -> list[Branch]:
+    """The header, the body, and what no field accounts for.
+
+    :param context: what is embedded in a response may only be told with its request.
+    """
+    payload = message.frame.payload
+    body = message.decoded()
+    out = []
+    for child in message.annotate().children:
+        if options.embedded and body.struct is not None and child.type == body.struct.name:
+            expand_embedded(child.type, body.values, child, payload, context)
+        rest = child.type == "bytes" and not isinstance(message, Token)
+        hidden = rest and is_hidden_rest(message, options)
+        place = Place(hidden=hidden)
+        if isinstance(message, Token):
+            place = Place(SASL_TOKEN, ({child.name: child.value},))
+        out.append(Branch(child, payload, place, options))
+    return out
+
+
+def is_hidden_rest(message: Message, options: Options) -> bool:
+    """Whether bytes of it that no field accounts for may be secrets. Of a response whose request is not
+    known nothing can be told, so they may."""
+    if options.show_secrets:
+        return False
+    if message.api_key is None:
+        return True
+    return may_hold_secrets(apis.api_name(message.api_key) + message.kind.capitalize())
+
+
+def _inside(node: Node, place: Place) -> Place:
+    """Where the children of a node stand: an array and bytes are no struct, a class begins anew."""
+    if node.type.startswith("[]") or isinstance(node.value, bytes):
+        return place
+    values = {child.name: child.value for child in node.children}
+    if node.type.endswith(("Request", "Response")) or may_hold_secrets(node.type):
+        return place._replace(message=node.type, ancestors=(values,))
+    return place._replace(ancestors=(*place.ancestors, values))
+
+
+def _may_be_secret_record(node: Node, is_metadata: bool | None) -> bool:
+    if not isinstance(node.value, bytes):
+        return False
+    if node.name in ("(remainder)", "(cut)"):
+        return bool(is_metadata)
+    return node.name == "value" and is_secret_record(node.value, is_metadata)

@@ -1,0 +1,126 @@
+"""Exchanges → rows of fixed size: what a list needs of an exchange, packed, with its texts by number.
+
+A row is 82 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
+that grows, and a row names it by its place there, where 0 is no text. They are sanitised before they come
+into the list: what is in it can be shown as it is.
+
+Plain Python, without numpy: the process that decodes needs no more.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kdissect.exchange import Exchange
+from kdissect.present.sanitise import sanitise
+from kdissect.present.text import MOST_TOPICS
+
+FIELDS = (
+    ("number", "u4"),
+    ("connection", "u4"),
+    ("client", "u4"),  # texts
+    ("broker", "u4"),
+    ("client_id", "u4"),
+    ("api", "u4"),
+    ("error", "u4"),
+    ("topics", "u4"),
+    ("missing", "u4"),
+    ("correlation_id", "i4"),
+    ("request_size", "i4"),  # -1 where there is no message
+    ("response_size", "i4"),
+    ("time_ns", "i8"),
+    ("latency_ns", "i8"),
+    ("place", "i8"),  # in the spool
+    ("length", "u4"),
+    ("api_version", "i2"),
+    ("faults", "u2"),
+    ("flags", "u2"),
+)
+"""Name and type (numpy's words, little endian) of every field of a row."""
+
+TEXT_FIELDS = ("client", "broker", "client_id", "api", "error", "topics", "missing")
+"""Those that name a text."""
+
+_CODES = {"u2": "H", "i2": "h", "u4": "I", "i4": "i", "i8": "q"}
+ROW = Struct("<" + "".join(_CODES[kind] for _, kind in FIELDS))
+
+HAS_VERSION, HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_CUT, IS_INFERRED = (
+    1 << bit for bit in range(7)
+)
+"""Bits of ``flags``."""
+
+MOST_FAULTS = 0xFFFF
+"""A row counts no more faults than this."""
+
+
+class Texts:
+    """Texts by number, each once. New ones are handed over with :meth:`take`."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {"": 0}
+        self._new: list[str] = []
+
+    def number(self, text: str | None) -> int:
+        """The number of a text as it came from the wire; 0 for none."""
+        if not text:
+            return 0
+        return self.shown(sanitise(text))
+
+    def shown(self, text: str) -> int:
+        """The number of a text that is sanitised already."""
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self._numbers)
+            self._new.append(text)
+        return found
+
+    def take(self) -> list[str]:
+        """The texts that are new since the last call, in the order of their numbers."""
+        new, self._new = self._new, []
+        return new
+
+
+def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes:
+    """One row. Decodes the exchange as far as errors, topics and faults need it.
+
+    :param place: where it stands in the spool, ``length`` bytes long.
+    """
+    request, response = exchange.request, exchange.response
+    version, correlation = exchange.api_version, exchange.correlation_id
+    latency, error = exchange.latency_ns, exchange.error
+    first = exchange.messages[0].frame
+    flags = 0
+    flags |= HAS_VERSION if version is not None else 0
+    flags |= HAS_CORRELATION if correlation is not None else 0
+    flags |= HAS_LATENCY if latency is not None else 0
+    flags |= HAS_REQUEST if request is not None else 0
+    flags |= HAS_RESPONSE if response is not None else 0
+    flags |= IS_CUT if any(message.is_cut for message in exchange.messages) else 0
+    flags |= IS_INFERRED if exchange.inferred else 0
+    return ROW.pack(
+        exchange.number,
+        exchange.connection,
+        texts.number(exchange.client),
+        texts.number(exchange.broker),
+        texts.number(exchange.client_id),
+        texts.number(exchange.api),
+        texts.number(error),
+        texts.shown(topics_text(exchange.topics)),
+        texts.number(exchange.missing),
+        correlation or 0,
+        -1 if request is None else request.frame.size,
+        -1 if response is None else response.frame.size,
+        first.last_ns if request is not None else first.first_ns,
+        latency or 0,
+        place,
+        length,
+        version or 0,
+        min(len(exchange.faults), MOST_FAULTS),
+        flags,
+    )
+
+
+def topics_text(topics: list[str]) -> str:
+    """The first topics and how many more there are: ``orders,clicks,views +5``."""
+    named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
+    return named + (f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else "")

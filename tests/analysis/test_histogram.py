@@ -1,0 +1,62 @@
+"""Percentiles are within their bound of the value at that rank, and the rest is exact."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.analysis.histogram import Histogram
+
+VALUES = st.lists(
+    st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10), min_size=1
+)
+
+
+def of(values: list[int]) -> Histogram:
+    found = Histogram()
+    for value in values:
+        found.add(value)
+    return found
+
+
+@given(VALUES, st.integers(0, 100))
+def test_a_percentile_is_near_the_value_at_its_rank(values: list[int], percent: int) -> None:
+    rank = max(1, -(-percent * len(values) // 100))
+    exact = sorted(values)[rank - 1]
+    (found,) = of(values).percentiles(percent)
+    assert found is not None
+    assert abs(found - exact) * 256 <= abs(exact)
+
+
+@given(VALUES)
+def test_the_rest_is_exact(values: list[int]) -> None:
+    found = of(values)
+    assert (found.count, found.total, found.least, found.most, found.mean) == (
+        len(values),
+        sum(values),
+        min(values),
+        max(values),
+        sum(values) // len(values),
+    )
+    several = found.percentiles(1, 50, 99)
+    assert several == [found.percentiles(percent)[0] for percent in (1, 50, 99)]
+
+
+@given(VALUES, VALUES)
+def test_merged_is_the_whole(one: list[int], other: list[int]) -> None:
+    found = of(one)
+    found.merge(of(other))
+    assert found == of(one + other)
+
+
+def test_of_nothing_there_is_nothing() -> None:
+    assert Histogram().percentiles(50, 99) == [None, None]
+    assert Histogram().mean is None
+    filled = of([1])
+    filled.merge(Histogram())
+    assert filled == of([1])
+
+
+def test_memory_does_not_grow_with_the_values() -> None:
+    assert len(of([7**power for power in range(23)] * 1000).buckets) == 23
+    assert len(of(list(range(1 << 20, 1 << 21, 37))).buckets) == 128

@@ -1,0 +1,141 @@
+"""Response times, against the broker's own timings of the same requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.waits import Wait, split
+from tests.acceptance.test_request_log import LOGGED_CASES
+from tests.analysis.folds import fold, logged, made, rows_of
+
+GRAIN_NS = 1_000
+"""The log's times are rounded to microseconds."""
+TIMER_GRAIN_MS = 1
+"""The broker's timer counts whole milliseconds."""
+
+
+def own_ns(line: dict[str, Any]) -> int:
+    """How long the broker itself worked and waited, as it says."""
+    return int((line["localTimeMs"] + line["remoteTimeMs"]) * MILLISECOND)
+
+
+@pytest.mark.parametrize("case", LOGGED_CASES)
+def test_counts_and_times_are_those_of_the_logged_requests(case: str) -> None:
+    pairs = logged(case)
+    latencies: dict[Any, list[int]] = {}
+    unanswered: Counter[Any] = Counter()
+    for each, line, exchange in pairs:
+        key = (each.header["requestApiKey"], each.header["requestApiVersion"])
+        if exchange.response is None or exchange.request is None:
+            unanswered[key] += 1
+            continue
+        latency = exchange.response.frame.first_ns - exchange.request.frame.last_ns
+        assert latency >= own_ns(line) - GRAIN_NS, (exchange.api, exchange.number)
+        latencies.setdefault(key, []).append(latency)
+    keys = {
+        (exchange.api, exchange.api_version): (exchange.api_key, exchange.api_version)
+        for *_, exchange in pairs
+    }
+    rows = fold("srt", [exchange for *_, exchange in pairs]).result()
+    assert {keys[row["api"], row["api_version"]] for row in rows} == {*latencies, *unanswered}
+    for row in rows:
+        times = sorted(latencies.get(keys[row["api"], row["api_version"]], []))
+        assert row["count"] == len(times)
+        assert row["unanswered"] == unanswered[keys[row["api"], row["api_version"]]]
+        if times:
+            assert (row["min_ns"], row["max_ns"]) == (times[0], times[-1])
+            assert row["mean_ns"] == sum(times) // len(times)
+            for percent in (50, 90, 99):
+                exact = times[ceil(percent * len(times) / 100) - 1]
+                assert abs(row[f"p{percent}_ns"] - exact) * 256 <= exact
+
+
+@pytest.mark.parametrize("case", LOGGED_CASES)
+def test_a_wait_that_is_said_to_be_waited_out_was(case: str) -> None:
+    """The broker logs as remote time how long a request lay in its purgatory; the time to lie there runs
+    from when it is put in, at the end of what is logged as local time."""
+    found = Counter[Wait]()
+    for each, line, exchange in logged(case):
+        if exchange.latency_ns is None:
+            continue
+        known = split(exchange, exchange.latency_ns)
+        found[known.wait] += 1
+        if known.wait is Wait.WAITED_OUT:
+            longest = each.request["maxWaitMs"]
+            assert own_ns(line) >= (longest - TIMER_GRAIN_MS) * MILLISECOND
+            assert line["remoteTimeMs"] > 0.95 * longest
+            assert known.work_ns == exchange.latency_ns - longest * MILLISECOND >= 0
+        elif known.wait is Wait.POSSIBLE:
+            assert exchange.api in ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
+            assert known.work_ns is None
+    row = fold("srt", [exchange for *_, exchange in logged(case)]).result()
+    assert sum(each["waited_out"] for each in row) == found[Wait.WAITED_OUT]
+    assert sum(each["may_wait"] for each in row) == found[Wait.WAITED_OUT] + found[Wait.POSSIBLE]
+    assert sum(each["work_count"] for each in row) == found[Wait.WAITED_OUT] + found[Wait.NONE]
+
+
+def test_waits_of_consumers_are_found() -> None:
+    (row,) = [row for row in rows_of("srt", "java43-groups") if row["api"] == "Fetch"]
+    assert (row["count"], row["may_wait"], row["waited_out"]) == (82, 82, 69)
+    assert row["p50_ns"] > 499 * MILLISECOND > 50 * MILLISECOND > row["work_max_ns"]
+
+
+_ASKED: dict[str, Any] = {"maxWaitMs": 500, "minBytes": 1, "topics": []}
+_ANSWER: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0, "responses": []}
+_PARTITION: dict[str, Any] = {"partitionIndex": 0, "errorCode": 0, "highWatermark": 1, "lastStableOffset": 1}
+_PARTITION |= {"logStartOffset": 0, "abortedTransactions": None, "preferredReadReplica": -1, "records": ""}
+
+
+def answered(**partition: Any) -> dict[str, Any]:
+    return {**_ANSWER, "responses": [{"topic": "t", "partitions": [_PARTITION | partition]}]}
+
+
+def fetched(asked: dict[str, Any], answer: dict[str, Any], ms: int) -> Wait:
+    times = (1, 1 + ms * MILLISECOND)
+    whole: dict[str, Any] = {
+        "replicaId": -1,
+        "maxBytes": 1,
+        "isolationLevel": 0,
+        "sessionId": 0,
+        "sessionEpoch": -1,
+    }
+    whole |= {"forgottenTopicsData": [], "rackId": ""}
+    exchange = made("Fetch", 11, whole | asked, answer, times)
+    assert exchange.latency_ns is not None
+    return split(exchange, exchange.latency_ns).wait
+
+
+def test_what_shows_that_a_wait_was_waited_out() -> None:
+    assert fetched(_ASKED, _ANSWER, 500) is Wait.WAITED_OUT
+    assert fetched(_ASKED, answered(), 501) is Wait.WAITED_OUT
+    assert fetched(_ASKED, _ANSWER, 499) is Wait.POSSIBLE
+    assert fetched(_ASKED, answered(errorCode=6), 501) is Wait.POSSIBLE
+    assert fetched(_ASKED, answered(records="AAAA"), 501) is Wait.POSSIBLE
+    assert fetched(_ASKED, answered(preferredReadReplica=3), 501) is Wait.POSSIBLE
+    assert fetched(_ASKED, {**_ANSWER, "throttleTimeMs": 9}, 501) is Wait.POSSIBLE
+    assert fetched({**_ASKED, "minBytes": 0}, _ANSWER, 501) is Wait.POSSIBLE
+    assert fetched({**_ASKED, "minBytes": 9}, answered(records="AAAA"), 501) is Wait.WAITED_OUT
+    assert fetched({**_ASKED, "maxWaitMs": 0}, _ANSWER, 501) is Wait.NONE
+
+
+def test_throttling_is_counted() -> None:
+    asked = {"groupId": "g", "generationId": 1, "memberId": "m"}
+    answers = [{"throttleTimeMs": ms, "errorCode": 0} for ms in (30, 0, 12)]
+    exchanges = [made("Heartbeat", 1, asked, answer) for answer in answers]
+    (row,) = fold("srt", exchanges).result()
+    assert (row["throttled"], row["throttle_ms"], row["throttle_max_ms"]) == (2, 42, 30)
+
+
+def test_rows_are_told_apart_as_asked() -> None:
+    plain = rows_of("srt", "java43-groups")
+    assert {row["client_id"] for row in plain} == {None}
+    by_client = rows_of("srt,client_id,broker", "java43-groups")
+    assert {row["broker"] for row in by_client} == {"127.0.0.1:20008"}
+    assert "eager0" in {row["client_id"] for row in by_client}
+    assert sum(row["count"] for row in by_client) == sum(row["count"] for row in plain) == 427
+    assert {row["client"] for row in rows_of("srt,client", "ipv6")} == {"[::1]"}

@@ -1,0 +1,165 @@
+"""``kdissect stats``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.fold import Row
+from tests.analysis.folds import rows_of
+from tests.cli.run import Ran, run
+from tests.kafka import Talk, request, response
+from tests.lab import Case
+from tests.present.captures import write_capture
+
+CASE = "java43-groups"
+CAPTURE = Case(CASE).capture
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def stats(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    return lambda *arguments: run(capsysbinary, "stats", *arguments)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_ndjson_has_the_rows_of_the_statistic(name: str, stats: Command) -> None:
+    ran = stats(CAPTURE, "-z", name, "-T", "ndjson")
+    assert (ran.code, ran.err) == (0, "")
+    assert [json.loads(line) for line in ran.lines] == rows_of(name, CASE)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_table_has_a_heading_and_a_line_a_row(name: str, stats: Command) -> None:
+    ran = stats(CAPTURE, "-z", name)
+    assert (ran.code, ran.err) == (0, "")
+    assert len(ran.lines) == 1 + len(rows_of(name, CASE))
+    assert not any(line.endswith(" ") for line in ran.lines)
+
+
+def test_times_durations_and_sizes_are_for_people(stats: Command) -> None:
+    heading, *lines = stats(CAPTURE, "-z", "io,5s", "-e", "start_ns,interval_ns,request_bytes").lines
+    assert heading.split() == ["start", "interval", "request_bytes"]
+    assert lines[1].split() == ["0.369436", "5.00", "s", "13.0", "KiB"]
+    assert (
+        stats(CAPTURE, "-z", "io,5s", "-e", "start_ns", "-t", "u").lines[2].strip()
+        == "2026-11-21T09:13:10.000000Z"
+    )
+
+
+def test_csv_and_tsv(stats: Command) -> None:
+    wanted = rows_of("topics", CASE)
+    rows = list(csv.DictReader(io.StringIO(stats(CAPTURE, "-z", "topics", "-T", "csv").out.decode())))
+    assert [(row["topic"], int(row["records"]), row["codecs"]) for row in rows] == [
+        (row["topic"], row["records"], json.dumps(row["codecs"])) for row in wanted
+    ]
+    rates = [row["records_per_s"] for row in rows]
+    assert [float(rate) if rate else None for rate in rates] == [row["records_per_s"] for row in wanted]
+    assert len(stats(CAPTURE, "-z", "topics", "-T", "tsv").lines) == len(wanted) + 1
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_parquet(name: str, stats: Command, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "out.parquet"
+    assert stats(CAPTURE, "-z", name, "-T", "parquet", "-o", path).code == 0
+    assert parquet.read_table(path).to_pylist() == rows_of(name, CASE)
+
+
+def test_several_tables(stats: Command) -> None:
+    ran = stats(CAPTURE, "-z", "srt", "-z", "groups")
+    assert ran.lines[0] == "srt"
+    assert ran.lines[ran.lines.index("") + 1] == "groups"
+    rows = [json.loads(line) for line in stats(CAPTURE, "-z", "srt", "-z", "groups", "-T", "ndjson").lines]
+    assert {row["table"] for row in rows} == {"srt", "groups"}
+    assert [without_table(row) for row in rows if row["table"] == "groups"] == rows_of("groups", CASE)
+
+
+def without_table(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "table"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("-z", "topcs"), "did you mean topics"),
+        (("-z", "io,1x"), "the interval is a number"),
+        (("-z", "srt,brokr"), "broker, client, client_id"),
+        (("-z", "srt", "-z", "io", "-T", "csv"), "room for one table"),
+        (("-z", "srt", "-e", "apy"), "did you mean api"),
+        (("-z", "srt", "-T", "xml"), "xml"),
+        ((), "-z"),
+    ],
+)
+def test_what_is_asked_for_wrongly(arguments: tuple[str, ...], complaint: str, stats: Command) -> None:
+    ran = stats(CAPTURE, *arguments)
+    assert (ran.code, ran.out) == (2, b"")
+    assert complaint in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_exit_codes(stats: Command, tmp_path: Path) -> None:
+    assert stats("-z", "srt").code == 2
+    assert stats(tmp_path / "none", "-z", "srt").code == 3
+    (tmp_path / "empty").write_bytes(b"no capture")
+    assert stats(tmp_path / "empty", "-z", "srt").code == 3
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(write_capture(tmp_path / "whole", talk()).read_bytes()[:-7])
+    assert stats(cut, "-z", "topics").code == 3
+    assert stats(CAPTURE, "-z", "srt", "--strict", "--exit-status").code == 0
+    assert stats(Case("midstream").capture, "-z", "errors", "--exit-status").code in (0, 1)
+    assert stats(tmp_path / "whole", "-z", "groups", "--exit-status").code == 1
+    assert stats(Case("java43-basic-loss").capture, "-z", "srt", "--strict").code == 4
+
+
+def test_hostile_names_reach_no_terminal(stats: Command, tmp_path: Path) -> None:
+    path = write_capture(tmp_path / "hostile.pcapng", talk("\x1b[2J\u202eevil\n"))
+    for name in ("topics", "clients", "connections", "srt,client_id"):
+        out = stats(path, "-z", name).out.decode()
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+        assert "\\x1b[2J\\u202eevil\\n" in out
+    rows = [json.loads(line) for line in stats(path, "-z", "clients", "-T", "ndjson").lines]
+    assert rows[0]["client_id"] == "\x1b[2J\u202eevil\n"
+    assert b"\x1b" not in stats(path, "-z", "topics", "-T", "csv").out
+
+
+def test_names_that_are_not_utf8_go_into_every_format(stats: Command, tmp_path: Path) -> None:
+    path = write_capture(tmp_path / "bytes.pcapng", talk({"base64": "/w=="}, "client"))
+    for form in ("table", "ndjson", "csv", "tsv", "parquet", "arrow"):
+        ran = stats(path, "-z", "topics", "-T", form, "-o", tmp_path / "out")
+        assert (ran.code, ran.err) == (0, "")
+        assert b"\\xff" in (tmp_path / "out").read_bytes()
+
+
+def test_a_limit_that_was_hit_is_told(
+    stats: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDISSECT_LIMITS_ROWS", "2")
+    ran = stats(CAPTURE, "-z", "connections")
+    assert len(ran.lines) == 3
+    assert "connections: more than 2 rows, the limit" in ran.err
+
+
+def talk(name: Any = "orders", client_id: str | None = None) -> Talk:
+    """A produce request to a topic of this name, by a client of this name too, if it is not told."""
+    client = name if client_id is None else client_id
+    data: list[Any] = [{"name": name, "partitionData": [{"index": 0, "records": ""}]}]
+    answer: dict[str, Any] = {"index": 0, "errorCode": 3, "baseOffset": 0, "logAppendTimeMs": -1}
+    answers = [{"name": name, "partitionResponses": [{**answer, "logStartOffset": 0}]}]
+    return (
+        Talk()
+        .ask(request("ApiVersions", 0, 1, client))
+        .answer(response("ApiVersions", 0, 1, errorCode=0, apiKeys=[]))
+        .ask(request("Produce", 5, 2, client, transactionalId=None, acks=1, timeoutMs=1, topicData=data))
+        .answer(response("Produce", 5, 2, responses=answers, throttleTimeMs=0))
+        .close()
+    )

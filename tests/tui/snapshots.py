@@ -1,0 +1,72 @@
+"""What stands on the screen, as text; and running the application without a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rich.console import Console
+from textual.pilot import Pilot
+
+from kdissect.tui.app import Kdissect
+from kdissect.tui.exchanges import ExchangesPage
+from tests.tui.feeds import decoded
+
+
+def screen_text(app: Kdissect) -> str:
+    """The screen line by line, without colours."""
+    width, height = app.size
+    console = Console(
+        width=width,
+        height=height,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=None,
+        record=True,
+        legacy_windows=False,
+    )
+    console.print(app.screen._compositor.render_update(full=True))
+    return "\n".join(line.rstrip() for line in console.export_text(styles=False).splitlines()) + "\n"
+
+
+@asynccontextmanager
+async def running(app: Kdissect, width: int = 120, height: int = 40) -> AsyncIterator[Pilot[None]]:
+    """The application on a screen of this size, when everything has come to rest."""
+    try:
+        async with app.run_test(size=(width, height)) as pilot:
+            await settle(pilot)
+            yield pilot
+    finally:
+        app.feed.close()
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    """Wait until timers and workers have done what they were asked for."""
+    app = pilot.app
+    assert isinstance(app, Kdissect)
+    page = app.pages["exchanges"]
+    assert isinstance(page, ExchangesPage)
+    for _ in range(250):
+        await pilot.pause(0.02)
+        await app.workers.wait_for_complete()
+        if page.is_at_rest:
+            break
+    await pilot.pause(0.02)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    """Press keys; gives what then stands on the screen."""
+    for key in keys:
+        await pilot.press(key)
+    await settle(pilot)
+    assert isinstance(pilot.app, Kdissect)
+    return screen_text(pilot.app)
+
+
+def app_of(*paths: Path, **given: object) -> Kdissect:
+    """The application over captures that are decoded already."""
+    return Kdissect(decoded(*paths), **given)  # type: ignore[arg-type]

@@ -1,0 +1,117 @@
+"""The application while it is fed, and when something goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.app import App
+
+from kdissect.exchange import Exchange
+from kdissect.tui.app import Kdissect
+from kdissect.tui.decoder import Batch, Decoded, Decoder, Ended, Source
+from kdissect.tui.rows import ROW
+from tests.cli.run import CAPTURES
+from tests.tui.feeds import decoded
+from tests.tui.snapshots import press, running, screen_text, settle
+
+ERRORS = CAPTURES / "errors.pcapng"
+
+
+class Slow:
+    """A feed that gives what the test puts into it."""
+
+    def __init__(self) -> None:
+        self._whole = decoded(ERRORS)
+        self.source = self._whole.source
+        batches = [each for each in self._whole.poll() if isinstance(each, Batch)]
+        self._rows = b"".join(each.rows for each in batches)
+        self._texts = [text for each in batches for text in each.texts]
+        self.waiting: list[Batch | Ended] = []
+
+    def part(self, start: int, end: int, texts: bool = False) -> Batch:
+        """Some of the rows; the texts come with the first."""
+        rows = self._rows[start * ROW.size : end * ROW.size]
+        return Batch(rows, self._texts if texts else (), packets=end)
+
+    def poll(self) -> list[Batch | Ended]:
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def exchange(self, place: int, length: int) -> Exchange:
+        return self._whole.exchange(place, length)
+
+    def close(self) -> None:
+        self._whole.close()
+
+
+def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
+    async def run() -> None:
+        feed = Slow()
+        app = Kdissect(feed)
+        async with running(app) as pilot:
+            assert "0 exchanges" in screen_text(app)
+            assert "reading" in screen_text(app)
+            feed.waiting.append(feed.part(0, 10, texts=True))
+            await pilot.pause(0.25)
+            await settle(pilot)
+            assert "10 exchanges" in await press(pilot, "j", "j")
+            feed.waiting.append(feed.part(10, 20))
+            await pilot.pause(0.25)
+            await settle(pilot)
+            page = app.pages["exchanges"]
+            assert "20 exchanges" in screen_text(app)
+            assert page.query_one("#list").cursor == 2  # type: ignore[attr-defined]
+            await press(pilot, "F")
+            feed.waiting += [feed.part(20, 30), Ended("the decoder was killed by signal 9")]
+            await pilot.pause(0.25)
+            text = await press(pilot)
+            assert "stopped: the decoder was killed by signal 9" in text
+            assert "30 exchanges" in text
+            assert page.query_one("#list").cursor == 29  # type: ignore[attr-defined]
+
+    asyncio.run(run())
+
+
+def test_the_real_decoder_fills_the_screen() -> None:
+    async def run() -> None:
+        app = Kdissect(Decoder(Source((str(ERRORS),))))
+        async with running(app) as pilot:
+            for _ in range(100):
+                if app.ended is not None:
+                    break
+                await pilot.pause(0.1)
+            await settle(pilot)
+            assert "52 exchanges" in screen_text(app)
+            assert "RequestHeader" in screen_text(app)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "textual-dark", "ansi-dark", "ansi-light"])
+def test_every_theme_shows_the_same_texts(theme: str) -> None:
+    async def run() -> str:
+        app = Kdissect(decoded(ERRORS))
+        app.theme = theme
+        async with running(app):
+            return screen_text(app)
+
+    async def plain() -> str:
+        app = Kdissect(decoded(ERRORS))
+        async with running(app):
+            return screen_text(app)
+
+    assert asyncio.run(run()) == asyncio.run(plain())
+
+
+def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(App, "panic", lambda self, *parts: said.extend(map(str, parts)))
+    feed: Decoded = decoded(ERRORS)
+    app = Kdissect(feed)
+    app._exception = ValueError("hunter2")
+    app._fatal_error()
+    assert said == [
+        "kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows where)"
+    ]
+    feed.close()

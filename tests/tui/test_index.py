@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.faults import fault
+from kdissect.tui.decoder import Batch, FaultCount
+from kdissect.tui.index import Index
+from tests.tui.feeds import index_with, row
+
+
+def test_it_grows_and_keeps_what_it_has() -> None:
+    index = Index()
+    for start in range(0, 5_000, 500):
+        index.add(Batch(b"".join(row(number=n, time_ns=-n) for n in range(start, start + 500))))
+    assert len(index) == 5_000
+    assert index.column("number").tolist() == list(range(5_000))
+    assert index.column("time_ns").tolist() == [-n for n in range(5_000)]
+    assert index.bytes_an_exchange <= 120
+
+
+def test_rows_that_came_late_stand_in_their_place() -> None:
+    index = index_with([{"number": n} for n in (2, 4, 1, 3)])
+    assert index.column("number")[index.view()].tolist() == [1, 2, 3, 4]
+    assert index.column("number")[index.view(descending=True)].tolist() == [4, 3, 2, 1]
+
+
+def test_only_one_connection() -> None:
+    index = index_with([{"connection": n % 3} for n in range(9)])
+    assert index.column("number")[index.view(connection=1)].tolist() == [2, 5, 8]
+
+
+def test_texts_sort_by_what_they_say_and_none_comes_last() -> None:
+    index = index_with([{"api": n} for n in (0, 1, 2, 3, 2)], ["Produce", "Fetch", "ApiVersions"])
+    assert [index.text("api", place) for place in index.view("api")] == [
+        "ApiVersions",
+        "Fetch",
+        "Fetch",
+        "Produce",
+        "",
+    ]
+    assert [index.value("number", place) for place in index.view("api", True)] == [2, 3, 5, 4, 1]
+
+
+def test_an_exchange_without_a_latency_comes_last_either_way() -> None:
+    index = index_with([{"latency_ns": 5}, {}, {"latency_ns": -3}])
+    assert index.view("latency_ns").tolist() == [2, 0, 1]
+    assert index.view("latency_ns", True).tolist() == [0, 2, 1]
+
+
+@given(st.lists(st.integers(-(2**63) + 1, 2**63 - 1), max_size=50), st.booleans())
+def test_sorting_keeps_every_row_once_and_equal_ones_in_order(times: list[int], descending: bool) -> None:
+    index = index_with([{"time_ns": time} for time in times])
+    places = index.view("time_ns", descending).tolist()
+    sign = -1 if descending else 1
+    assert places == sorted(range(len(times)), key=lambda place: (sign * times[place], place))
+
+
+def test_errors_are_counted_by_name() -> None:
+    index = index_with([{"error": n} for n in (0, 1, 2, 1, 0)], ["NOT_COORDINATOR", "UNKNOWN(99)"])
+    assert index.errors() == [("NOT_COORDINATOR", 2, 1, 3), ("UNKNOWN(99)", 1, 2, 2)]
+    assert index.is_bad().tolist() == [False, True, True, True, False]
+
+
+def test_faults_are_counted_by_kind_and_the_first_is_kept() -> None:
+    index = Index()
+    first, second = fault("gap", "one", 1), fault("gap", "two", 2)
+    index.add(Batch(faults={("tcp", "gap"): FaultCount(2, first)}))
+    index.add(Batch(faults={("tcp", "gap"): FaultCount(3, second)}))
+    assert index.faults == {("tcp", "gap"): FaultCount(5, first)}
+    assert index.fault_count() == 5
+
+
+def test_an_empty_index_has_empty_views() -> None:
+    assert len(Index().view()) == len(Index().view("api")) == 0
+    assert Index().errors() == []

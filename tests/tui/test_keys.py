@@ -1,0 +1,441 @@
+"""What each key changes on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.present.options import Options
+from kdissect.tui.app import Kdissect
+from kdissect.tui.bytes_pane import BytesPane
+from kdissect.tui.exchanges import ExchangesPage
+from kdissect.tui.panes import DetailPanes, FieldTree
+from kdissect.tui.table import VirtualTable
+from tests.cli.run import CAPTURES
+from tests.kafka import Talk, request
+from tests.present.captures import OPEN, SECRET, secret_talks, write_capture
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+ERRORS = CAPTURES / "errors.pcapng"
+EXCHANGES = len(list(read(ERRORS)))
+
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_app(step: Step, *paths: Path, width: int = 120, height: int = 40, **given: object) -> None:
+    """Run a step on the screens of captures."""
+
+    async def run() -> None:
+        async with running(app_of(*(paths or (ERRORS,)), **given), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def page_of(pilot: Pilot[None]) -> ExchangesPage:
+    assert isinstance(pilot.app, Kdissect)
+    page = pilot.app.pages["exchanges"]
+    assert isinstance(page, ExchangesPage)
+    return page
+
+
+def cursor(pilot: Pilot[None]) -> int:
+    """The number of the exchange under the cursor."""
+    page = page_of(pilot)
+    return page.kdissect.index.value("number", page.rows.place(page.list_pane.cursor))
+
+
+def shown(pilot: Pilot[None]) -> int:
+    """The number of the exchange whose tree is shown."""
+    detail = page_of(pilot).query_one(DetailPanes).detail
+    assert detail is not None
+    return detail.exchange.number
+
+
+@pytest.mark.parametrize(
+    ("keys", "number"),
+    [
+        (["j", "j"], 3),
+        (["down", "down", "k"], 2),
+        (["up"], 1),
+        (["G"], EXCHANGES),
+        (["end", "g"], 1),
+        (["end", "home"], 1),
+        (["end"], EXCHANGES),
+        (["pagedown"], 17),
+        (["pagedown", "pageup"], 1),
+        (["e"], 5),
+        (["e", "e", "E"], 5),
+    ],
+)
+def test_moving_shows_the_exchange_under_the_cursor(keys: list[str], number: int) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, *keys)
+        assert cursor(pilot) == shown(pilot) == number
+
+    with_app(step)
+
+
+def test_no_further_error_is_said() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "no exchange with an error or fault before this" in await press(pilot, "E")
+        assert cursor(pilot) == 1
+
+    with_app(step)
+
+
+def test_sorting() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "by Time, smallest first" in await press(pilot, "s")
+        assert "by Latency, largest first" in await press(pilot, "s")
+        await press(pilot, "g")
+        slowest = max(read(ERRORS), key=lambda exchange: exchange.latency_ns or 0)
+        assert cursor(pilot) == slowest.number
+        assert "by Latency, smallest first" in await press(pilot, "S")
+        assert cursor(pilot) == slowest.number  # the cursor stays on its exchange
+        fastest = min(read(ERRORS), key=lambda exchange: exchange.latency_ns or 0)
+        await press(pilot, "g")
+        assert cursor(pilot) == fastest.number
+
+    with_app(step)
+
+
+def test_only_this_connection_and_back() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "j", "j", "j")
+        text = await press(pilot, "f")
+        here = [each.number for each in read(ERRORS) if each.connection == 1]
+        assert f"{len(here)} shown" in text
+        assert "connection 1" in text
+        assert cursor(pilot) == 4
+        await press(pilot, "G")
+        assert cursor(pilot) == here[-1]
+        assert " shown" not in await press(pilot, "escape")
+        assert cursor(pilot) == here[-1]
+
+    with_app(step)
+
+
+def test_following_and_not() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "F")
+        assert cursor(pilot) == EXCHANGES
+        assert page_of(pilot).follow
+        await press(pilot, "k")
+        assert not page_of(pilot).follow
+
+    with_app(step)
+
+
+def test_times() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        texts = [screen_text(page_of(pilot).kdissect)] + [await press(pilot, "t") for _ in range(4)]
+        assert "seconds since the epoch" in texts[3]
+        assert "2026-" in texts[2] or "2025-" in texts[2]
+        assert texts[0].splitlines()[2] == texts[4].splitlines()[2]
+        assert len({text.splitlines()[2] for text in texts[:4]}) == 4
+
+    with_app(step)
+
+
+def test_in_and_out() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        await press(pilot, "enter")
+        assert page.query_one(FieldTree).has_focus
+        await press(pilot, "tab")
+        assert page.query_one(BytesPane).has_focus
+        await press(pilot, "shift+tab")
+        assert page.query_one(FieldTree).has_focus
+        await press(pilot, "q")
+        assert page.list_pane.has_focus
+        assert pilot.app.is_running
+        await pilot.press("q")
+        await pilot.pause()
+        assert pilot.app.return_code == 0
+
+    with_app(step)
+
+
+def test_a_field_has_its_bytes_in_colour() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        await press(pilot, "enter")
+        for _ in range(5):
+            await press(pilot, "down")
+        assert page.query_one(BytesPane).range == (8, 16)  # clientId, with its length
+        assert "clientId: 8 bytes at 8 to 16 of 42" in screen_text(page.kdissect)
+
+    with_app(step)
+
+
+def test_a_byte_has_its_field_chosen() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        await press(pilot, "enter", "tab", "down", "down", "right")
+        assert page.query_one(BytesPane).cursor == 17
+        chosen = page.query_one(DetailPanes).chosen()
+        assert chosen[-1].text == 'clientSoftwareName: "apache-kafka-java"'
+        assert page.query_one(BytesPane).range == (17, 35)
+        await press(pilot, "G")
+        assert page.query_one(DetailPanes).chosen()[-1].end == 42
+        await press(pilot, "g", "l", "h")
+        assert page.query_one(BytesPane).cursor == 0
+
+    with_app(step)
+
+
+def test_record_sets_open_and_their_bytes_find_their_fields() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+            if exchange.api == "Produce":
+                page.go_to(exchange.number - 1)
+                break
+        await settle(pilot)
+        await press(pilot, "enter", "tab", "G")
+        for _ in range(4):
+            await press(pilot, "left")
+        path = [spot.text.partition(":")[0] for spot in page.query_one(DetailPanes).chosen()]
+        assert path[:3] == ["request", "body", "topicData"]
+        assert len(path) > 4
+
+    with_app(step, CAPTURES / "basic-kafka43.pcapng")
+
+
+def test_the_tree_opens_and_shuts() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        tree = page_of(pilot).query_one(FieldTree)
+        await press(pilot, "enter", "down")
+        assert tree.cursor_node is not None
+        assert tree.cursor_node.is_expanded
+        await press(pilot, "h")
+        assert not tree.cursor_node.is_expanded
+        await press(pilot, "l")
+        assert tree.cursor_node.is_expanded
+        await press(pilot, "j", "h")
+        assert tree.cursor_node.data is not None
+        assert tree.cursor_node.data.text == "header"
+        await press(pilot, "G")
+        assert tree.cursor_line == tree.last_line
+        await press(pilot, "g")
+        assert tree.cursor_line == 0
+
+    with_app(step)
+
+
+def test_bytes_on_and_off() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "00000000  00 12" not in await press(pilot, "x")
+        assert "00000000  00 12" in await press(pilot, "x")
+
+    with_app(step)
+
+
+def test_one_pane_where_there_is_room_for_one() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "RequestHeader" not in screen_text(page_of(pilot).kdissect)
+        assert "RequestHeader" in await press(pilot, "enter")
+        text = await press(pilot, "x")
+        assert "00000000  00 12" in text
+        assert "RequestHeader" not in text
+        assert "RequestHeader" in await press(pilot, "x")
+        assert "Metadata v13" in await press(pilot, "escape")
+
+    with_app(step, width=80, height=24)
+
+
+def test_zoom() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "backslash")
+        assert "RequestHeader" not in text
+        assert "RequestHeader" in await press(pilot, "backslash")
+        text = await press(pilot, "enter", "backslash")
+        assert "RequestHeader" in text
+        assert "Latency" not in text
+        assert "00000000" not in text
+        text = await press(pilot, "escape", "tab", "backslash")
+        assert "00000000" in text
+        assert "RequestHeader" not in text
+
+    with_app(step)
+
+
+def test_more_and_less_room() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        table = page_of(pilot).list_pane
+        before = table.size.height
+        await press(pilot, "plus")
+        assert table.size.height > before
+        await press(pilot, "minus", "minus")
+        assert table.size.height < before
+
+    with_app(step)
+
+
+@pytest.mark.parametrize(
+    ("downs", "expected"),
+    [
+        (0, "errors"),
+        (1, "apiversions.request.header.clientId"),
+        (3, "0006" + b"errors".hex()),
+    ],
+)
+def test_copying_goes_to_the_terminals_clipboard(downs: int, expected: str) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "enter", *["down"] * 5)
+        text = await press(pilot, "y", *["down"] * downs, "enter")
+        assert pilot.app.clipboard == expected
+        assert "copied the" in text
+
+    with_app(step)
+
+
+def test_copying_a_message_as_json() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "y", "down", "down", "enter")
+        assert '"clientSoftwareName":"apache-kafka-java"' in pilot.app.clipboard
+        await press(pilot, "enter", "y", "escape")
+        assert page_of(pilot).query_one(FieldTree).has_focus
+
+    with_app(step)
+
+
+@pytest.mark.parametrize("form", ["pcapng", "ndjson", "csv"])
+def test_saving_what_is_shown(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}"
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "f")
+        text = await save_as(pilot, path)
+        here = [each for each in read(ERRORS) if each.connection == 0]
+        assert f"{len(here)} exchanges written to" in text
+        if form == "pcapng":
+            assert [each.api for each in read(path)] == [each.api for each in here]
+        else:
+            assert len(path.read_bytes().splitlines()) == len(here) + (form == "csv")
+        before = path.read_bytes()
+        assert "is there already" in await save_as(pilot, path)
+        assert path.read_bytes() == before
+
+    with_app(step, width=200)
+
+
+async def save_as(pilot: Pilot[None], path: Path) -> str:
+    """Save under a name; gives what then stands on the screen."""
+    await press(pilot, "w")
+    pilot.app.screen.query_one(Input).value = str(path)
+    return await press(pilot, "enter")
+
+
+def test_saving_needs_a_known_form(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "must end in one of" in await save_as(pilot, tmp_path / "x.txt")
+        assert list(tmp_path.iterdir()) == []
+        assert "No." in await press(pilot, "w", "escape")
+
+    with_app(step)
+
+
+def test_the_other_screens_and_the_way_back() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "2")
+        assert "127.0.0.1:42774" in text
+        text = await press(pilot, "j", "enter")
+        assert "connection 1" in text
+        text = await press(pilot, "escape", "6")
+        assert "INVALID_TOPIC_EXCEPTION" in text
+        first = page_of(pilot).kdissect.errors[0]
+        await press(pilot, "enter")
+        assert cursor(pilot) == page_of(pilot).kdissect.index.value("number", first[2])
+        assert "MEMBER_ID_REQUIRED" in await press(pilot, "6")
+        assert "Latency" in await press(pilot, "1")
+        await press(pilot, "2")
+        assert "Latency" in await press(pilot, "q")
+
+    with_app(step)
+
+
+def test_help_lists_the_keys() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "question_mark")
+        assert "only this connection" in text
+        assert "only this connection" not in await press(pilot, "escape")
+
+    with_app(step)
+
+
+def test_a_click_chooses_a_row_and_a_byte() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await pilot.click(VirtualTable, offset=(20, 4))
+        await settle(pilot)
+        assert cursor(pilot) == shown(pilot) == 4
+        await pilot.click(BytesPane, offset=(1 + 10 + 3 * 3 + 2, 1))
+        await settle(pilot)
+        assert page_of(pilot).query_one(BytesPane).cursor == 11
+
+    with_app(step)
+
+
+def test_a_capture_without_exchanges_says_so(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "j", "e", "s", "y", "G", "enter")
+        assert "0 exchanges" in text
+        assert "no errors and no faults" in await press(pilot, "escape", "6")
+
+    with_app(step, write_capture(tmp_path / "c.pcapng"))
+
+
+HOSTILE = ("[red]x[/red]", "\x1b[2J\x1b]0;t\x07", "a\u202eb\u2066c", "[/", "\u200b\U000e0041", "$(x)\r\n`")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None:
+    talk = Talk()
+    for number, name in enumerate(HOSTILE, 1):
+        talk.ask(request("Metadata", 1, number, client_id=name, topics=[{"name": name}]))
+    path = write_capture(tmp_path / "[b]x[", talk.close())
+
+    async def step(pilot: Pilot[None]) -> None:
+        for keys in (["g"], ["enter", "G"], ["escape", "2"], ["6"], ["1"]):
+            text = await press(pilot, *keys)
+            assert all(character.isprintable() for character in text if character != "\n")
+        for _ in HOSTILE:
+            await press(pilot, "j", "y", "enter")
+        text = await press(pilot, "g")
+        if width > 80:  # else there is no room for the names
+            assert "[red]x[/red]" in text
+            assert "\\x1b[2J" in text
+
+    with_app(step, path, width=width)
+
+
+def test_secrets_are_on_no_screen(tmp_path: Path) -> None:
+    path = write_capture(tmp_path / "c.pcapng", *secret_talks())
+    secret = SECRET.encode()
+    coded = [SECRET, b64encode(secret)[:-4].decode(), secret.hex(), secret.hex(" ")]
+
+    async def step(pilot: Pilot[None]) -> None:
+        texts = [await press(pilot, "j") for _ in read(path)]
+        everything = "\n".join(texts)
+        assert OPEN in everything
+        assert [each for each in coded if each in everything] == []
+
+    with_app(step, path, width=160, height=60)
+
+
+def test_secrets_are_shown_when_asked_for(tmp_path: Path) -> None:
+    path = write_capture(tmp_path / "c.pcapng", *secret_talks())
+
+    async def step(pilot: Pilot[None]) -> None:
+        texts = [await press(pilot, "j") for _ in range(4)]
+        assert SECRET in "".join("\n".join(texts).split())
+
+    with_app(step, path, width=200, height=100, options=Options(show_secrets=True, embedded=True))

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kdissect import read
+from kdissect.present.body import side_object
+from kdissect.present.options import Options
+from kdissect.present.tree import exchange_tree
+from kdissect.tui.spool import SpoolWriter, read_exchange
+from tests.cli.run import CAPTURES
+
+CASES = sorted(CAPTURES.glob("*.pcap*"))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_an_exchange_comes_back_as_it_was(path: Path) -> None:
+    options = Options(records=True)
+    with tempfile.TemporaryFile() as file:
+        spool = SpoolWriter(file)
+        for exchange in read(path):
+            place, length = spool.write(exchange)
+            spool.flush()
+            again = read_exchange(file.fileno(), place, length)
+            assert list(exchange_tree(again)) == list(exchange_tree(exchange))
+            assert again.topics == exchange.topics
+            assert again.faults == exchange.faults
+            for side in ("request", "response"):
+                assert side_object(again, side, options) == side_object(exchange, side, options)
+
+
+def test_a_spool_that_ends_early_is_an_error() -> None:
+    with tempfile.TemporaryFile() as file:
+        spool = SpoolWriter(file)
+        place, length = spool.write(next(iter(read(CASES[0]))))
+        spool.flush()
+        file.truncate(length - 1)
+        with pytest.raises(OSError, match="ends at byte"):
+            read_exchange(file.fileno(), place, length)
