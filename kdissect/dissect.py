@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 
 from kdissect.capture.files import read_packets
@@ -191,12 +191,17 @@ def read(
     ports: Iterable[int] = (),
     two_pass: bool = False,
     limits: Limits = DEFAULTS,
+    on_fault: Callable[[Fault], None] | None = None,
+    on_connection: Callable[[Connection], None] | None = None,
 ) -> Iterator[Exchange]:
     """The exchanges of a capture, each as soon as it is complete; bodies are decoded when asked for.
 
     :param paths: capture files, which together are one capture; ``"-"`` is standard input.
     :param ports: ports whose connections are taken for Kafka's whatever they look like.
     :param two_pass: read twice, so that names of topic ids hold from the start.
+    :param on_fault: is given every fault that is no exchange's own, damage of the files among them; those
+        of an exchange are its ``faults``.
+    :param on_connection: is given what is known of every connection when it is over.
     :raises CaptureError: none of the files can be read as a capture.
     """
     files = [paths] if isinstance(paths, str | PathLike) else list(paths)
@@ -213,3 +218,8 @@ def read(
     for event in dissect(read_packets(files, limits), limits, broker_ports, names):
         if isinstance(event, Exchange):
             yield event
+        elif isinstance(event, Fault):
+            if on_fault is not None:
+                on_fault(event)
+        elif on_connection is not None:
+            on_connection(event)

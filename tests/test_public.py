@@ -57,6 +57,23 @@ def test_an_unknown_schema_is_a_lookup_error(api: str | int, kind: str) -> None:
         kdissect.schema(api, 0, kind)
 
 
+def test_what_is_wrong_with_a_kind_or_a_version_is_said() -> None:
+    with pytest.raises(LookupError, match=r"kind: 'foo' is none of request, response and data"):
+        kdissect.schema("Fetch", 17, "foo")
+    with pytest.raises(TypeError, match=r"version: a whole number is needed, not '17'"):
+        kdissect.schema("Fetch", "17")  # type: ignore[arg-type]
+
+
+def test_damage_and_connections_are_told_to_who_asks(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(CAPTURE.read_bytes()[:-3])
+    faults: list[kdissect.Fault] = []
+    connections: list[kdissect.Connection] = []
+    exchanges = list(kdissect.read(cut, on_fault=faults.append, on_connection=connections.append))
+    assert [fault.layer for fault in faults].count("file") == 1
+    assert {each.connection for each in exchanges} <= {each.connection for each in connections}
+
+
 def test_other_classes_have_schemas_too() -> None:
     assert kdissect.schema("RequestHeader", 2, "data").name == "RequestHeader"
 

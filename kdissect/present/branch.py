@@ -91,7 +91,14 @@ class Branch:
         node = self.node
         data = self.data if node.buffer is None else node.buffer
         place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
-        return [Branch(child, data, place, self._options) for child in node.children]
+        secretive = next((child.type for child in node.children if may_hold_secrets(child.type)), "")
+        out = []
+        for child in node.children:
+            # What is left after an embedded struct stands beside it, and may be of its secrets.
+            is_rest = secretive and child.name == REMAINDER
+            at = place._replace(message=secretive) if is_rest else place
+            out.append(Branch(child, data, at, self._options))
+        return out
 
 
 def message_branches(message: Message, options: Options, context: Context = NO_CONTEXT) -> list[Branch]:

@@ -23,7 +23,7 @@ def message_tree_of(
         struct, structs = data_structs(asked)
         found = read_struct(struct.name, struct.version, Cursor(data, limits=options.limits), (), structs)
         for node in found.draw():
-            yield from struct_tree(node, data, options, dump)
+            yield from struct_tree(node, data, options, dump, struct.name)
         yield from _faults(found.faults)
         return
     message = whole_request(data) if is_whole_request(asked) else bare_message(asked, data)

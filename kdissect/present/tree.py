@@ -84,9 +84,14 @@ def message_tree(
         yield from walk.lines(branch, 2)
 
 
-def struct_tree(node: Node, data: bytes, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:
-    """The lines of a tree that ``annotate`` drew of bytes without a frame."""
-    yield from _Walk(dump).lines(Branch(node, data, Place(is_metadata=None), options), 0)
+def struct_tree(
+    node: Node, data: bytes, options: Options = PLAIN, dump: bool = False, message: str = ""
+) -> Iterator[str]:
+    """The lines of a tree that ``annotate`` drew of bytes without a frame.
+
+    :param message: the message class that the bytes are of, where it is known.
+    """
+    yield from _Walk(dump).lines(Branch(node, data, Place(message, is_metadata=None), options), 0)
 
 
 class _Walk:

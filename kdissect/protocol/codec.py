@@ -84,8 +84,13 @@ def schema(api: str | int, version: int, kind: str = "request") -> Schema:
 
     :param api: an API's name (old names too) or key; with ``kind="data"`` the name of any other class.
     :param kind: ``request``, ``response`` or ``data``.
-    :raises LookupError: there is no such API, class or version.
+    :raises LookupError: there is no such API, class, version or kind.
+    :raises TypeError: the version is no whole number.
     """
+    if kind not in ("request", "response", "data"):
+        raise LookupError(f"kind: {kind!r} is none of request, response and data")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise TypeError(f"version: a whole number is needed, not {version!r}")
     if kind == "data":
         return Schema(data_struct(str(api), version))
     key = api if isinstance(api, int) else apis.api_key(api)

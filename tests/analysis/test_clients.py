@@ -11,7 +11,7 @@ from kdissect.analysis.catalogue import interval_ns, statistic
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 from tests.acceptance.test_request_log import LOGGED_CASES
-from tests.analysis.folds import events_of, fold, logged, rows_of
+from tests.analysis.folds import events_of, fold, logged, made, rows_of
 
 DRIVEN = ("sweep-39", "sweep-39-controller", "sweep-44")
 """Their driver names many a software on one connection, also in requests that the broker refuses."""
@@ -46,6 +46,21 @@ def test_another_software_on_the_same_connection_is_told_apart() -> None:
         ("kgo", 3, 27),
     ]
     assert rows[0]["apis"] == ["ApiVersions v4", "DeleteGroups v2"]
+
+
+def test_software_counts_from_where_it_is_named_and_the_first_before_that_too() -> None:
+    def named(software: str) -> Exchange:
+        answer = {"errorCode": 0, "apiKeys": [], "throttleTimeMs": 0}
+        return made("ApiVersions", 3, {"clientSoftwareName": software, "clientSoftwareVersion": "1"}, answer)
+
+    asked = {"groupId": "g", "generationId": 1, "memberId": "m"}
+    beat = made("Heartbeat", 0, asked, {"errorCode": 0})
+    exchanges = [beat, named("one"), beat, beat, named("two"), beat]
+    for at in range(len(exchanges) + 1):
+        found = fold("clients", exchanges[:at])
+        found.merge(fold("clients", exchanges[at:]))
+        counts = [(row["software"], row["exchanges"], row["connections"]) for row in found.result()]
+        assert counts == [("one", 4, 1), ("two", 2, 1)]
 
 
 def test_connections_have_what_went_over_them() -> None:

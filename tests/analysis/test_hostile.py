@@ -20,8 +20,10 @@ from kdissect.present.tables import table_writer
 from tests.analysis.folds import SPEC, events_of, fold
 
 CASES = ("java43-groups", "java43-kip848", "java43-share-2", "streams-protocol-2", "zk39-ibp28", "sweep-44")
-APIS = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "SyncGroup", "LeaveGroup", "OffsetCommit")
-APIS += ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ApiVersions")
+APIS = (
+    *("Produce", "Fetch", "ShareFetch", "JoinGroup", "SyncGroup", "LeaveGroup", "OffsetCommit"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ApiVersions"),
+)
 
 
 def candidates() -> list[Exchange]:

@@ -330,6 +330,20 @@ def test_one_message_prints_as_a_tree(capsysbinary: Capsys) -> None:
     assert any("generationId: 1" in line and "[3:7]" in line for line in ran.lines)
 
 
+def test_the_tree_of_a_field_that_cannot_be_read_says_so_and_hides_no_harmless_rest(
+    capsysbinary: Capsys,
+) -> None:
+    ran = tree(capsysbinary, "message", "--api", "Metadata", "--api-version", 1, "0000000100")
+    text = " ".join(ran.out.decode().split())
+    assert "topics: (not decoded)" in text
+    assert "_remainder: 00 00 00 01 00" in text
+    assert "1 bytes are left and each takes 2 bytes at least" in text
+    secret = tree(capsysbinary, "message", "--api", "CreateTopics", "--api-version", 1, "00000001000474")
+    assert "_remainder: <redacted>" in secret.out.decode()
+    null = tree(capsysbinary, "message", "--api", "Metadata", "--api-version", 1, "ffffffff")
+    assert "(not decoded)" not in null.out.decode()
+
+
 @pytest.mark.parametrize("sized", [False, True])
 def test_a_whole_request_says_itself_what_it_is(sized: bool, capsysbinary: Capsys) -> None:
     data = request("Heartbeat", 0, 5, groupId="g", generationId=1, memberId="m")

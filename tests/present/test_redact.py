@@ -214,6 +214,22 @@ def test_only_a_whole_metadata_record_with_a_secret_is_taken_for_one_without_its
         assert not is_secret_record(other, None)
 
 
+@pytest.mark.parametrize("form", ["tree", "ndjson"])
+@pytest.mark.parametrize("framed", [True, False])
+def test_what_is_left_after_a_record_with_secrets_is_hidden(
+    form: str, framed: bool, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    arguments: tuple[object, ...] = ("internal", "--family", "metadata")
+    data = scram_record()
+    if not framed:
+        arguments = ("message", "--kind", "data", "--name", "UserScramCredentialRecord", "--api-version", 0)
+        data = data[3:]
+    ran = run(capsysbinary, "bytes", *arguments, (data + SECRET.encode()).hex(), "-T", form)
+    assert (ran.code, REDACTED.encode() in ran.out) == (0, True)
+    for found in forms_of(SECRET.encode()):
+        assert found not in ran.out
+
+
 def scram_record() -> bytes:
     values = {
         "name": "alice",
