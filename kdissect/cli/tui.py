@@ -49,7 +49,7 @@ def command(
     packets_of(paths, config.limits).close()
 
     from kdissect.tui.app import Kdissect
-    from kdissect.tui.decoder import Decoder, Source
+    from kdissect.tui.feed.decoder import Decoder, Source
 
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
     decoder = Decoder(Source(paths, config.limits, ports, dict(config.topics)))

@@ -10,12 +10,13 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from kdissect.present.options import Options
-from kdissect.tui.decoder import Batch, Ended, Feed
-from kdissect.tui.dialogs import Help
-from kdissect.tui.exchanges import ExchangesPage
-from kdissect.tui.index import Index
-from kdissect.tui.page import Page
-from kdissect.tui.tables import ConnectionsPage, ProblemsPage
+from kdissect.tui.feed.decoder import Batch, Ended, Feed
+from kdissect.tui.feed.index import Index
+from kdissect.tui.pages.connections import ConnectionsPage
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.page import Page
+from kdissect.tui.pages.problems import ProblemsPage
+from kdissect.tui.widgets.dialogs import Help
 
 TICK_SECONDS = 0.1
 

@@ -13,8 +13,8 @@ from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
-from kdissect.tui.decoder import Feed
-from kdissect.tui.index import Index, Places
+from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.index import Index, Places
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv"}
 """By the end of the file's name."""

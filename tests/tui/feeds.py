@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kdissect.tui.decoder import Batch, Decoded, Source
-from kdissect.tui.index import Index
-from kdissect.tui.rows import FIELDS, HAS_LATENCY, ROW
+from kdissect.tui.feed.decoder import Batch, Decoded, Source
+from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW
 
 
 def decoded(*paths: Path) -> Decoded:

@@ -11,7 +11,7 @@ from rich.console import Console
 from textual.pilot import Pilot
 
 from kdissect.tui.app import Kdissect
-from kdissect.tui.exchanges import ExchangesPage
+from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.tui.feeds import decoded
 
 

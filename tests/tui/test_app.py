@@ -9,8 +9,8 @@ from textual.app import App
 
 from kdissect.exchange import Exchange
 from kdissect.tui.app import Kdissect
-from kdissect.tui.decoder import Batch, Decoded, Decoder, Ended, Source
-from kdissect.tui.rows import ROW
+from kdissect.tui.feed.decoder import Batch, Decoded, Decoder, Ended, Source
+from kdissect.tui.feed.rows import ROW
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded
 from tests.tui.snapshots import press, running, screen_text, settle

@@ -14,10 +14,10 @@ from textual.widgets import Input
 from kdissect import read
 from kdissect.present.options import Options
 from kdissect.tui.app import Kdissect
-from kdissect.tui.bytes_pane import BytesPane
-from kdissect.tui.exchanges import ExchangesPage
-from kdissect.tui.panes import DetailPanes, FieldTree
-from kdissect.tui.table import VirtualTable
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.table import VirtualTable
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import OPEN, SECRET, secret_talks, write_capture

@@ -19,8 +19,8 @@ from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
 from kdissect.present.form import plural
-from kdissect.tui.bytes_pane import BytesPane
 from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.widgets.bytes_pane import BytesPane
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""

@@ -1,4 +1,4 @@
-"""The index as rows of tables: exchanges, connections, and what is wrong. Nothing here draws."""
+"""The exchanges of a view as rows of a table. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from kdissect.model import Fault
 from kdissect.present.form import Clock, duration, plural, size
-from kdissect.present.sanitise import sanitise
-from kdissect.session.conversation import Connection
-from kdissect.tui.index import Index, Places
-from kdissect.tui.rows import HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, HAS_VERSION, IS_CUT
-from kdissect.tui.table import Heading
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.rows import (
+    HAS_CORRELATION,
+    HAS_LATENCY,
+    HAS_REQUEST,
+    HAS_RESPONSE,
+    HAS_VERSION,
+    IS_CUT,
+)
+from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
+from kdissect.tui.widgets.table import Heading
 
 SORTS = {
     "number": "No.",
@@ -39,8 +44,6 @@ _WIDE = (
     *(_MARK, _NUMBER, _TIME, Heading("Conn", 5, True), _CLIENT, Heading("Address", 21)),
     *(Heading("Broker", 21), _API, Heading("Corr", 8, True), _LATENCY, _SIZES, _INFO),
 )
-NORMAL_WIDTH, WIDE_WIDTH = 98, 158
-"""Cells from which the columns of exchanges are more."""
 
 
 class Exchanges:
@@ -144,122 +147,3 @@ class Exchanges:
         if topics := index.text("topics", place):
             parts.append(topics)
         return " ".join(parts)
-
-
-class Connections:
-    """The connections that are over, by number; those still going on when the capture ends are over then."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._rows: list[Connection] = []
-
-    def refresh(self) -> None:
-        """Take in what came since."""
-        if len(self._rows) != len(self._index.connections):
-            self._rows = [each for _, each in sorted(self._index.connections.items())]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def connection(self, row: int) -> Connection:
-        """The connection of a row."""
-        return self._rows[row]
-
-    def headings(self, width: int) -> Sequence[Heading]:
-        few = (Heading("Conn", 5, True), Heading("Client", 21), Heading("Broker", 21), Heading("End", 6))
-        more = (Heading("Exchanges", 9, True), Heading("To broker", 10, True), Heading("From", 10, True))
-        last = (Heading("Gaps", 5, True), Heading("Client id", 18), Heading("Software and SASL", 0))
-        if width >= NORMAL_WIDTH:
-            return (*few, *more, *last)
-        return (*few, Heading("Exchanges", 9, True), Heading("Client id", 0))
-
-    def key(self, row: int) -> Hashable:
-        return self._rows[row].connection
-
-    def tone(self, row: int) -> str | None:
-        each = self._rows[row]
-        if each.gaps or each.skipped_bytes:
-            return "table--warning"
-        return None if each.protocol == "kafka" else "table--dim"
-
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        each = self._rows[row]
-        said = [each.software or "" if each.protocol == "kafka" else f"({each.protocol})"]
-        if each.sasl is not None:
-            said.append(" ".join(str(value) for value in each.sasl.values() if value is not None))
-        values = {
-            "Conn": str(each.connection),
-            "Client": each.client,
-            "Broker": each.broker,
-            "End": each.end,
-            "Exchanges": f"{each.exchanges:,}",
-            "To broker": size(each.bytes_to_broker),
-            "From": size(each.bytes_from_broker),
-            "Gaps": str(each.gaps) if each.gaps else "",
-            "Client id": sanitise(each.client_id or ""),
-            "Software and SASL": sanitise("  ".join(part for part in said if part)),
-        }
-        return [values[heading.title] for heading in self.headings(width)]
-
-
-class Problem:
-    """An error of brokers, or a kind of fault, with how often it came and where first."""
-
-    def __init__(self, what: str, count: int, place: int | None, fault: Fault | None) -> None:
-        self.what = what
-        self.count = count
-        self.place = place
-        """Of the first exchange with it."""
-        self.fault = fault
-        """The first fault of the kind; None for errors of brokers."""
-
-
-class Problems:
-    """Errors by name, then faults by kind, the most frequent first."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._rows: list[Problem] = []
-
-    def refresh(self) -> None:
-        """Count anew."""
-        index = self._index
-        self._rows = [Problem(name, count, first, None) for name, count, first, _ in index.errors()]
-        for (_, kind), (count, fault) in sorted(index.faults.items(), key=lambda item: -item[1].number):
-            place = None
-            if fault.exchange is not None:
-                found = np.flatnonzero(index.column("number") == fault.exchange)
-                place = int(found[0]) if len(found) else None
-            self._rows.append(Problem(kind, count, place, fault))
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def problem(self, row: int) -> Problem:
-        """What a row shows."""
-        return self._rows[row]
-
-    def headings(self, width: int) -> Sequence[Heading]:
-        what = Heading("What", 32 if width < NORMAL_WIDTH else 40)
-        return (Heading("Kind", 6), what, Heading("Count", 9, True), Heading("First", 0))
-
-    def key(self, row: int) -> Hashable:
-        return (row, self._rows[row].what, self._rows[row].count)
-
-    def tone(self, row: int) -> str | None:
-        return "table--error" if self._rows[row].fault is None else "table--warning"
-
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        each, index = self._rows[row], self._index
-        kind = "error" if each.fault is None else "fault"
-        parts = []
-        if each.place is not None:
-            parts.append(f"No. {index.value('number', each.place)}")
-            if each.fault is None:
-                parts.append(index.text("api", each.place))
-                parts.append(index.text("topics", each.place))
-        if each.fault is not None:
-            if each.fault.packet is not None:
-                parts.append(f"packet {each.fault.packet}")
-            parts.append(sanitise(each.fault.message))
-        return kind, each.what, f"{each.count:,}", ", ".join(part for part in parts if part)

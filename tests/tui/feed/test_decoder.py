@@ -11,8 +11,8 @@ import pytest
 
 from kdissect import read
 from kdissect.capture.files import read_packets
-from kdissect.tui.decoder import Batch, Decoder, Ended, Source
-from kdissect.tui.index import Index
+from kdissect.tui.feed.decoder import Batch, Decoder, Ended, Source
+from kdissect.tui.feed.index import Index
 from tests.cli.run import CAPTURES
 from tests.lab import dissected
 from tests.tui.feeds import decoded, index_of
@@ -97,7 +97,7 @@ def test_closing_ends_the_process(tmp_path: Path) -> None:
 
 def test_dissecting_loads_no_screens() -> None:
     program = (
-        "import sys, kdissect.dissect, kdissect.tui.decoder\n"
+        "import sys, kdissect.dissect, kdissect.tui.feed.decoder\n"
         "print(sorted({'textual', 'rich', 'numpy', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

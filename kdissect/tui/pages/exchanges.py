@@ -15,16 +15,16 @@ from textual.widgets import Footer, Static
 from textual.worker import get_current_worker
 
 from kdissect.present.form import TIMES as TIMES_MEANING
-from kdissect.tui.bytes_pane import BytesPane
 from kdissect.tui.copying import FORMS as COPY_FORMS
 from kdissect.tui.copying import copied
 from kdissect.tui.detail import Detail
-from kdissect.tui.dialogs import Ask, Choose
-from kdissect.tui.listing import SORTS, TIMES, Exchanges
-from kdissect.tui.page import Page
-from kdissect.tui.panes import DetailPanes, FieldTree
+from kdissect.tui.lists.exchanges import SORTS, TIMES, Exchanges
+from kdissect.tui.pages.page import Page
 from kdissect.tui.saving import CannotSaveError, save
-from kdissect.tui.table import VirtualTable
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.dialogs import Ask, Choose
+from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.table import VirtualTable
 
 REST_SECONDS = 0.05
 """How long the cursor must rest before the exchange under it is shown."""

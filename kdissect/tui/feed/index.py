@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdissect.session.conversation import Connection
-from kdissect.tui.decoder import Batch, FaultCount
-from kdissect.tui.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
+from kdissect.tui.feed.decoder import Batch, FaultCount
+from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
 
 Places = NDArray[np.uint32]
 """Rows of the index, by their places."""

@@ -7,8 +7,8 @@ import pytest
 
 from kdissect import read
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.index import Index
-from kdissect.tui.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, Texts, topics_text
+from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, Texts, topics_text
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import write_capture

@@ -9,7 +9,7 @@ from kdissect import read
 from kdissect.present.body import side_object
 from kdissect.present.options import Options
 from kdissect.present.tree import exchange_tree
-from kdissect.tui.spool import SpoolWriter, read_exchange
+from kdissect.tui.feed.spool import SpoolWriter, read_exchange
 from tests.cli.run import CAPTURES
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))

@@ -26,8 +26,8 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.session.conversation import Connection
-from kdissect.tui.rows import Texts, pack_row
-from kdissect.tui.spool import SpoolWriter, read_exchange
+from kdissect.tui.feed.rows import Texts, pack_row
+from kdissect.tui.feed.spool import SpoolWriter, read_exchange
 
 BATCH_SECONDS = 0.1
 """How long results wait, at most, before they are sent."""
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     """What came to light since the batch before."""
 
     rows: bytes = b""
-    """Packed exchanges, in the order in which they were complete (:mod:`kdissect.tui.rows`)."""
+    """Packed exchanges, in the order in which they were complete (:mod:`kdissect.tui.feed.rows`)."""
     texts: Sequence[str] = ()
     """What the list of texts grew by."""
     connections: Sequence[Connection] = ()

@@ -1,0 +1,1 @@
+"""What comes from the decoder's process, and where it is kept: batches, columns, frames."""

@@ -1,0 +1,1 @@
+"""The screens that the numbers lead to."""
