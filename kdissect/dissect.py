@@ -11,13 +11,14 @@ another.
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from os import PathLike
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
+from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
@@ -27,6 +28,9 @@ from kdissect.session.pairing import Event as SessionEvent
 
 Event = Exchange | Connection | Fault
 
+_Step = SessionEvent | Connection
+"""What comes to light at one packet."""
+
 LINGER_NS = 60_000_000_000
 """How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
 retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later is another connection."""
@@ -35,27 +39,64 @@ AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
 
 
+class Numbering:
+    """Gives connections and exchanges their numbers, by counting.
+
+    It is asked in the order of the numbers, so that who dissects some connections only can give numbers
+    that were counted over all.
+    """
+
+    def __init__(self) -> None:
+        self.connections = 0
+        """How many connections have a number."""
+        self.exchanges = 0
+
+    def connection(self, packet: int) -> int:
+        """The number of the connection of which ``packet`` is the first: 0, 1, …"""
+        self.connections += 1
+        return self.connections - 1
+
+    def exchange(self, exchange: Exchange) -> int:
+        """The number of an exchange that was recognised: 1, 2, …"""
+        self.exchanges += 1
+        return self.exchanges
+
+
 class Dissector:
-    """The machine of a whole capture."""
+    """The machine of a whole capture.
+
+    Other than by the limits that count over all of them, connections do not depend on each other: when one
+    that is over is forgotten depends on nothing but its own packets and the time of all others.
+    """
 
     def __init__(
         self,
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
         names: TopicNames | None = None,
+        numbering: Numbering | None = None,
+        *,
+        embedded: bool = False,
     ) -> None:
         self._limits = limits
+        self._embedded = embedded
+        """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
         self._segments = SegmentReader(limits)
         self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
         """Each connection under both orders of its endpoints."""
-        self._closed: deque[Conversation] = deque()
-        """Those that are over, in that order: forgotten when they have lingered."""
+        self._closed: set[Conversation] = set()
+        """Those that are over: forgotten when they have lingered."""
+        self._lingering: list[tuple[int, int, Conversation]] = []
+        """The same, a heap by the time since when each is waited for; some may be forgotten by now."""
+        self._holding: dict[Conversation, int] = {}
+        """What bytes that wait behind a hole cost, by connection; the one that waits longest first."""
+        self._held_bytes = 0
+        """The same of all."""
         self._late: list[SessionEvent] = []
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
-        self._connections = 0
-        self._exchanges = 0
+        self._numbering = Numbering() if numbering is None else numbering
         self.packets = 0
         self.names = TopicNames() if names is None else names
         self._names_are_complete = names is not None
@@ -63,7 +104,17 @@ class Dissector:
     @property
     def connections(self) -> int:
         """How many connections were seen so far."""
-        return self._connections
+        return self._numbering.connections
+
+    @property
+    def remembered(self) -> int:
+        """How many connections are remembered now, to which a limit applies."""
+        return len(self._table) // 2
+
+    @property
+    def held_bytes(self) -> int:
+        """What the bytes cost that wait behind holes now, to which a limit applies."""
+        return self._held_bytes
 
     def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
         """What one packet brings to light, in order."""
@@ -91,35 +142,82 @@ class Dissector:
             yield conversation.summary()
         self._table.clear()
 
-    def feed_segment(self, segment: Segment) -> Iterable[Event]:
+    def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
         key = (segment.source, segment.destination)
-        out: list[Event] = []
-        while self._closed and not self._closed[0].is_waited_for(segment.timestamp_ns, LINGER_NS):
-            out += self._forget(self._closed.popleft(), segment.timestamp_ns)
+        step: list[_Step] = []
+        if self._lingering:
+            self._forget_lingering(segment.timestamp_ns, step)
         conversation = self._table.get(key)
         if conversation is not None and conversation.has_lingered(segment.timestamp_ns, LINGER_NS):
-            out += self._forget(conversation, segment.timestamp_ns)
+            self._forget(conversation, segment.timestamp_ns, step)
             conversation = None
         elif conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
-            out += self._publish(conversation.close(segment.packet, cut=False))
-            out.append(conversation.summary("reused"))
+            step += conversation.close(segment.packet, cut=False)
+            step.append(conversation.summary("reused"))
+            self._remove(conversation)
             conversation = None
         if conversation is None:
             if len(self._table) >= 2 * self._limits.connections:
-                out += self._evict(segment.packet)
-            conversation = Conversation(self._connections, segment, self._limits, self._ports)
-            self._connections += 1
+                self._evict(segment.packet, step)
+            number = self._numbering.connection(segment.packet)
+            conversation = Conversation(number, segment, self._limits, self._ports)
             self._table[key] = self._table[key[1], key[0]] = conversation
         was_over = conversation.is_over
-        events = conversation.feed(segment)
-        if events:
-            out += self._publish(events)
-        if conversation.is_over and not was_over:
-            self._closed.append(conversation)
-        return out
+        step += conversation.feed(segment)
+        if conversation.is_over and not was_over and conversation not in self._closed:
+            self._wait_for(conversation, segment.timestamp_ns)
+        if self._holding or conversation.held_bytes:
+            self._count_held(conversation)
+            while self._held_bytes > self._limits.reorder_total_bytes:
+                step += self._relieve(segment.packet)
+        return list(self._publish(step)) if step else []
 
-    def _forget(self, conversation: Conversation, now_ns: int) -> Iterator[Event]:
+    def elapse(self, now_ns: int) -> list[Event]:
+        """What the time of a segment brings to light that somebody else dissects."""
+        step: list[_Step] = []
+        self._forget_lingering(now_ns, step)
+        return list(self._publish(step)) if step else []
+
+    def _count_held(self, conversation: Conversation) -> None:
+        held = conversation.held_bytes
+        self._held_bytes += held - self._holding.get(conversation, 0)
+        if held:
+            self._holding[conversation] = held
+        else:
+            self._holding.pop(conversation, None)
+
+    def _relieve(self, packet: int) -> list[SessionEvent]:
+        """End the wait of the connection that waits longest."""
+        oldest = next(iter(self._holding))
+        events = oldest.give_up(packet, self._limits.reorder_total_bytes)
+        self._count_held(oldest)
+        return events
+
+    def _remove(self, conversation: Conversation) -> None:
+        """Take it out of all tables."""
+        first, other = conversation.endpoints
+        for key in ((first, other), (other, first)):
+            self._table.pop(key, None)
+        self._closed.discard(conversation)
+        self._held_bytes -= self._holding.pop(conversation, 0)
+
+    def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
+        self._closed.add(conversation)
+        heappush(self._lingering, (since_ns, conversation.number, conversation))
+
+    def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
+        """Forget the connections that have lingered."""
+        while self._lingering and now_ns - self._lingering[0][0] > LINGER_NS:
+            _, _, conversation = heappop(self._lingering)
+            if conversation not in self._closed:
+                continue
+            self._closed.discard(conversation)
+            if conversation.is_waited_for(now_ns, LINGER_NS):
+                self._wait_for(conversation, now_ns)  # it went on
+            self._forget(conversation, now_ns, step)
+
+    def _forget(self, conversation: Conversation, now_ns: int, step: list[_Step]) -> None:
         """Give out the row of a connection that is over, unless it went on or its endpoints are in use
         for another."""
         first, other = conversation.endpoints
@@ -131,36 +229,39 @@ class Dissector:
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
         for event in events:
             late = not isinstance(event, Fault) and id(event.exchange) in begun
-            if late:
-                self._late.append(event)
-            else:
-                yield from self._publish([event])
-        yield conversation.summary()
-        del self._table[first, other], self._table[other, first]
+            (self._late if late else step).append(event)
+        step.append(conversation.summary())
+        self._remove(conversation)
 
-    def _evict(self, packet: int) -> Iterator[Event]:
+    def _evict(self, packet: int, step: list[_Step]) -> None:
         """Forget the tenth of the connections that has been silent longest."""
         by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
-        for _, conversation in by_age[: max(1, len(by_age) // 10)]:
+        silent = by_age[: max(1, len(by_age) // 10)]
+        limit = self._limits.connections
+        message = f"more than {limit} connections: the {len(silent)} that were silent longest are given up"
+        step.append(fault("too-many-connections", message, packet))
+        for _, conversation in silent:
             end = None if conversation.is_closed else "evicted"
-            yield from self._publish(conversation.close(packet, cut=False, evicted=True))
-            yield conversation.summary(end)
-            first, other = conversation.endpoints
-            del self._table[first, other], self._table[other, first]
+            step += conversation.close(packet, cut=False, evicted=True)
+            step.append(conversation.summary(end))
+            self._remove(conversation)
 
-    def _publish(self, events: list[SessionEvent]) -> Iterator[Event]:
-        for begun in recognised_in_order(events):
-            self._exchanges += 1
-            begun.exchange.number = self._exchanges
+    def _publish(self, step: Sequence[_Step]) -> Iterator[Event]:
+        """Number what one packet brought to light, learn from all of it, then give it out."""
+        for begun in recognised_in_order(step):
+            begun.exchange.number = self._numbering.exchange(begun.exchange)
             self._learn(begun.exchange)
-        for event in events:
-            if isinstance(event, Fault):
+        for event in step:
+            if isinstance(event, Completed):
+                self._learn(event.exchange)
+        for event in step:
+            if isinstance(event, Fault | Connection):
                 yield event
             elif isinstance(event, Completed):
                 exchange = event.exchange
-                self._learn(exchange)
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)
+                exchange.embedded = self._embedded
                 yield exchange
 
     def _learn(self, exchange: Exchange) -> None:

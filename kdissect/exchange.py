@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from kdissect.embedded.decoded import Context
+from kdissect.embedded.faults import embedded_faults
 from kdissect.embedded.internal import topic_names_in_metadata
-from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
-from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names
+from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
-from kdissect.protocol.schema import Field, Struct
+from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.topics import can_teach, mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
-
-ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's Uuid.ZERO_UUID: no id."""
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
@@ -29,17 +28,21 @@ METADATA_CARRIERS = ("Fetch", "FetchSnapshot")
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its response, of one connection. At least one of the two is there."""
+    """One request and its response, of one connection. At least one of the two is there.
+
+    Times are nanoseconds since the epoch, packet numbers count from 1 over the input, sizes are bytes of a
+    message without the 4-byte size before it; each is None where its message is missing.
+    """
 
     connection: int
     client_endpoint: Endpoint
     broker_endpoint: Endpoint
-    limits: Limits = DEFAULTS
     request: Request | Token | None = None
     response: Response | Token | None = None
     missing: str | None = None
-    """Why one side is absent, or the response not whole: ``acks=0``, ``not captured``, ``gap``,
-    ``capture ended``, ``connection closed``, ``waiting``, ``evicted``."""
+    """Why one side is absent, or the response that is there not whole: ``acks=0``, ``not captured``,
+    ``gap``, ``capture ended``, ``connection closed``, ``waiting``, ``evicted``. None promises a response
+    with all its bytes."""
     inferred: str | None = None
     """What was not on the wire but concluded, with the evidence."""
     number: int = 0
@@ -49,6 +52,8 @@ class Exchange:
     session_faults: list[Fault] = field(default_factory=list)
     topic_names: Names = NO_NAMES
     """Names of the topic ids in it, as far as the capture told them."""
+    embedded: bool = False
+    """Whether what is embedded in its messages is read too: :attr:`faults` then has what is wrong there."""
     _faults: tuple[Fault, ...] | None = None
     _base_offsets: dict[PartitionKey, int | None] | None = field(default=None, compare=False, repr=False)
     """What the response to a Produce tells, once it was asked for."""
@@ -91,12 +96,53 @@ class Exchange:
         return self.request.client_id if self.request is not None else None
 
     @property
+    def request_packet(self) -> int | None:
+        """The packet whose arrival completed the request (Wireshark's ``frame.number`` for one file)."""
+        return None if self.request is None else self.request.frame.last_packet
+
+    @property
+    def response_packet(self) -> int | None:
+        """The packet whose arrival completed the response."""
+        return None if self.response is None else self.response.frame.last_packet
+
+    @property
+    def request_start_ns(self) -> int | None:
+        """When the packet with the request's first byte was captured, ns since the epoch."""
+        return None if self.request is None else self.request.frame.first_ns
+
+    @property
+    def request_time_ns(self) -> int | None:
+        """When the packet that completed the request was captured, ns since the epoch."""
+        return None if self.request is None else self.request.frame.last_ns
+
+    @property
+    def response_start_ns(self) -> int | None:
+        """When the packet with the response's first byte was captured, ns since the epoch."""
+        return None if self.response is None else self.response.frame.first_ns
+
+    @property
+    def response_time_ns(self) -> int | None:
+        """When the packet that completed the response was captured, ns since the epoch."""
+        return None if self.response is None else self.response.frame.last_ns
+
+    @property
+    def request_size(self) -> int | None:
+        """Bytes that the request announces, captured or not, without the 4-byte size."""
+        return None if self.request is None else self.request.frame.size
+
+    @property
+    def response_size(self) -> int | None:
+        """Bytes that the response announces, captured or not, without the 4-byte size."""
+        return None if self.response is None else self.response.frame.size
+
+    @property
     def latency_ns(self) -> int | None:
-        """From the request's last byte to the response's first; may be negative, as captured. None also
-        where two absurd timestamps are further apart than 64 bits can say."""
-        if self.request is None or self.response is None:
+        """Nanoseconds from the request's last byte to the response's first; may be negative, as captured.
+        None also where two absurd timestamps are further apart than 64 bits can say."""
+        asked, answered = self.request_time_ns, self.response_start_ns
+        if asked is None or answered is None:
             return None
-        latency = self.response.frame.first_ns - self.request.frame.last_ns
+        latency = answered - asked
         return latency if -(1 << 63) <= latency < 1 << 63 else None
 
     @property
@@ -122,7 +168,7 @@ class Exchange:
         """Topics in the order of the wire, each once; ids by name where the capture told it."""
         found: dict[str, None] = {}
         for topic, topic_id in self._topic_mentions():
-            name = topic or self.topic_names.get(topic_id or ZERO_UUID) or topic_id
+            name = topic or (self.topic_names.get(topic_id) if topic_id else None) or topic_id
             if name:
                 found[name] = None
         return list(found)
@@ -134,32 +180,36 @@ class Exchange:
     def _topic_mentions(self) -> Iterator[tuple[str | None, str | None]]:
         for message in self.messages:
             body = message.decoded()
-            if body.struct is None:
-                continue
-            for name, value, ancestors in pick(_topic_fields(body.struct), body.values):
-                yield from _mentions(name, value, ancestors[-1])
+            if body.struct is not None:
+                yield from mentioned_topics(body.struct, body.values)
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong with the bytes of this exchange: of the session, of both messages, and of their
-        records, which are unpacked for it. Found once, when the exchange is complete.
+        """What is wrong with the bytes of this exchange: of the session, of both messages, of their records,
+        which are unpacked for it, and, where :attr:`embedded` asks for it, of what is embedded in them.
+        Found once, when the exchange is complete.
 
         That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
         """
         if self._faults is None:
             found = [*self.session_faults, *(f for message in self.messages for f in message.faults)]
             for message in self.messages:
-                found += message.record_faults(self.limits, may_end_early=message is self.response)
+                found += message.record_faults(may_end_early=message is self.response)
+                found += self._embedded_faults(message) if self.embedded else ()
             here, number = self.connection, self.number
             self._faults = tuple(each._replace(connection=here, exchange=number) for each in found)
         return list(self._faults)
 
+    def _embedded_faults(self, message: Message) -> Iterator[Fault]:
+        asked = self.request.body() if self.request is not None and message is self.response else None
+        body = message.decoded()
+        if body.struct is not None:
+            for each in embedded_faults(body.struct.name, body.values, Context(asked)):
+                yield each._replace(packet=message.frame.last_packet)
+
     def record_sets(self) -> Iterator[RecordSetPlace]:
         """Every record set in it, with the topic and partition it belongs to."""
         for message in self.messages:
-            body = message.decoded()
-            if body.struct is None:
-                continue
             for name, value, ancestors in message.record_fields():
                 yield self._place(message, name, value, ancestors)
 
@@ -186,22 +236,21 @@ class Exchange:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
         for message in self.messages:
             struct = message.body_struct()
-            if struct is None or not _teaching_fields(struct):
-                continue
+            if struct is None or not can_teach(struct):
+                continue  # not decoded for nothing
             body = message.decoded()
             assert body.struct is not None
-            for _, topic_id, ancestors in pick(_teaching_fields(body.struct), body.values):
-                name = _sibling_name(ancestors[-1])
-                if name and topic_id != ZERO_UUID:
-                    yield topic_id, name, message.frame.last_packet
+            for topic_id, name in taught_topics(body.struct, body.values):
+                yield topic_id, name, message.frame.last_packet
         if self.api in METADATA_CARRIERS:
             yield from self._topics_in_metadata()
 
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""
         for place in self.record_sets():
-            if place.topic == METADATA_TOPIC or place.topic_id == METADATA_TOPIC_ID:
-                values = (record.value for record in read_record_set(place.data).records())
+            if is_metadata_topic(place.topic, place.topic_id):
+                records = read_record_set(place.data, place.message.limits).records()
+                values = (record.value for record in records)
                 for topic_id, name in topic_names_in_metadata(values):
                     yield topic_id, name, place.message.frame.last_packet
 
@@ -231,72 +280,6 @@ class RecordSetPlace(NamedTuple):
     partition: int | None
 
 
-def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str | None, int | None]:
-    """The topic, topic id and partition that these structs, outermost first, are about; None where they
-    do not say."""
-    topic = topic_id = None
-    partition = None
-    for values in ancestors:
-        for key, item in values.items():
-            if key in ("topic", "name", "topicName") and isinstance(item, str):
-                topic = item
-            elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
-                topic_id = item
-            elif key in ("partition", "index", "partitionIndex", "partitionId") and isinstance(item, int):
-                partition = item
-    return topic, topic_id, partition
-
-
-def _mentions(name: str, value: Any, siblings: dict[str, Any]) -> Iterator[tuple[str | None, str | None]]:
-    for item in value if isinstance(value, list) else (value,):
-        if not isinstance(item, str):
-            continue
-        if name in ("topicId", "topicIds"):
-            if item != ZERO_UUID and not _sibling_name(siblings):
-                yield None, item
-        else:
-            yield item, None
-
-
-def _sibling_name(values: dict[str, Any]) -> str | None:
-    for key in ("name", "topicName", "topic"):
-        value = values.get(key)
-        if isinstance(value, str) and value:
-            return value
-    return None
-
-
-def _is_topic(field: Field) -> bool:
-    return field.entity == "topicName" or field.name in ("topicId", "topicIds")
-
-
-@cache
-def _topic_fields(struct: Struct) -> Selection:
-    return selection(struct, _is_topic)
-
-
 @cache
 def _error_fields(struct: Struct) -> Selection:
     return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
-
-
-@cache
-def _record_fields(struct: Struct) -> Selection:
-    return selection(struct, lambda f: f.type == "records")
-
-
-@cache
-def _teaching_fields(struct: Struct) -> Selection:
-    """Topic ids that stand beside the topic's name."""
-
-    def search(inner: Struct) -> Selection:
-        names = {f.name for f in inner.fields if f.entity == "topicName" and not f.type.startswith("[]")}
-        out = []
-        for f in inner.fields:
-            wanted = f.name == "topicId" and f.type == "uuid" and bool(names)
-            below = search(f.struct) if f.struct is not None else ()
-            if wanted or below:
-                out.append((f.name, wanted, below or None))
-        return tuple(out)
-
-    return search(struct)

@@ -31,6 +31,10 @@ KINDS: dict[str, tuple[str, str]] = {
     "different-retransmission": ("tcp", "bytes were sent again with other contents; the first copy counts"),
     "out-of-window": ("tcp", "a segment far outside what was seen so far; left out"),
     "buffer-limit": ("tcp", "more bytes wait behind a gap than the limit; the gap was given up"),
+    "too-many-connections": (
+        "tcp",
+        "more connections at a time than the limit; those that were silent longest were given up",
+    ),
     # frame
     "bad-size": ("frame", "a size prefix that no frame can have"),
     "skipped": ("frame", "captured bytes that are in no frame"),
@@ -45,10 +49,10 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     # message
     "malformed": ("message", "bytes that do not have the form of their type"),
-    "truncated": ("message", "the message ends inside a field"),
+    "truncated": ("message", "the message ends inside a field, or before what a count announces"),
     "negative-length": ("message", "a length below zero where none is allowed"),
     "varint-too-long": ("message", "a varint over its type's width"),
-    "too-many-elements": ("message", "a count of elements that the bytes left, or the limit, cannot hold"),
+    "too-many-elements": ("message", "more elements than the limit; those beyond it are left alone"),
     "unexpected-null": ("message", "null in a field that cannot be null"),
     "remainder": ("message", "bytes are left after the last field"),
     "tag-order": ("message", "tagged fields that are not in ascending order, or twice"),

@@ -20,12 +20,21 @@ class Limits(NamedTuple):
     """One pcapng block (libpcap)."""
     layers: int = 16
     """Nested link, network and tunnel headers (Suricata)."""
+    tunnels: int = 4
+    """Tunnels inside tunnels (Zeek)."""
     fragment_bytes: int = 32 * MIB
     """IP fragments that wait for the others (Suricata's defrag memcap)."""
+    fragments: int = 65_535
+    """How many pieces of them wait (Suricata)."""
     fragment_ns: int = 60_000_000_000
     """How long they wait."""
     reorder_bytes: int = 10 * MIB
     """Bytes of one direction that wait behind a hole (Zeek)."""
+    reorder_one_sided_bytes: int = MIB
+    """The same where the other direction was not captured: no acknowledgement will ever settle the hole."""
+    reorder_total_bytes: int = 256 * MIB
+    """The same over all connections (Suricata's reassembly memcap); of more, the hole that is oldest is
+    given up."""
     frame_bytes: int = 104_857_600
     """Kafka's socket.request.max.bytes; a larger size prefix is taken for a lost boundary."""
     connections: int = 100_000
@@ -38,6 +47,9 @@ class Limits(NamedTuple):
     """Elements of all arrays of one message, and tagged fields. An element of two bytes may take 250 in
     memory; a Metadata response of 200,000 partitions with three replicas each, what one cluster can have
     without KRaft, is 1,400,000."""
+    tree_nodes: int = 1_000_000
+    """Nodes of the tree of one message, each of which takes about 240 bytes in memory; elements of arrays
+    beyond it are read and not drawn."""
     tagged_fields: int = 4_096
     """Tagged fields of one struct."""
     depth: int = 32

@@ -1,57 +1,39 @@
 """A Kafka request or response: a frame, its header, and a body that is decoded when asked for.
 
-Bodies are decoded lazily and kept, so that listing a million messages costs their headers only. What
-comes of decoding is a :class:`Body`: the values as far as they could be read, what is wrong with the
-bytes, and the bytes that no field accounts for.
+Bodies are decoded lazily and kept, so that listing a million messages costs their headers only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import DecodeError, Fault, Frame, Node
+from kdissect.model import DecodeError, Direction, Fault, Frame, Node
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import annotate
+from kdissect.protocol.body import Body, read_body
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import decode, read_tag_count
-from kdissect.protocol.schema import Struct, data_struct, era_structs, message_struct
+from kdissect.protocol.decode import decode
+from kdissect.protocol.header import read_request_header, read_response_header
+from kdissect.protocol.schema import REMAINDER, Struct, data_struct, era_structs, message_struct
 from kdissect.protocol.select import Picked, Selection, pick, selection
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
-
-API_VERSIONS = 18
-
-CUT_KINDS = ("truncated", "too-many-elements")
-"""What a frame that was not captured whole looks like to its schema."""
 
 SASL_TOKEN = "SaslToken"
 """What kdissect calls a frame that holds a SASL token without a Kafka header."""
 
 
-class Body(NamedTuple):
-    """What became of a message's bytes after the header."""
-
-    struct: Struct | None
-    """The schema it was read with; None where there is none (``opaque`` says why)."""
-    values: dict[str, Any]
-    start: int
-    """Where the body begins in the frame's payload."""
-    remainder: bytes
-    """Bytes that no field accounts for."""
-    opaque: str | None
-    """Why nothing was decoded."""
-    faults: tuple[Fault, ...]
-    era: bool = False
-    """Whether an older release's layout of the same version was the one that fits."""
+_HEADERS = {"request": "RequestHeader", "response": "ResponseHeader"}
+"""Kafka's message class of the header, by the kind of the message."""
 
 
 class Message:
-    """What requests and responses share."""
+    """What requests and responses share. ``limits`` bound what is decoded of it."""
 
     __slots__ = (
         "_body",
@@ -62,8 +44,10 @@ class Message:
         "frame",
         "header_faults",
         "header_version",
+        "limits",
     )
     kind: str
+    """``request`` or ``response``."""
 
     def __init__(
         self,
@@ -71,8 +55,9 @@ class Message:
         api_key: int | None,
         api_version: int | None,
         correlation_id: int | None,
-        header_version: int,
+        header_version: int | None,
         body_start: int,
+        limits: Limits = DEFAULTS,
     ) -> None:
         self.frame = frame
         self.api_key = api_key
@@ -80,7 +65,9 @@ class Message:
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.header_version = header_version
+        """None where the bytes begin with the body: a SASL token, bytes that are no frame."""
         self.body_start = body_start
+        self.limits = limits
         self.header_faults: tuple[Fault, ...] = ()
         """What is wrong with the header's bytes, though it could be read."""
         self._body: Body | None = None
@@ -91,8 +78,10 @@ class Message:
         return self.frame.size > len(self.frame.payload)
 
     def header_struct(self) -> Struct | None:
-        """The header's schema; None for a SASL token."""
-        raise NotImplementedError
+        """The header's schema; None where there is no header."""
+        if self.header_version is None:
+            return None
+        return data_struct(_HEADERS[self.kind], self.header_version)
 
     def body_struct(self) -> Struct | None:
         """The body's schema; None where the definitions have none for this API and version."""
@@ -109,7 +98,7 @@ class Message:
         values: dict[str, Any] = {}
         if struct is not None:
             with suppress(DecodeError):  # a header breaks off only where its frame is cut, and says so
-                decode(struct, Cursor(self.frame.payload), values)
+                decode(struct, self._cursor(0), values)
         return values
 
     def decoded(self) -> Body:
@@ -135,18 +124,18 @@ class Message:
                 if not is_slice(found[0], found[2][-1]):
                     yield found
 
-    def records(self, limits: Limits = DEFAULTS) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """The records of every record set in the body, unpacked one batch at a time."""
         for _, data, _ in self.record_fields():
-            yield from read_record_set(data, limits).records()
+            yield from read_record_set(data, self.limits).records()
 
-    def record_faults(self, limits: Limits, may_end_early: bool) -> Iterator[Fault]:
+    def record_faults(self, may_end_early: bool) -> Iterator[Fault]:
         """What is wrong with the records, which are unpacked to find out.
 
         :param may_end_early: whether it is ordinary that a record set ends inside a batch.
         """
         for _, data, _ in self.record_fields():
-            found = read_record_set(data, limits)
+            found = read_record_set(data, self.limits)
             for batch in found.batches:
                 batch.records()
             for each in found.faults:
@@ -165,7 +154,7 @@ class Message:
                 continue
             node = Node(name, struct.name, None, position, position)
             root.children.append(node)
-            cursor = Cursor(payload, position)
+            cursor = self._cursor(position)
             try:
                 annotate(struct, cursor, node)
                 position = cursor.position
@@ -174,9 +163,12 @@ class Message:
                 node.fault = fault(error.kind, error.reason, self.frame.last_packet, error.offset)
                 break
         if position < len(payload):
-            why = body.opaque or "_remainder"
+            why = body.opaque or REMAINDER
             root.children.append(Node(why, "bytes", payload[position:], position, len(payload)))
         return root
+
+    def _cursor(self, position: int) -> Cursor:
+        return Cursor(self.frame.payload, position, limits=self.limits)
 
     def _candidates(self, struct: Struct) -> tuple[Struct, ...]:
         """Schemas that the body may have, the likeliest first."""
@@ -189,35 +181,8 @@ class Message:
         struct = self.body_struct()
         if struct is None:
             return Body(None, {}, start, payload[start:], self._why_opaque(), self._opaque_faults())
-        first: Body | None = None
-        for candidate in self._candidates(struct):
-            body = self._try(candidate)
-            if first is None:
-                first = body
-            if not body.faults and not body.remainder:
-                return body._replace(era=body is not first and candidate.version == struct.version)
-        assert first is not None
-        return first
-
-    def _try(self, struct: Struct) -> Body:
-        payload, start = self.frame.payload, self.body_start
-        packet = self.frame.last_packet
-        cursor = Cursor(payload, start)
-        values: dict[str, Any] = {}
-        faults: list[Fault] = []
-        try:
-            decode(struct, cursor, values)
-        except DecodeError as error:
-            end = cursor.position  # where the field begins that could not be read
-            if not (self.is_cut and error.kind in CUT_KINDS):  # the cut frame has its own fault
-                faults.append(fault(error.kind, error.reason, packet, error.offset))
-        else:
-            end = cursor.position
-            if end < len(payload):
-                message = f"{len(payload) - end} bytes are left after the last field"
-                faults.append(fault("remainder", message, packet, end))
-        faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
-        return Body(struct, values, start, payload[end:], None, tuple(faults))
+        packet, candidates = self.frame.last_packet, self._candidates(struct)
+        return read_body(self._cursor(start), candidates, struct.version, packet, self.is_cut)
 
     def _why_opaque(self) -> str:
         if self.api_key is None:
@@ -262,14 +227,12 @@ class Request(Message):
         api_version: int,
         correlation_id: int,
         client_id: str | None,
-        header_version: int,
+        header_version: int | None,
         body_start: int,
+        limits: Limits = DEFAULTS,
     ) -> None:
-        super().__init__(frame, api_key, api_version, correlation_id, header_version, body_start)
+        super().__init__(frame, api_key, api_version, correlation_id, header_version, body_start, limits)
         self.client_id = client_id
-
-    def header_struct(self) -> Struct | None:
-        return data_struct("RequestHeader", self.header_version)
 
 
 class Response(Message):
@@ -277,9 +240,6 @@ class Response(Message):
 
     __slots__ = ()
     kind = "response"
-
-    def header_struct(self) -> Struct | None:
-        return data_struct("ResponseHeader", self.header_version)
 
     def body_struct(self) -> Struct | None:
         return super().body_struct() or (self._version_0() if self._is_downgraded() else None)
@@ -291,10 +251,10 @@ class Response(Message):
         """A broker that does not know the version of ApiVersions answers in version 0, with error 35
         (KIP-511)."""
         start = self.body_start
-        return self.api_key == API_VERSIONS and self.frame.payload[start : start + 2] == b"\0\x23"
+        return self.api_key == apis.API_VERSIONS and self.frame.payload[start : start + 2] == b"\0\x23"
 
     def _version_0(self) -> Struct:
-        return message_struct(API_VERSIONS, 0, "response")
+        return message_struct(apis.API_VERSIONS, 0, "response")
 
 
 class Token(Message):
@@ -303,15 +263,9 @@ class Token(Message):
     __slots__ = ("client_id", "kind")
 
     def __init__(self, frame: Frame, kind: str) -> None:
-        super().__init__(frame, None, None, None, 0, 0)
+        super().__init__(frame, None, None, None, None, 0)
         self.kind = kind
         self.client_id: str | None = None
-
-    def header_struct(self) -> Struct | None:
-        return None
-
-    def header(self) -> dict[str, Any]:
-        return {}
 
     def annotate(self) -> Node:
         payload = self.frame.payload
@@ -322,64 +276,44 @@ class Token(Message):
         return Body(None, {"authBytes": self.frame.payload}, 0, b"", None, ())
 
 
-@lru_cache(maxsize=4096)
-def header_versions(api_key: int, api_version: int) -> tuple[int, int]:
-    """Of the request and of the response. Of an unknown API only what all headers share is read."""
-    if api_key not in apis.api_keys():
-        return 1, 0
-    request = apis.request_header_version(api_key, api_version)
-    return request, apis.response_header_version(api_key, api_version)
-
-
-def parse_request(frame: Frame) -> Request:
+def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
     """Read a frame's request header.
 
+    :param limits: of what is decoded of the request, its body too.
     :raises DecodeError: the bytes captured do not hold one.
     """
-    payload = frame.payload
-    cursor = Cursor(payload)
-    api_key, api_version = cursor.read_int16(), cursor.read_int16()
-    correlation_id = cursor.read_int32()
-    header_version, _ = header_versions(api_key, api_version)
-    client_id: str | None = None
-    if header_version >= 1:
-        length = cursor.read_int16()
-        if length >= 0:
-            client_id = cursor.read_text(length)
-        elif length != -1:
-            raise DecodeError(f"a client id of {length} bytes", cursor.position - 2, "negative-length")
-    if header_version >= 2:
-        before = cursor.position
-        try:
-            _pass_tags(cursor)
-        except DecodeError:
-            if api_version in apis.versions(api_key):
-                raise
-            # Of a version that is not known, neither is the header's: what all headers share stands.
-            header_version, cursor.position = 1, before
-    request = Request(frame, api_key, api_version, correlation_id, client_id, header_version, cursor.position)
+    cursor = Cursor(frame.payload, limits=limits)
+    head = read_request_header(cursor)
+    request = Request(
+        frame,
+        head.api_key,
+        head.api_version,
+        head.correlation_id,
+        head.client_id,
+        head.version,
+        cursor.position,
+        limits,
+    )
     request.header_faults = tuple(
         fault(kind, message, frame.last_packet, offset) for kind, message, offset in cursor.notes
     )
     return request
 
 
-def parse_response(frame: Frame, api_key: int | None, api_version: int | None) -> Response:
+def parse_response(
+    frame: Frame, api_key: int | None, api_version: int | None, limits: Limits = DEFAULTS
+) -> Response:
     """Read a frame's response header, whose form only its request tells.
 
+    :param api_key: of the request; None where it is not known.
+    :param limits: of what is decoded of the response, its body too.
     :raises DecodeError: the bytes captured do not hold one.
     """
-    cursor = Cursor(frame.payload)
-    correlation_id = cursor.read_int32()
-    header_version = 0
-    if api_key is not None and api_version is not None:
-        _, header_version = header_versions(api_key, api_version)
-        if header_version >= 1:
-            _pass_tags(cursor)
-    return Response(frame, api_key, api_version, correlation_id, header_version, cursor.position)
+    cursor = Cursor(frame.payload, limits=limits)
+    head = read_response_header(cursor, api_key, api_version)
+    return Response(frame, api_key, api_version, head.correlation_id, head.version, cursor.position, limits)
 
 
-def _pass_tags(cursor: Cursor) -> None:
-    for _ in range(read_tag_count(cursor)):
-        cursor.read_unsigned_varint()
-        cursor.take(cursor.read_unsigned_varint())
+def bare_frame(payload: bytes) -> Frame:
+    """A frame of which only the payload matters."""
+    return Frame(Direction.TO_BROKER, 0, payload, len(payload), 0, 0, 0, 0, ())

@@ -113,6 +113,9 @@ class Segment(NamedTuple):
     payload: bytes
     length: int
     """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
+    identity: int = 0
+    """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet, captured
+    at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not known."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------

@@ -6,11 +6,17 @@ elsewhere, often on another connection.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Protocol
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """Kafka's Uuid.METADATA_TOPIC_ID, which needs no telling."""
+
+
+def is_metadata_topic(*words: object) -> bool:
+    """Whether one of these, names or ids of a topic or None, is that of ``__cluster_metadata``."""
+    return any(word in (METADATA_TOPIC, METADATA_TOPIC_ID) for word in words)
 
 
 class Names(Protocol):
@@ -35,6 +41,10 @@ class TopicNames:
     def up_to(self, packet: int) -> KnownNames:
         """The names that packets up to ``packet`` told."""
         return KnownNames(self, packet)
+
+    def told(self, start: int = 0) -> list[tuple[str, str, int]]:
+        """Id, name and packet of all ids that were named, in the order in which they were, from one on."""
+        return [(each, name, packet) for each, (packet, name) in islice(self._told.items(), start, None)]
 
     def find(self, topic_id: str, packet: int) -> str | None:
         """The name, if a packet up to ``packet`` told it."""

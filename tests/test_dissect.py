@@ -5,7 +5,7 @@ from __future__ import annotations
 from kdissect.dissect import AT_THE_END, LINGER_NS, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
-from kdissect.model import RST, Endpoint, Segment
+from kdissect.model import RST, SYN, Endpoint, Fault, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.session.conversation import Connection
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
@@ -24,6 +24,13 @@ def talk(port: int, correlation: int = 1) -> Talk:
 def renumbered(*talks: list[Segment], start_ns: int = 0) -> list[Segment]:
     segments = [segment for one in talks for segment in one]
     return [s._replace(packet=i + 1, timestamp_ns=start_ns + i * 1000) for i, s in enumerate(segments)]
+
+
+def with_a_hole(port: int) -> list[Segment]:
+    """A connection of which 1,000 bytes wait behind 100 that were not captured."""
+    one = Talk(client=endpoint(1, port), broker=endpoint(2, 9092)).say(endpoint(1, port), b"x" * 100)
+    del one.segments[-1]
+    return one.say(one.client, b"y" * 1000).segments
 
 
 def run(dissector: Dissector, segments: list[Segment]) -> list[Event]:
@@ -86,6 +93,65 @@ def test_more_connections_than_the_limit_evict_the_longest_silent() -> None:
     assert [c.connection for c in connections(events)] == [0, 1, 2, 3, 4, 5]
     assert {c.end for c in connections(events)} == {"evicted"}
     assert [e.missing for e in exchanges(events)] == ["evicted"] * 6
+    assert {event.kind for event in events if isinstance(event, Fault)} == {"too-many-connections"}
+
+
+def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait_ends_first() -> None:
+    limit = 50_000
+    dissector = Dissector(DEFAULTS._replace(reorder_total_bytes=limit))
+    events: list[Event] = []
+    for i in range(100):
+        events += run(dissector, renumbered(with_a_hole(1000 + i)))
+        assert sum(c.held_bytes for c in dissector._table.values()) <= 2 * limit  # each is there twice
+        assert dissector._held_bytes == sum(dissector._holding.values())
+    given_up = [event for event in events if isinstance(event, Fault) and event.kind == "buffer-limit"]
+    assert 50 < len(given_up) < 70
+    assert [fault.connection for fault in given_up] == list(range(len(given_up)))
+    assert "50000 bytes wait in all connections" in given_up[0].message
+    list(dissector.close())
+    rest = [c.held_bytes for c in dissector._table.values()]
+    assert rest == []
+
+
+def test_what_a_closed_or_evicted_connection_held_is_free_again() -> None:
+    dissector = Dissector(DEFAULTS._replace(connections=10))
+    for i in range(100):
+        run(dissector, renumbered(with_a_hole(1000 + i)))
+    assert dissector._held_bytes == sum(dissector._holding.values())
+    assert len(dissector._holding) <= 10
+
+
+def test_a_packet_from_an_endpoint_to_itself_is_a_connection_like_others() -> None:
+    dissector = Dissector(DEFAULTS._replace(connections=1))
+    here = endpoint(1, 9092)
+    segments = [Segment(i, i, here, here, 1, None, SYN | RST, b"", 0) for i in range(3)]
+    events = run(dissector, segments)
+    events += run(dissector, renumbered(talk(1001).segments, talk(1002).segments, start_ns=LINGER_NS * 2))
+    events += list(dissector.close())
+    assert len(connections(events)) == dissector.connections
+
+
+def test_endpoints_that_are_used_again_and_again_leave_nothing_behind() -> None:
+    dissector = Dissector()
+    client, broker = endpoint(1, 1001), endpoint(2, 9092)
+    for i in range(500):
+        run(dissector, [Segment(2 * i, 0, client, broker, 7 * i, None, SYN, b"", 0)])
+        run(dissector, [Segment(2 * i + 1, 0, client, broker, 7 * i + 1, None, RST, b"", 0)])
+    assert len(dissector._closed) == 1
+
+
+def test_a_connection_that_goes_on_after_a_reset_does_not_keep_the_others() -> None:
+    dissector = Dissector()
+    goes_on = talk(1001).segments
+    run(dissector, renumbered([*goes_on, goes_on[-1]._replace(flags=RST, payload=b"", length=0)]))
+    run(dissector, renumbered(talk(1002).close().segments, start_ns=1_000_000))
+    ended: list[Connection] = []
+    for i in range(1, 6):
+        acknowledgement = goes_on[-1]._replace(
+            payload=b"", length=0, timestamp_ns=i * LINGER_NS * 2 // 3, packet=100 + i
+        )
+        ended += connections(run(dissector, [acknowledgement]))
+    assert [row.connection for row in ended] == [1]
 
 
 def test_a_topic_id_is_named_by_what_another_connection_told_before() -> None:

@@ -6,7 +6,8 @@ import pickle
 from typing import Any
 
 from kdissect.dissect import Dissector
-from kdissect.exchange import Exchange, _topic_fields
+from kdissect.exchange import Exchange
+from kdissect.protocol.topics import _topic_fields
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 
 

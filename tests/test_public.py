@@ -45,7 +45,7 @@ def test_a_schema_goes_both_ways() -> None:
     schema.validate(values)
     with pytest.raises(ValueError, match=r"^generationId: "):
         schema.validate({**values, "generationId": "x"})
-    with pytest.raises(ValueError, match="bytes are left"):
+    with pytest.raises(ValueError, match="1 byte is left"):
         schema.decode(data + b"\0")
     with pytest.raises(ValueError, match="byte 7"):
         schema.decode(data[:-2])

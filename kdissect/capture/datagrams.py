@@ -1,5 +1,5 @@
-"""Packet ─► Segment, the thorough way: IPv4 with options, IPv6 with extension headers, fragments, and
-every header that is broken, cut or absent. dpkt reads the headers; what it raises stays in here.
+"""Packet ─► Segment, the thorough way: IPv4 with options, IPv6 with extension headers, fragments, tunnels,
+and every header that is broken, cut or absent. dpkt reads extension headers; what it raises stays in here.
 
 :mod:`~kdissect.capture.segments` reads the common packets itself and asks here for the others. What it
 reads, this reads alike: the tests hold one against the other.
@@ -13,8 +13,9 @@ from typing import Any
 
 import dpkt
 
-from kdissect.capture.fragments import Fragment, Fragments, fits
-from kdissect.capture.links import IPV4, IPV6, LINK_TYPES, network
+from kdissect.capture.fragments import Fragment, FragmentKey, Fragments, fits
+from kdissect.capture.links import IPV4, IPV6, LINK_TYPES, carried, network
+from kdissect.capture.tunnels import CARRIERS, UDP, begins_tunnel, inner
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
@@ -27,9 +28,16 @@ EXTENSIONS = frozenset(dpkt.ip6.EXT_HDRS_CLS) - {_ENCRYPTED}
 """Headers that may stand between IPv6 and TCP: hop-by-hop options, routing, fragment, authentication,
 destination options. What is encrypted ends the search."""
 
+_CARRIED = CARRIERS | {TCP, AUTHENTICATION}
+"""What is looked into behind an IPv4 header."""
+
+_ipv4 = Struct(">BxHHHxBxx4s4s").unpack_from
+_MORE_FRAGMENTS, _FRAGMENT_OFFSET = 0x2000, 0x1FFF
+
 _tcp = Struct(">2s2sIIBB").unpack_from
 _TCP_LEAST = 14
 """Up to the flags: enough for a Segment where the snap length cut the rest."""
+_TCP_CHECKSUM_END = 18
 
 
 class DatagramReader:
@@ -40,6 +48,8 @@ class DatagramReader:
         self._fragments = Fragments(limits)
         self._unknown: set[int] = set()
         """Interfaces whose link type was reported."""
+        self._completed: list[int] = []
+        """The packets of the last datagram that came together."""
 
     def feed(self, packet: Packet) -> Segment | Fault | None:
         """The segment that ``packet`` carries or completes."""
@@ -51,6 +61,11 @@ class DatagramReader:
         if found is None and self._fragments.faults:
             return self._fragments.faults.popleft()
         return found
+
+    def packets_of(self, number: int) -> tuple[int, ...]:
+        """The packets that carried what the packet ``number``, the one that was fed last, gave."""
+        is_completed = bool(self._completed) and self._completed[-1] == number
+        return tuple(self._completed) if is_completed else (number,)
 
     def close(self) -> list[Fault]:
         """Faults of the datagrams whose fragments never came together."""
@@ -71,64 +86,73 @@ class DatagramReader:
                 packet=packet.number,
             )
         protocol, at = network(packet.link_type, packet.data, self._limits.layers)
-        datagram = packet.data[at:]
         # The wire length is wrong in some files; a captured byte was there in any case.
         room = max(packet.wire_length, len(packet.data)) - at
+        return self._network(packet, protocol, packet.data[at:], room, 0)
+
+    def _network(self, packet: Packet, protocol: int, data: bytes, room: int, tunnels: int) -> Segment | None:
+        """A network layer of ``room`` bytes on the wire, inside so many tunnels."""
         if protocol == IPV4:
-            return self._ipv4(packet, datagram, room)
+            return self._ipv4(packet, data, room, tunnels)
         if protocol == IPV6:
-            return self._ipv6(packet, datagram, room)
+            return self._ipv6(packet, data, room, tunnels)
         return None
 
-    def _ipv4(self, packet: Packet, data: bytes, room: int) -> Segment | None:
+    def _ipv4(self, packet: Packet, data: bytes, room: int, tunnels: int) -> Segment | None:
         if len(data) < 20:
             raise _cut("IPv4", data, 20)
-        header_bytes = (data[0] & 0x0F) * 4
-        # dpkt gets the header alone: what it makes of other protocols' payloads is of no interest.
-        header = _guarded(dpkt.ip.IP, data[: max(header_bytes, 20)], "IPv4 header")
-        if header.v != 4:
-            raise DecodeError(f"an IPv4 packet of version {header.v}", 0)
-        protocol: int = header.p
-        fragmented = header.offset or header.mf
-        if protocol not in (TCP, AUTHENTICATION):
+        first, total, identification, fragmented, protocol, source, destination = _ipv4(data)
+        if first >> 4 != 4:
+            raise DecodeError(f"an IPv4 packet of version {first >> 4}", 0)
+        header_bytes = (first & 0x0F) * 4
+        if header_bytes < 20:
+            raise DecodeError(f"an IPv4 header of {header_bytes} bytes", 0)
+        if protocol not in _CARRIED:
             return None
         if len(data) < header_bytes:
             raise _cut("IPv4", data, header_bytes)
         # 0 is what segmentation offload leaves: the packet is longer than the field can say, or was
         # captured before its length was filled in.
-        total = header.len or room
+        total = total or room
         if total < header_bytes:
             raise DecodeError(f"an IPv4 packet of {total} bytes with a header of {header_bytes}", 2)
         payload, length = data[header_bytes:total], total - header_bytes
-        if fragmented:
-            fragment = Fragment(
-                (header.src, header.dst, protocol, header.id),
-                header.offset * 8,
-                payload,
-                length,
-                bool(header.mf),
+        if fragmented & (_FRAGMENT_OFFSET | _MORE_FRAGMENTS):
+            key = (source, destination, protocol, identification)
+            offset = (fragmented & _FRAGMENT_OFFSET) * 8
+            whole = self._add_fragment(
+                packet, key, offset, payload, length, bool(fragmented & _MORE_FRAGMENTS)
             )
-            whole = self._add_fragment(packet, fragment)
             if whole is None:
                 return None
             payload, length = whole
-        if protocol == AUTHENTICATION:
-            return self._upper(packet, header.src, header.dst, protocol, payload, length)
-        return _segment(packet, header.src, header.dst, payload, length)
+        return self._upper(
+            packet, source, destination, protocol, payload, length, tunnels, identification << 16
+        )
 
-    def _ipv6(self, packet: Packet, data: bytes, room: int) -> Segment | None:
+    def _ipv6(self, packet: Packet, data: bytes, room: int, tunnels: int) -> Segment | None:
         if len(data) < 40:
             raise _cut("IPv6", data, 40)
         if data[0] >> 4 != 6:
             raise DecodeError(f"an IPv6 packet of version {data[0] >> 4}", 0)
         # 0 is segmentation offload, or a jumbogram (RFC 2675), whose length is that of the packet.
         length = int.from_bytes(data[4:6], "big") or room - 40
-        return self._upper(packet, data[8:24], data[24:40], data[6], data[40 : 40 + length], length)
+        return self._upper(
+            packet, data[8:24], data[24:40], data[6], data[40 : 40 + length], length, tunnels, 0
+        )
 
     def _upper(
-        self, packet: Packet, source: bytes, destination: bytes, protocol: int, data: bytes, length: int
+        self,
+        packet: Packet,
+        source: bytes,
+        destination: bytes,
+        protocol: int,
+        data: bytes,
+        length: int,
+        tunnels: int,
+        identity: int,
     ) -> Segment | None:
-        """Through extension headers to TCP; ``length`` is that of ``data`` on the wire."""
+        """Through extension headers to TCP, or into a tunnel; ``length`` is that of ``data`` on the wire."""
         layers = 0
         while protocol in EXTENSIONS:
             layers += 1
@@ -140,37 +164,52 @@ class DatagramReader:
             protocol_here, protocol = protocol, header.nxt
             data, length = data[header.length :], length - header.length
             if protocol_here == _FRAGMENT and (header.frag_off or header.m_flag):
-                if protocol != TCP and protocol not in EXTENSIONS:
+                if protocol not in _CARRIED and protocol not in EXTENSIONS:
                     return None
-                fragment = Fragment(
-                    (source, destination, protocol, header.id),
-                    header.frag_off * 8,
-                    data,
-                    length,
-                    bool(header.m_flag),
+                key = (source, destination, protocol, header.id)
+                whole = self._add_fragment(
+                    packet, key, header.frag_off * 8, data, length, bool(header.m_flag)
                 )
-                whole = self._add_fragment(packet, fragment)
                 if whole is None:
                     return None
                 data, length = whole
-        return _segment(packet, source, destination, data, length) if protocol == TCP else None
+        if protocol == TCP:
+            return _segment(packet, source, destination, data, length, identity)
+        within = inner(protocol, data) if protocol in CARRIERS else None
+        if within is None:
+            return None
+        if tunnels >= self._limits.tunnels:
+            raise DecodeError(f"more than {self._limits.tunnels} tunnels", 0, "too-many-layers")
+        network_type, at = carried(within[0], data, within[1], self._limits.layers)
+        return self._network(packet, network_type, data[at:], length - at, tunnels + 1)
 
-    def _add_fragment(self, packet: Packet, fragment: Fragment) -> tuple[bytes, int] | None:
+    def _add_fragment(
+        self, packet: Packet, key: FragmentKey, offset: int, data: bytes, length: int, more: bool
+    ) -> tuple[bytes, int] | None:
+        # Most UDP is no tunnel: only a first fragment that begins one shows that its loss is any.
+        matters = key[2] != UDP or (offset == 0 and begins_tunnel(data))
+        fragment = Fragment(key, offset, data, length, more, matters)
         if not fits(fragment):
-            raise DecodeError(
-                f"a fragment of {fragment.length} bytes at {fragment.offset}: no IP packet reaches so far", 0
-            )
-        return self._fragments.add(packet.number, packet.timestamp_ns, fragment)
+            raise DecodeError(f"a fragment of {length} bytes at {offset}: no IP packet reaches so far", 0)
+        whole = self._fragments.add(self.packets_of(packet.number), packet.timestamp_ns, fragment)
+        if whole is None:
+            return None
+        data, length, self._completed = whole
+        return data, length
 
 
-def _segment(packet: Packet, source: bytes, destination: bytes, data: bytes, length: int) -> Segment:
-    """The TCP header at the begin of ``data``, which had ``length`` bytes on the wire."""
+def _segment(
+    packet: Packet, source: bytes, destination: bytes, data: bytes, length: int, identity: int
+) -> Segment:
+    """The TCP header at the begin of ``data``, which had ``length`` bytes on the wire; ``identity`` as far
+    as the IP header has it."""
     if len(data) < _TCP_LEAST:
         raise _cut("TCP", data, _TCP_LEAST)
     source_port, destination_port, seq, ack, offset, flags = _tcp(data)
     header_bytes = (offset >> 4) * 4
     if not 20 <= header_bytes <= length:
         raise DecodeError(f"a TCP header of {header_bytes} bytes in {length} bytes of payload", 12)
+    has_checksum = len(data) >= _TCP_CHECKSUM_END
     return Segment(
         packet.number,
         packet.timestamp_ns,
@@ -181,6 +220,7 @@ def _segment(packet: Packet, source: bytes, destination: bytes, data: bytes, len
         flags,
         data[header_bytes:],
         length - header_bytes,
+        identity | int.from_bytes(data[16:18], "big") if has_checksum else 0,
     )
 
 

@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
 from typing import cast
@@ -27,28 +27,45 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault, Packet
 
 Path = str | os.PathLike[str]
+Opener = Callable[[str], BufferedIOBase]
 
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 
 _packet = tuple.__new__
 
 
-def read_packets(paths: Iterable[Path], limits: Limits = DEFAULTS) -> Capture:
+def open_capture(path: str) -> BufferedIOBase:
+    """A file of this machine, or standard input, opened for reading.
+
+    :raises CaptureError: it is a directory.
+    :raises OSError: it cannot be opened.
+    """
+    if path == "-":
+        return cast(BufferedIOBase, sys.stdin.buffer)
+    if stat.S_ISDIR(_mode(path)):
+        raise CaptureError("is a directory; give the capture files in it")
+    return cast(BufferedIOBase, open(path, "rb"))
+
+
+def read_packets(paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture) -> Capture:
     """The packets, secrets and faults of these files, as of one capture.
 
+    :param opener: opens them; another one than the usual for files that are elsewhere.
     :raises CaptureError: no file among them can be read as a capture; the text has one line, with the
         path, what it is and what to do.
     """
-    return Capture(paths, limits)
+    return Capture(paths, limits, opener)
 
 
 class Capture(Iterator[Item]):
     """Iterates over one capture. A file is open only as long as its packets are needed."""
 
-    def __init__(self, paths: Iterable[Path], limits: Limits = DEFAULTS) -> None:
+    def __init__(
+        self, paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture
+    ) -> None:
         self.interfaces: list[Interface] = []
         """By the index that packets have. It grows, and drop counts come in, while packets are read."""
-        self._files = [_File(os.fspath(path), order, limits) for order, path in enumerate(paths)]
+        self._files = [_File(os.fspath(path), order, limits, opener) for order, path in enumerate(paths)]
         if not self._files:
             raise CaptureError("no capture file is given")
         if sum(file.path == "-" for file in self._files) > 1:
@@ -124,12 +141,13 @@ class Capture(Iterator[Item]):
 class _File:
     """One file of the input."""
 
-    def __init__(self, path: str, order: int, limits: Limits) -> None:
+    def __init__(self, path: str, order: int, limits: Limits, opener: Opener) -> None:
         self.path = path
         self.first_ns: int | None = None
         """Time of the first packet, after :meth:`probe`; None if there is none."""
         self._name = "standard input" if path == "-" else path
         self._limits = limits
+        self._opener = opener
         self._pieces: Pieces | None = None
         self._items: Iterator[Item] | None = None
         self._held: list[Item] = []
@@ -141,7 +159,7 @@ class _File:
             one.
         """
         try:
-            self._pieces = pieces = Pieces(_opened(self.path))
+            self._pieces = pieces = Pieces(self._opener(self.path))
             reader, rest = self._reader(pieces, interfaces)
         except OSError as error:
             self.close()
@@ -236,11 +254,3 @@ def _mode(path: str) -> int:
         return os.stat(path).st_mode
     except OSError:
         return stat.S_IFREG  # opening it will say what is wrong
-
-
-def _opened(path: str) -> BufferedIOBase:
-    if path == "-":
-        return cast(BufferedIOBase, sys.stdin.buffer)
-    if stat.S_ISDIR(_mode(path)):
-        raise CaptureError("is a directory; give the capture files in it")
-    return cast(BufferedIOBase, open(path, "rb"))

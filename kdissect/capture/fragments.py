@@ -2,8 +2,8 @@
 
 Rule 1  Fragments come in any order and any number of times; of bytes that come twice the first count.
 Rule 2  A datagram waits ``fragment_ns`` of capture time from its first fragment on, and all together wait
-        for no more than ``fragment_bytes``; the oldest is given up first.
-Rule 3  A datagram that is given up is a Fault, once.
+        for no more than ``fragment_bytes`` in ``fragments`` pieces; the oldest is given up first.
+Rule 3  A datagram that is given up is a Fault, once, if what it carries matters.
 Rule 4  Where the snap length cut a fragment, the datagram is known up to there, and its length whole.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -42,16 +43,21 @@ class Fragment(NamedTuple):
     """As it was on the wire."""
     more: bool
     """The flag: this is not the last."""
+    matters: bool = True
+    """Whether it shows that the loss of its datagram would be one."""
 
 
 class _Datagram:
     """What is there of one datagram."""
 
-    __slots__ = ("cost", "first_ns", "last_packet", "length", "pieces", "received")
+    __slots__ = ("cost", "first_ns", "last_packet", "length", "matters", "packets", "pieces", "received")
 
     def __init__(self, first_ns: int) -> None:
         self.first_ns = first_ns
         self.last_packet = 0
+        self.matters = False
+        self.packets: list[int] = []
+        """Those that brought something new."""
         self.pieces: list[tuple[int, int, bytes]] = []
         """(begin, end, bytes captured of it), in order, none overlapping another."""
         self.length: int | None = None
@@ -59,8 +65,9 @@ class _Datagram:
         self.received = 0
         self.cost = _DATAGRAM_COST
 
-    def add(self, offset: int, data: bytes, length: int) -> None:
-        """Take in what is new of a fragment."""
+    def add(self, packets: Sequence[int], fragment: Fragment) -> None:
+        """Take in what is new of a fragment, which these packets carried."""
+        _, offset, data, length, more, matters = fragment
         at, end = offset, offset + length
         new: list[tuple[int, int, bytes]] = []
         first = max(0, bisect_left(self.pieces, (offset,)) - 1)
@@ -76,6 +83,13 @@ class _Datagram:
             insort(self.pieces, piece)
             self.received += piece[1] - piece[0]
             self.cost += len(piece[2]) + _PIECE_COST
+        ends = not more and self.length is None
+        if ends:
+            self.length = offset + length
+        if new or ends:
+            self.packets.extend(packets)
+        self.matters = self.matters or matters
+        self.last_packet = packets[-1]
 
     def whole(self) -> bytes | None:
         """The payload up to where a fragment was cut; None if some of it is missing."""
@@ -106,27 +120,32 @@ class Fragments:
         self._datagrams: dict[FragmentKey, _Datagram] = {}
         """In the order of their first fragments."""
         self._cost = 0
+        self._pieces = 0
 
-    def add(self, packet: int, time_ns: int, fragment: Fragment) -> tuple[bytes, int] | None:
+    def add(
+        self, packets: Sequence[int], time_ns: int, fragment: Fragment
+    ) -> tuple[bytes, int, list[int]] | None:
         """The payload of the datagram that ``fragment`` completes: the bytes captured from its start on,
-        and its length on the wire. None as long as some are missing."""
+        its length on the wire, and the packets that carried it. None as long as some are missing.
+
+        :param packets: what carried the fragment, the latest last (several in a tunnel that fragments).
+        """
         self._expire(time_ns)
-        key, offset, data, length, more = fragment
+        key = fragment.key
         datagram = self._datagrams.get(key)
         if datagram is None:
             datagram = self._datagrams[key] = _Datagram(time_ns)
             self._cost += datagram.cost
-        datagram.last_packet = packet
         self._cost -= datagram.cost
-        datagram.add(offset, data, length)
+        self._pieces -= len(datagram.pieces)
+        datagram.add(packets, fragment)
         self._cost += datagram.cost
-        if not more and datagram.length is None:
-            datagram.length = offset + length
+        self._pieces += len(datagram.pieces)
         whole = datagram.whole()
         if whole is not None and datagram.length is not None:
             self._remove(key)
-            return whole, datagram.length
-        while self._cost > self._limits.fragment_bytes and self._datagrams:
+            return whole, datagram.length, datagram.packets
+        while self._cost > self._limits.fragment_bytes or self._pieces > self._limits.fragments:
             self._give_up(next(iter(self._datagrams)), "more fragments wait than the limit")
         return None
 
@@ -144,6 +163,8 @@ class Fragments:
 
     def _give_up(self, key: FragmentKey, reason: str) -> None:
         datagram = self._remove(key)
+        if not datagram.matters:
+            return
         wanted = "" if datagram.length is None else f" of {datagram.length}"
         self.faults.append(
             fault(
@@ -157,6 +178,7 @@ class Fragments:
     def _remove(self, key: FragmentKey) -> _Datagram:
         datagram = self._datagrams.pop(key)
         self._cost -= datagram.cost
+        self._pieces -= len(datagram.pieces)
         return datagram
 
 

@@ -1,7 +1,7 @@
 """Link-layer headers: where in a packet the network layer begins, and which it is.
 
-Tunnels (VXLAN, GRE, …) are not looked into here: whoever adds them finds an IP header inside what
-:mod:`~kdissect.capture.datagrams` calls the payload, and asks :func:`network` or starts there again.
+VLAN tags, MPLS labels and PPPoE stand between the two and are passed over. Tunnels inside IP are the
+matter of :mod:`~kdissect.capture.tunnels`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ OTHER = 0
 
 _VLAN_TAGS = frozenset((0x8100, 0x88A8, 0x9100))
 """802.1Q, 802.1ad and the QinQ tag from before it."""
+ETHERNET_FRAME = 0x6558
+"""Transparent Ethernet bridging: a whole Ethernet frame follows."""
+MPLS = 0x8847
+_MPLS_TYPES = frozenset((MPLS, 0x8848))
+_PPPOE = 0x8864
+_BETWEEN = _VLAN_TAGS | _MPLS_TYPES | {ETHERNET_FRAME, _PPPOE}
+"""EtherTypes of what stands before the network layer."""
+_PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6}
 
 _AF_INET = 2
 _AF_INET6 = frozenset((10, 24, 28, 30))
@@ -35,7 +43,7 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
     """The network layer's EtherType (:data:`IPV4`, :data:`IPV6` or another) and its offset in ``data``.
 
     :param link_type: one of :data:`LINK_TYPES`.
-    :param layers: so many VLAN tags are passed over at most.
+    :param layers: so many headers of other kinds are passed over at most.
     :raises DecodeError: the packet ends inside its link-layer header, or the header contradicts itself.
     """
     if link_type == ETHERNET:
@@ -46,7 +54,7 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
         # Unlike the others its protocol stands at its begin; what a tag is followed by, behind it.
         _require(data, 20, "Linux cooked v2 header")
         (protocol,) = _uint16(data, 0)
-        return _tagged(data, 22, layers) if protocol in _VLAN_TAGS else (protocol, 20)
+        return carried(protocol, data, 20, layers)
     if link_type in (NULL, LOOP):
         return _family(data), 4
     if link_type == IPV4_ONLY:
@@ -60,19 +68,57 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
     return IPV4 if version == 4 else IPV6, 0
 
 
+def carried(protocol: int, data: bytes, at: int, layers: int) -> tuple[int, int]:
+    """The network layer's EtherType and offset, where ``protocol`` stands at ``at``: that itself, or what
+    follows behind tags, labels, PPPoE and inner Ethernet headers.
+
+    :raises DecodeError: as :func:`network`.
+    """
+    passed = 0
+    while protocol in _BETWEEN:
+        passed += 1
+        if passed > layers:
+            raise DecodeError(f"more than {layers} headers before IP", at, "too-many-layers")
+        if protocol in _VLAN_TAGS:
+            _require(data, at + 4, "VLAN tag")
+            (protocol,) = _uint16(data, at + 2)
+            at += 4
+        elif protocol == ETHERNET_FRAME:
+            _require(data, at + 14, "inner Ethernet header")
+            (protocol,) = _uint16(data, at + 12)
+            at += 14
+        elif protocol == _PPPOE:
+            protocol, at = _ppp(data, at + 6)
+        else:
+            _require(data, at + 5, "MPLS label")
+            is_last = data[at + 2] & 1
+            at += 4
+            if is_last:
+                protocol, at = _below_labels(data, at)
+    return protocol, at
+
+
 def _tagged(data: bytes, at: int, layers: int) -> tuple[int, int]:
-    """The EtherType at ``at``, or the one behind the VLAN tags that stand there."""
+    """What follows the EtherType at ``at``."""
     _require(data, at + 2, "link-layer header")
-    (protocol,) = _uint16(data, at)
-    tags = 0
-    while protocol in _VLAN_TAGS:
-        tags += 1
-        if tags > layers:
-            raise DecodeError(f"more than {layers} VLAN tags", at, "too-many-layers")
-        at += 4
-        _require(data, at + 2, "VLAN tag")
-        (protocol,) = _uint16(data, at)
-    return protocol, at + 2
+    return carried(_uint16(data, at)[0], data, at + 2, layers)
+
+
+def _below_labels(data: bytes, at: int) -> tuple[int, int]:
+    """Labels do not say what they carry. The first four bits do: an IP version, or the 0 of a pseudowire's
+    control word (RFC 4385), behind which an Ethernet frame stands."""
+    first = data[at] >> 4
+    if first == 0:
+        return ETHERNET_FRAME, at + 4
+    return {4: IPV4, 6: IPV6}.get(first, OTHER), at
+
+
+def _ppp(data: bytes, at: int) -> tuple[int, int]:
+    """What follows the PPP protocol number, of two bytes or, compressed, of one odd one (RFC 1661)."""
+    _require(data, at + 2, "PPPoE header")
+    if data[at] & 1:
+        return _PPP_PROTOCOLS.get(data[at], OTHER), at + 1
+    return _PPP_PROTOCOLS.get(_uint16(data, at)[0], OTHER), at + 2
 
 
 def _family(data: bytes) -> int:

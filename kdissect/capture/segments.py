@@ -11,13 +11,14 @@ from struct import Struct
 
 from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, DatagramReader
 from kdissect.capture.links import ETHERNET, IPV4, IPV6, LINK_TYPES, network
+from kdissect.capture.tunnels import CARRIERS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
 
-_ipv4_tcp = Struct(">BxHxxHxBxx4s4s2s2sIIBB").unpack_from
-"""An IPv4 header without options, then TCP up to its flags."""
-_ipv6_tcp = Struct(">BxxxHBx16s16s2s2sIIBB").unpack_from
-"""An IPv6 header, then TCP up to its flags."""
+_ipv4_tcp = Struct(">BxHHHxBxx4s4s2s2sIIBBxxH").unpack_from
+"""An IPv4 header without options, then TCP up to its checksum."""
+_ipv6_tcp = Struct(">BxxxHBx16s16s2s2sIIBBxxH").unpack_from
+"""An IPv6 header, then TCP up to its checksum."""
 
 _segment = tuple.__new__
 
@@ -42,17 +43,20 @@ class SegmentReader:
             else:
                 return self._datagrams.feed(packet)
             if protocol == IPV4:
-                first, total, fragment, upper, source, destination, sport, dport, seq, ack, offset, flags = (
-                    _ipv4_tcp(data, at)
-                )
+                (
+                    first, total, identification, fragment, upper, source, destination,
+                    sport, dport, seq, ack, offset, flags, checksum,
+                ) = _ipv4_tcp(data, at)  # fmt: skip
                 if first != 0x45 or fragment & 0x3FFF or upper == AUTHENTICATION:
                     return self._datagrams.feed(packet)
                 at += 20
                 length = total - 20
+                identity = identification << 16 | checksum
             elif protocol == IPV6:
-                first, length, upper, source, destination, sport, dport, seq, ack, offset, flags = _ipv6_tcp(
-                    data, at
-                )
+                (
+                    first, length, upper, source, destination,
+                    sport, dport, seq, ack, offset, flags, identity,
+                ) = _ipv6_tcp(data, at)  # fmt: skip
                 if first >> 4 != 6 or upper in EXTENSIONS:
                     return self._datagrams.feed(packet)
                 at += 40
@@ -61,7 +65,7 @@ class SegmentReader:
         except (struct.error, DecodeError):
             return self._datagrams.feed(packet)
         if upper != TCP:
-            return None
+            return self._datagrams.feed(packet) if upper in CARRIERS else None
         header_bytes = (offset >> 4) * 4
         if not 20 <= header_bytes <= length:
             # Lengths that contradict each other, or the 0 of segmentation offload.
@@ -78,8 +82,14 @@ class SegmentReader:
                 flags,
                 data[at + header_bytes : at + length],
                 length - header_bytes,
+                identity,
             ),
         )
+
+    def packets_of(self, number: int) -> tuple[int, ...]:
+        """The packets that carried what the packet ``number``, the one that was fed last, gave: more than
+        itself where it completed a datagram in fragments."""
+        return self._datagrams.packets_of(number)
 
     def close(self) -> list[Fault]:
         """Faults of the IP packets whose fragments never came together."""

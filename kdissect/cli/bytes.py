@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, cast
 import click
 
 from kdissect.cli import DONE, UNREADABLE
+from kdissect.cli.completing import a_message_class, a_version, an_api
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.given import FORMS, TOO_DEEP, bytes_from, content_of, json_from
@@ -70,9 +71,26 @@ def command() -> None:
 @click.option(
     "--kind", type=click.Choice(("request", "response", "data")), default="request", show_default=True
 )
-@click.option("--api", metavar="NAME|KEY", help="Without it DATA is a whole request, header first.")
-@click.option("--api-version", "version", type=int, metavar="N", help="Version of the API or class.")
-@click.option("--name", metavar="CLASS", help="Kafka's message class, with --kind data.")
+@click.option(
+    "--api",
+    metavar="NAME|KEY",
+    shell_complete=an_api,
+    help="Without it DATA is a whole request, header first.",
+)
+@click.option(
+    "--api-version",
+    "version",
+    type=int,
+    metavar="N",
+    shell_complete=a_version,
+    help="Version of the API or class.",
+)
+@click.option(
+    "--name",
+    metavar="CLASS",
+    shell_complete=a_message_class,
+    help="Kafka's message class, with --kind data.",
+)
 @click.option("--embedded", is_flag=True, help="Decode bytes inside the message too.")
 @click.option("--records", is_flag=True, help="Decoded record batches inside the message.")
 def message(**given: Any) -> int:

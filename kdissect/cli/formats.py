@@ -10,8 +10,7 @@ from kdissect.cli.interrupts import WholeRows
 from kdissect.cli.output import TextOutput
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.model import Fault
-from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from kdissect.names import is_metadata_topic
 from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import Table
@@ -19,11 +18,10 @@ from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.present.records import record_rows
+from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
-from kdissect.session.conversation import Connection
 
 LINES = ("text", "tree")
 
@@ -76,23 +74,6 @@ class Printer(Protocol):
 
     def close(self) -> None:
         """Nothing more comes."""
-
-
-def sources_of(table: str, event: Event, options: Options) -> Iterator[Any]:
-    """The rows that an event adds to a table."""
-    if table == "exchanges":
-        if isinstance(event, Exchange):
-            yield event
-    elif table == "records":
-        if isinstance(event, Exchange):
-            yield from record_rows(event, options)
-    elif table == "connections":
-        if isinstance(event, Connection):
-            yield event
-    elif isinstance(event, Fault):
-        yield event
-    elif isinstance(event, Exchange):
-        yield from event.faults
 
 
 def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:
@@ -170,10 +151,7 @@ class LinePrinter:
             yield event
 
     def _bytes(self, exchange: Exchange) -> None:
-        metadata = any(
-            place.topic == METADATA_TOPIC or place.topic_id == METADATA_TOPIC_ID
-            for place in exchange.record_sets()
-        )
+        metadata = any(is_metadata_topic(place.topic, place.topic_id) for place in exchange.record_sets())
         for message in exchange.messages:
             # What is not told apart field by field is hidden as a whole.
             hidden = is_hidden_rest(message, self._options) or (metadata and not self._options.show_secrets)

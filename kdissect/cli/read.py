@@ -9,11 +9,12 @@ from typing import Any, BinaryIO
 
 import click
 
-from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import Config, load_config
-from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.filtering import Chooser
+from kdissect.cli.errors import Wrong
+from kdissect.cli.filtering import chooser_of, filter_options
 from kdissect.cli.formats import (
+    LINES,
     FieldsPrinter,
     Form,
     LinePrinter,
@@ -47,11 +48,19 @@ from kdissect.present.tables import BINARY
     "-T",
     "form",
     metavar="FORMAT",
+    shell_complete=a_form(LINES, TABLES),
     help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
     "faults: those tables as NDJSON, or records.parquet, faults.csv …",
 )
-@click.option("-Y", "filter", metavar="FILTER", help="Only what this display filter shows.")
-@click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
+@filter_options
+@click.option(
+    "-e",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    shell_complete=a_column_of(TABLES),
+    help="Only this column; may be given often.",
+)
 @click.option("-V", "as_tree", is_flag=True, help="The same as -T tree.")
 @click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree).")
 @click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
@@ -130,9 +139,10 @@ class _Read:
         self._form = self._chosen_form()
         self._table = self._chosen_table()
         self._ports = config.ports | ports_of(given["decode_as"])
-        self._chooser: Chooser | None = None
-        if given["filter"] is not None:
-            self._chooser = Chooser(given["filter"], self._form.table, self._options)
+        self._chooser = chooser_of(
+            given["filter"], given["slow"], self._form.table, self._options, config.slow_ms
+        )
+        self._must_learn = self._chooser is not None and self._chooser.must_learn
 
     def _chosen_form(self) -> Form:
         text, as_tree = self._given["form"], self._given["as_tree"]
@@ -172,7 +182,7 @@ class _Read:
     def run(self) -> int:
         given = self._given
         with (
-            read_twice(self._paths, given["two_pass"]) as paths,
+            read_twice(self._paths, given["two_pass"] or self._must_learn) as paths,
             closing(self._reading(paths)) as reading,
         ):
             reading.open()
@@ -181,7 +191,8 @@ class _Read:
                     self._print(reading, file, None)
             else:
                 self._print_and_write(reading, Shown(paths, self._config.limits))
-        return self._end(reading)
+        talks = sys.stderr.isatty() and not given["quiet"]
+        return reading.exit_code(talks, given["strict"], self._rows > 0 or not given["exit_status"])
 
     def _print_and_write(self, reading: Reading, shown: Shown) -> None:
         """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
@@ -210,11 +221,14 @@ class _Read:
 
     def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
         """Print the rows, and collect what they show. However it ends, what was printed can be read."""
-        clock = Clock(self._given["clock"] or self._config.time)
+        given = self._given
+        clock = Clock(given["clock"] or self._config.time)
         printer = self._printer(file, clock)
         try:
-            if self._given["two_pass"]:
-                reading.learn_names()
+            if self._chooser is not None and self._must_learn:
+                self._chooser.learn(reading, given["two_pass"])
+            elif given["two_pass"]:
+                reading.read_before(names=True)
             for event in reading:
                 clock.first_ns = reading.first_ns
                 if self._chooser is not None and not self._chooser.event(event):
@@ -223,7 +237,7 @@ class _Read:
                     self._rows += 1
                     if shown is not None:
                         shown.add(each)
-                    if self._rows == self._given["count"]:
+                    if self._rows == given["count"]:
                         return
         finally:
             printer.close()
@@ -241,14 +255,3 @@ class _Read:
             return FieldsPrinter(self._table, file, self._options, flush, keep)
         colour = wants_colour(given["color"] or self._config.color, given["output"])
         return LinePrinter(output, clock, colour, self._options, given["dump"])
-
-    def _end(self, reading: Reading) -> int:
-        if sys.stderr.isatty() and not self._given["quiet"]:
-            complain(reading.summary())
-        if reading.is_damaged:
-            return UNREADABLE
-        if self._given["strict"] and reading.faults:
-            return FAULTS_SEEN
-        if self._given["exit_status"] and not self._rows:
-            return NOTHING_MATCHED
-        return DONE

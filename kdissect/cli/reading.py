@@ -13,7 +13,8 @@ from contextlib import contextmanager
 
 from kdissect.capture.files import Capture, read_packets
 from kdissect.capture.reader import Interface
-from kdissect.cli.errors import Complaints, Unreadable
+from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.errors import Complaints, Unreadable, complain
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -64,22 +65,29 @@ class Reading:
         self._complaints = Complaints()
 
     def _new_dissector(self, names: TopicNames | None) -> Dissector:
-        dissector = Dissector(self._options.limits, self._ports, names)
+        dissector = Dissector(self._options.limits, self._ports, names, embedded=self._options.embedded)
         for topic_id, name in self._topics.items():
             dissector.names.learn(topic_id, name, 0)
         return dissector
 
-    def learn_names(self) -> None:
-        """A pass before the pass: names of topic ids then hold from the start."""
+    def read_before(self, names: bool, learn: Callable[[Event], None] | None = None) -> None:
+        """A pass before the pass.
+
+        :param names: whether names of topic ids then hold from the start.
+        :param learn: is given every event of it.
+        """
         first = self._new_dissector(None)
         for item in packets_of(self._paths, self._options.limits):
-            for _ in first.feed(item):
-                pass
+            for event in first.feed(item):
+                if learn is not None:
+                    learn(event)
             if isinstance(item, Packet) and self._progress is not None:
                 self._progress.packet(len(item.data), self)
-        for _ in first.close():
-            pass
-        self._dissector = self._new_dissector(first.names)
+        for event in first.close():
+            if learn is not None:
+                learn(event)
+        if names:
+            self._dissector = self._new_dissector(first.names)
 
     def open(self) -> None:
         """Open the input; reading would do it too, but an output should be replaced only if there is one.
@@ -179,6 +187,21 @@ class Reading:
         if self._not_decoded:
             text += "; not decoded: " + ", ".join(_counted(each, n) for each, n in self._not_decoded.items())
         return text
+
+    def exit_code(self, talks: bool, strict: bool, shown: bool) -> int:
+        """How a command that read it ends, and the closing line.
+
+        :param talks: whether that line is wanted.
+        :param strict: whether faults are told by the exit code.
+        :param shown: whether there was anything to show, or it does not matter.
+        """
+        if talks:
+            complain(self.summary())
+        if self.is_damaged:
+            return UNREADABLE
+        if strict and self.faults:
+            return FAULTS_SEEN
+        return DONE if shown else NOTHING_MATCHED
 
     def progress_text(self) -> str:
         """What there is so far."""

@@ -7,24 +7,25 @@ from pathlib import Path
 
 import click
 
+from kdissect.cli.completing import a_message_class, a_version
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.group import HelpfulGroup
 from kdissect.cli.output import TextOutput, open_output
-from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.schemas import (
     APIS,
     CLASSES,
     api_lines,
     class_lines,
-    struct_lines,
     struct_object,
     versions_text,
 )
 from kdissect.present.tables import json_line, table_writer
 from kdissect.protocol import apis
+from kdissect.protocol.describe import describe
 from kdissect.protocol.library import user_folder
 from kdissect.protocol.schema import Struct, data_struct, message_struct
+from kdissect.wording import plural
 
 
 @click.group(cls=HelpfulGroup)
@@ -53,8 +54,8 @@ def list_apis(classes: bool, form: str) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="API | KEY | CLASS")
-@click.argument("version", type=int, required=False)
+@click.argument("name", metavar="API | KEY | CLASS", shell_complete=a_message_class)
+@click.argument("version", type=int, required=False, shell_complete=a_version)
 @click.option("-k", "--kind", type=click.Choice(("request", "response")), help="Only one of the two.")
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def show(name: str, version: int | None, kind: str | None, form: str) -> None:
@@ -69,7 +70,7 @@ def show(name: str, version: int | None, kind: str | None, form: str) -> None:
         for at, struct in enumerate(structs):
             if at:
                 output.line("")
-            for line in struct_lines(struct):
+            for line in describe(struct):
                 output.line(line)
 
 
@@ -129,3 +130,6 @@ def import_definitions(source: str, release: str | None, target: str | None) -> 
     click.echo(
         f"Kafka {done.release}: {plural(done.classes, 'message class', 'message classes')} read, {new}"
     )
+    if done.halves:
+        names = ", ".join(done.halves)
+        click.echo(f"left out, for the request or the response is missing: {names}", err=True)

@@ -17,9 +17,8 @@ from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.json_form import base64_text, to_json
-from kdissect.protocol.schema import Struct
-
-REMAINDER = "_remainder"
+from kdissect.protocol.schema import REMAINDER, Struct
+from kdissect.wording import plural
 
 
 class Word(NamedTuple):
@@ -161,7 +160,8 @@ def _try(name: str, version: int, cursor: Cursor, words: tuple[Word, ...], struc
         faults.append(fault(error.kind, f"{name}: {error.reason}", offset=error.offset))
     else:
         if cursor.remaining():
-            message = f"{name}: {cursor.remaining()} bytes are left after the last field"
+            left = plural(cursor.remaining(), "byte is", "bytes are")
+            message = f"{name}: {left} left after the last field"
             faults.append(fault("remainder", message, offset=cursor.position))
     faults += [fault(kind, f"{name}: {message}", offset=offset) for kind, message, offset in cursor.notes]
     if name == streams.ASSIGNMENT:

@@ -80,6 +80,12 @@ TEXTS = {
 }
 """Bytes that are text: a Streams instance's ``host:port``, and its client tags."""
 
+CARRIERS = frozenset(
+    {"ConnectWorkerState", "EnvelopeRequest", "EnvelopeResponse"}
+    | {message for message, _ in (*GROUP_FIELDS, *USER_DATA, *TEXTS)}
+)
+"""Message classes that have bytes with something in them; in no other need be looked for any."""
+
 NO_CONTEXT = Context()
 
 Decoded = Embedded | EmbeddedMessage | EmbeddedText

@@ -25,6 +25,7 @@ from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode, write_unsigned_varint
 from kdissect.protocol.json_form import from_json
 from kdissect.protocol.schema import Struct, data_struct, era_data_structs
+from kdissect.wording import plural
 
 FRAME_VERSION = 1
 """The only one there is (``MetadataRecordSerde``, KIP-631)."""
@@ -180,7 +181,7 @@ def _body(
 
 def _as_newer(found: Embedded, newest: int) -> Embedded:
     """Bytes after the last field belong to what is new in the version."""
-    rest = f", {len(found.remainder)} bytes follow" if found.remainder else ""
+    rest = f", {plural(len(found.remainder), 'byte follows', 'bytes follow')}" if found.remainder else ""
     message = f"version {found.version} is newer than any known: read as version {newest}{rest}"
     note = fault("unknown-version", f"{found.name}: {message}", offset=0)
     return found._replace(faults=(note, *(each for each in found.faults if each.kind != "remainder")))

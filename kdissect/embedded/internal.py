@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kdissect.embedded import control, framing
 from kdissect.embedded.decoded import Embedded, Render, opaque, plain
 from kdissect.model import Fault, Node
+from kdissect.wording import plural
 
 COORDINATORS = {
     "group": "group-coordinator",
@@ -134,7 +135,8 @@ def _no_key(key: bytes) -> Embedded:
     """These records have no keys: what is there is shown, and said."""
     if not key:
         return Embedded("", None, key, {})
-    return opaque("", None, key, (), "remainder", f"{len(key)} bytes where these records have no key")
+    reason = f"{plural(len(key), 'byte')} where these records have no key"
+    return opaque("", None, key, (), "remainder", reason)
 
 
 def _blob(family: str, data: bytes, name: str | None) -> Embedded:

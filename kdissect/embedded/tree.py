@@ -54,8 +54,14 @@ def _bytes(
         return
     nodes = found.draw(buffer, leaf.end - len(value))
     expand(leaf, nodes)
+    if found.faults and leaf.fault is None and not any(map(_has_fault, nodes)):
+        leaf.fault = found.faults[0]  # of the whole, not of a place in it: a newer version, for one
     if isinstance(found, EmbeddedMessage):
         found, nodes = found.body, nodes[-1].children
     if isinstance(found, Embedded) and found.struct is not None:
         inside = nodes[len(found.words)]
         expand_embedded(found.struct.name, found.values, inside, buffer, found.context)
+
+
+def _has_fault(node: Node) -> bool:
+    return node.fault is not None or any(map(_has_fault, node.children))

@@ -31,6 +31,7 @@ _TYPES: dict[str, pa.DataType] = {
     "bytes": pa.binary(),
     "json": pa.string(),
     "texts": pa.list_(pa.string()),
+    "int64s": pa.list_(pa.int64()),
     "faults": pa.list_(
         pa.struct(
             [
@@ -51,49 +52,66 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, _TYPES[column.type]) for column in table.columns])
 
 
-class ArrowWriter:
-    """An Arrow IPC stream."""
+class RowBatches:
+    """Gathers rows until they make a batch."""
 
-    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+    def __init__(self, table: Table, options: Options = PLAIN) -> None:
+        self.schema = arrow_schema(table)
         self._table = table
         self._options = options
-        self._schema = arrow_schema(table)
         self._columns: list[list[Any]] = [[] for _ in table.columns]
         self._bytes = 0
-        self._sink = self._open(file)
 
-    def _open(self, file: BinaryIO) -> Any:
-        return pa.ipc.new_stream(_Sink(file), self._schema)
-
-    def write(self, source: Any) -> None:
+    def add(self, source: Any) -> pa.RecordBatch | None:
+        """Add a row; gives the batch that is full now, if one is."""
         for column, values in zip(self._table.columns, self._columns, strict=True):
             value = _arrow_value(column.type, column.value(source, self._options))
             values.append(value)
             if isinstance(value, str | bytes):
                 self._bytes += len(value)
         if len(self._columns[0]) >= ROWS_A_BATCH or self._bytes >= BYTES_A_BATCH:
-            self._flush()
+            return self.take()
+        return None
 
-    def close(self) -> None:
-        self._flush()
-        self._sink.close()
-
-    def _flush(self) -> None:
+    def take(self) -> pa.RecordBatch | None:
+        """What waits, as a batch; None if there is nothing."""
         if not self._columns[0]:
-            return
+            return None
         arrays = [
-            pa.array(values, field.type) for values, field in zip(self._columns, self._schema, strict=True)
+            pa.array(values, field.type) for values, field in zip(self._columns, self.schema, strict=True)
         ]
-        self._sink.write_batch(pa.record_batch(arrays, schema=self._schema))
         self._columns = [[] for _ in self._table.columns]
         self._bytes = 0
+        return pa.record_batch(arrays, schema=self.schema)
+
+
+class ArrowWriter:
+    """An Arrow IPC stream."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+        self._rows = RowBatches(table, options)
+        self._sink = self._open(file)
+
+    def _open(self, file: BinaryIO) -> Any:
+        return pa.ipc.new_stream(_Sink(file), self._rows.schema)
+
+    def write(self, source: Any) -> None:
+        self._write(self._rows.add(source))
+
+    def close(self) -> None:
+        self._write(self._rows.take())
+        self._sink.close()
+
+    def _write(self, batch: pa.RecordBatch | None) -> None:
+        if batch is not None:
+            self._sink.write_batch(batch)
 
 
 class ParquetWriter(ArrowWriter):
     """A Parquet file, compressed with zstd."""
 
     def _open(self, file: BinaryIO) -> Any:
-        return pq.ParquetWriter(_Sink(file), self._schema, compression="zstd")
+        return pq.ParquetWriter(_Sink(file), self._rows.schema, compression="zstd")
 
 
 class _Sink:

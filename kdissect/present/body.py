@@ -19,9 +19,7 @@ from kdissect.present.batches import batch_objects
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
 from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
-from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct
-
-REMAINDER = "_remainder"
+from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
 
 
 def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict[str, Any] | None:

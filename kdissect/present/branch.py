@@ -8,6 +8,7 @@ one rule says what is a secret (:mod:`kdissect.present.redact`).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context
@@ -15,11 +16,12 @@ from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
-from kdissect.present.body import REMAINDER
 from kdissect.present.options import Options
 from kdissect.present.redact import is_metadata_topic, is_secret, is_secret_record, may_hold_secrets
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import expand
+from kdissect.protocol.schema import REMAINDER, Struct
+from kdissect.protocol.topics import partition_of
 from kdissect.record.annotate import annotate_record_set
 
 
@@ -49,7 +51,8 @@ class Branch:
         self._options = options
 
     @property
-    def _is_record_set(self) -> bool:
+    def is_record_set(self) -> bool:
+        """Whether it is a record set that can be read alone."""
         node, ancestors = self.node, self._place.ancestors
         is_set = "records" in node.type and isinstance(node.value, bytes)
         return is_set and not (ancestors and is_slice(node.name, ancestors[-1]))
@@ -57,7 +60,7 @@ class Branch:
     @property
     def is_closed(self) -> bool:
         """Whether it is a record set that has not been opened."""
-        return self._is_record_set and not self.node.children
+        return self.is_record_set and not self.node.children
 
     @property
     def holds_metadata(self) -> bool | None:
@@ -65,7 +68,13 @@ class Branch:
         tells the topic."""
         if self._place.is_metadata is None:
             return None
-        return self._place.is_metadata or (self._is_record_set and is_metadata_topic(self._place.ancestors))
+        return self._place.is_metadata or (self.is_record_set and is_metadata_topic(self._place.ancestors))
+
+    @property
+    def partition(self) -> tuple[str | None, int | None]:
+        """The topic, else its id, and the partition that the structs around it are about."""
+        topic, topic_id, partition = partition_of(self._place.ancestors)
+        return topic or topic_id, partition
 
     def open(self) -> None:
         """Draw what is in a record set that has not been opened; nothing for any other node."""
@@ -82,18 +91,20 @@ class Branch:
             return False
         if place.hidden or _may_be_secret_record(node, self.holds_metadata):
             return True
-        if node.type == "unknown tagged field" or node.name in (REMAINDER, "(data)"):
+        if node.type == "unknown tagged field" or node.name in (REMAINDER, "(data)", "(not drawn)"):
             return may_hold_secrets(place.message)
         return bool(place.ancestors) and is_secret(place.message, node.name, place.ancestors, node.value)
 
-    def inside(self) -> list[Branch]:
-        """What is in it."""
+    def inside(self, first: int = 0, last: int | None = None) -> list[Branch]:
+        """What is in it; of many children only those from ``first`` to before ``last``."""
         node = self.node
         data = self.data if node.buffer is None else node.buffer
         place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
-        secretive = next((child.type for child in node.children if may_hold_secrets(child.type)), "")
+        secretive = ""
+        if not node.type.startswith("[]"):  # which may have a million children
+            secretive = next((child.type for child in node.children if may_hold_secrets(child.type)), "")
         out = []
-        for child in node.children:
+        for child in node.children[first:last]:
             # What is left after an embedded struct stands beside it, and may be of its secrets.
             is_rest = secretive and child.name == REMAINDER
             at = place._replace(message=secretive) if is_rest else place
@@ -110,7 +121,8 @@ def message_branches(message: Message, options: Options, context: Context = NO_C
     body = message.decoded()
     out = []
     for child in message.annotate().children:
-        if options.embedded and body.struct is not None and child.type == body.struct.name:
+        is_body = body.struct is not None and child.type == body.struct.name
+        if options.embedded and body.struct is not None and is_body and holds_bytes(body.struct):
             expand_embedded(child.type, body.values, child, payload, context)
         rest = child.type == "bytes" and not isinstance(message, Token)
         hidden = rest and is_hidden_rest(message, options)
@@ -119,6 +131,23 @@ def message_branches(message: Message, options: Options, context: Context = NO_C
             place = Place(SASL_TOKEN, ({child.name: child.value},))
         out.append(Branch(child, payload, place, options))
     return out
+
+
+def may_hide(message: Message, options: Options) -> bool:
+    """Whether there can be anything in a message whose value must not be shown."""
+    struct = message.decoded().struct
+    if struct is None or is_hidden_rest(message, options):
+        return not options.show_secrets
+    return not options.show_secrets and holds_bytes(struct)
+
+
+@cache
+def holds_bytes(struct: Struct) -> bool:
+    """Whether there are fields of bytes or records in it, at any depth."""
+    return any(
+        field.type.endswith(("bytes", "records")) or (field.struct is not None and holds_bytes(field.struct))
+        for field in struct.fields
+    )
 
 
 def is_hidden_rest(message: Message, options: Options) -> bool:

@@ -35,14 +35,18 @@ _DECODED_COLUMNS = (
     dict_column("valueDecoded", "json", "with --embedded: the value of such a record", True),
 )
 
+_PLACE_COLUMNS = (
+    dict_column("exchange", "int64", "number of the exchange"),
+    dict_column("connection", "int64", "number of the connection"),
+    dict_column("direction", "text", "produce (in a request) or fetch (in a response)"),
+    dict_column("api", "text", "the API, where it is neither Produce nor Fetch", True),
+    dict_column("api_version", "int16", "version of the API"),
+)
+
 RECORDS = Table(
     "records",
     (
-        dict_column("exchange", "int64", "number of the exchange"),
-        dict_column("connection", "int64", "number of the connection"),
-        dict_column("direction", "text", "produce (in a request) or fetch (in a response)"),
-        dict_column("api", "text", "the API, where it is neither Produce nor Fetch", True),
-        dict_column("api_version", "int16", "version of the API"),
+        *_PLACE_COLUMNS,
         *_RECORD_COLUMNS,
         *_DECODED_COLUMNS,
     ),
@@ -61,6 +65,34 @@ LOG_RECORDS = Table(
 BATCHES = Table(
     "batches",
     (dict_column("file", "text", "the segment file"), *(dict_column(*column) for column in BATCH_COLUMNS)),
+)
+
+EXCHANGE_BATCHES = Table(
+    "batches",
+    (
+        *_PLACE_COLUMNS,
+        *_RECORD_COLUMNS[:3],
+        *(dict_column(*column) for column in BATCH_COLUMNS),
+    ),
+)
+"""Of the exchanges of captures."""
+
+PACKETS = Table(
+    "packets",
+    (
+        dict_column("packet", "int64", "1, 2, … over the input (Wireshark's frame.number)"),
+        dict_column("time_ns", "int64", "when it was captured, ns since the epoch"),
+        dict_column("interface", "int32", "index of the interface over the input"),
+        dict_column("link_type", "int32", "LINKTYPE number"),
+        dict_column("captured_size", "int64", "bytes that were captured"),
+        dict_column("wire_size", "int64", "bytes on the wire"),
+        dict_column("source", "text", "address:port, where it carries or completes a TCP segment"),
+        dict_column("destination", "text", "the same of the other end"),
+        dict_column("sequence", "int64", "TCP sequence number"),
+        dict_column("acknowledgement", "int64", "TCP acknowledgement number; null without the flag"),
+        dict_column("flags", "int16", "TCP flags"),
+        dict_column("payload_size", "int64", "TCP payload bytes on the wire"),
+    ),
 )
 
 CONNECTIONS = Table(

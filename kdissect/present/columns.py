@@ -6,6 +6,7 @@ exchange, a connection, a fault, or a dict that another module made. Types are t
 
 ``int16 int32 int64 float64 bool text bytes``   plain values; null where there is none
 ``texts``      list of text
+``int64s``     list of int64
 ``faults``     list of {layer, kind, message, packet, offset}
 ``headers``    list of {key, value}: text and bytes
 ``json``       an object; JSON text where the format has no objects
@@ -18,7 +19,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
-from kdissect.message import Message
 from kdissect.model import Fault
 from kdissect.present.body import side_object
 from kdissect.present.nearest import nearest
@@ -94,16 +94,6 @@ def _item(name: str, source: Source, _: Options) -> Any:
     return source.get(name)
 
 
-def _of(side: str, value: Callable[[Message], Any]) -> Callable[[Source, Options], Any]:
-    """A column that one of the two messages has; null where it is missing."""
-
-    def read(exchange: Exchange, _: Options) -> Any:
-        message: Message | None = getattr(exchange, side)
-        return None if message is None else value(message)
-
-    return read
-
-
 def _message(side: str, exchange: Exchange, options: Options) -> dict[str, Any] | None:
     return side_object(exchange, side, options)
 
@@ -149,6 +139,7 @@ EXCHANGES = Table(
             "int64",
             "the TCP connection: 0, 1, … by its first packet (Wireshark's tcp.stream)",
             "conn",
+            "tcp.stream",
         ),
         attribute_column("client", "text", "address:port of the client"),
         attribute_column("broker", "text", "address:port of the broker"),
@@ -166,42 +157,36 @@ EXCHANGES = Table(
             "corr",
         ),
         attribute_column("client_id", "text", "the name the client gives itself", "client.id"),
-        Column(
+        attribute_column(
             "request_packet",
             "int64",
             "packet whose arrival completed the request (Wireshark's frame.number)",
-            _of("request", lambda m: m.frame.last_packet),
         ),
-        Column(
+        attribute_column(
             "response_packet",
             "int64",
             "packet whose arrival completed the response",
-            _of("response", lambda m: m.frame.last_packet),
         ),
-        Column(
+        attribute_column(
             "request_start_ns",
             "int64",
             "time of the packet with the request's first byte, ns since the epoch",
-            _of("request", lambda m: m.frame.first_ns),
         ),
-        Column(
+        attribute_column(
             "request_time_ns",
             "int64",
             "time of the packet that completed the request, ns since the epoch",
-            _of("request", lambda m: m.frame.last_ns),
-            ("time",),
+            "time",
         ),
-        Column(
+        attribute_column(
             "response_start_ns",
             "int64",
             "time of the packet with the response's first byte, ns since the epoch",
-            _of("response", lambda m: m.frame.first_ns),
         ),
-        Column(
+        attribute_column(
             "response_time_ns",
             "int64",
             "time of the packet that completed the response, ns since the epoch",
-            _of("response", lambda m: m.frame.last_ns),
         ),
         attribute_column(
             "latency_ns",
@@ -209,25 +194,24 @@ EXCHANGES = Table(
             "response_start_ns - request_time_ns, as captured: may be negative",
             "latency",
         ),
-        Column(
+        attribute_column(
             "request_size",
             "int64",
             "bytes of the request without the 4-byte size",
-            _of("request", lambda m: m.frame.size),
-            ("size", "request.size"),
+            "size",
+            "request.size",
         ),
-        Column(
+        attribute_column(
             "response_size",
             "int64",
             "bytes of the response without the 4-byte size",
-            _of("response", lambda m: m.frame.size),
-            ("response.size",),
+            "response.size",
         ),
         attribute_column(
             "missing",
             "text",
-            "why one side is absent: acks=0, not captured, gap, capture ended, connection closed, waiting, "
-            "evicted",
+            "why one side is absent, or the response not whole: acks=0, not captured, gap, capture ended, "
+            "connection closed, waiting, evicted",
         ),
         attribute_column("inferred", "text", "what was not on the wire but concluded, with the evidence"),
         attribute_column("error", "text", "the first error code of the response that is not 0, by name"),

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+
+from kdissect.wording import plural
+
+__all__ = ["SECOND", "TIMES", "Clock", "duration", "plural", "seconds", "size"]
 
 SECOND = 1_000_000_000
 
@@ -41,9 +46,13 @@ def size(count: int) -> str:
     raise AssertionError
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """``1 packet``, ``1,234 packets``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def bars(counts: Sequence[int]) -> str:
+    """A bar for each count, as high as it is next to the largest; ``·`` for 0."""
+    most = max(counts, default=0)
+    return "".join(_BARS[(len(_BARS) - 1) * count // most] if count else "·" for count in counts)
 
 
 def seconds(ns: int) -> str:

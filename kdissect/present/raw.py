@@ -7,12 +7,14 @@ bytes raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kdissect.embedded.decoded import read_struct
+from kdissect.embedded.faults import embedded_faults
 from kdissect.embedded.internal import decode_internal, encode_internal
-from kdissect.message import Request, Response, parse_request
-from kdissect.model import DecodeError, Direction, Fault, Frame
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Message, Request, Response, bare_frame, parse_request
+from kdissect.model import DecodeError, Fault
 from kdissect.present.batches import batch_values
 from kdissect.present.body import embedded_object, message_object, values_object
 from kdissect.present.columns import fault_object
@@ -37,10 +39,12 @@ from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode
 from kdissect.protocol.json_form import from_json, text_or_base64
 from kdissect.protocol.schema import Struct, data_struct, era_data_structs, message_struct
+from kdissect.record.batch import Batch
 from kdissect.record.compression import CODECS
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch, write_message_set
+from kdissect.wording import plural
 
 
 def decode_message(asked: Object, options: Options = PLAIN) -> Object:
@@ -48,36 +52,29 @@ def decode_message(asked: Object, options: Options = PLAIN) -> Object:
     data = hex_field(asked, "hex")
     if _kind(asked) == "data":
         return _decode_data(asked, data, options)
-    message = bare_message(asked, data)
+    message = bare_message(asked, data, options.limits)
     body = message.decoded()
     found = message_object(message, options)
     del found["header"]
     return found | {
         "consumed": len(data) - len(body.remainder),
-        "faults": _faults(body.faults),
+        "faults": _faults([*body.faults, *inner_faults(message, options)]),
     }
 
 
-class _BareRequest(Request):
-    __slots__ = ()
-
-    def header_struct(self) -> None:
-        return None
-
-
-class _BareResponse(Response):
-    __slots__ = ()
-
-    def header_struct(self) -> None:
-        return None
+def inner_faults(message: Message, options: Options) -> Iterator[Fault]:
+    """What is wrong with the bytes inside a message, if the user asked what they hold."""
+    body = message.decoded()
+    if options.embedded and body.struct is not None:
+        yield from embedded_faults(body.struct.name, body.values)
 
 
-def bare_message(asked: Object, data: bytes) -> Request | Response:
+def bare_message(asked: Object, data: bytes, limits: Limits = DEFAULTS) -> Request | Response:
     """A message of which there is only the body."""
-    key, version = api_field(asked), integer_field(asked, "version")
+    key, version, frame = api_field(asked), integer_field(asked, "version"), bare_frame(data)
     if asked["kind"] == "request":
-        return _BareRequest(_frame(data), key, version, 0, None, 0, 0)
-    return _BareResponse(_frame(data), key, version, 0, 0, 0)
+        return Request(frame, key, version, 0, None, header_version=None, body_start=0, limits=limits)
+    return Response(frame, key, version, 0, header_version=None, body_start=0, limits=limits)
 
 
 def is_whole_request(asked: Object) -> bool:
@@ -85,7 +82,7 @@ def is_whole_request(asked: Object) -> bool:
     return asked.get("kind") == "request" and "api" not in asked and "api_key" not in asked
 
 
-def whole_request(data: bytes) -> Request:
+def whole_request(data: bytes, limits: Limits = DEFAULTS) -> Request:
     """A request with its header; its size may stand before it.
 
     :raises ValueError: the bytes are none.
@@ -93,19 +90,16 @@ def whole_request(data: bytes) -> Request:
     if len(data) > 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
         data = data[4:]
     try:
-        return parse_request(_frame(data))
+        return parse_request(bare_frame(data), limits)
     except DecodeError as error:
         raise ValueError(f"this is no request header: {error.reason}") from None
 
 
 def decode_whole_request(data: bytes, options: Options = PLAIN) -> Object:
     """A request with its header → ``header``, ``body``, ``faults``."""
-    message = whole_request(data)
-    return message_object(message, options) | {"faults": _faults(message.faults)}
-
-
-def _frame(data: bytes) -> Frame:
-    return Frame(Direction.TO_BROKER, 0, data, len(data), 0, 0, 0, 0, ())
+    message = whole_request(data, options.limits)
+    faults = _faults([*message.faults, *inner_faults(message, options)])
+    return message_object(message, options) | {"faults": faults}
 
 
 def _decode_data(asked: Object, data: bytes, options: Options) -> Object:
@@ -147,12 +141,22 @@ def encode_message(asked: Object, _: Options = PLAIN) -> Object:
 def decode_records(asked: Object, options: Options = PLAIN) -> Object:
     """``hex`` → ``batches``, ``records``, ``faults``."""
     found = read_record_set(hex_field(asked, "hex"), options.limits)
-    records = [_record(record, options) for record in found.records()]
+    records = [each for batch in found.batches for each in _records(batch, options)]
     return {
         "batches": [batch_values(batch) for batch in found.batches],
         "records": records,
         "faults": _faults(found.faults),
     }
+
+
+def _records(batch: Batch, options: Options) -> list[Object]:
+    """The records of a batch. LogAppendTime hides the timestamps that stand in them (magic 2), without
+    which the same bytes could not be made again: there they are ``stored_timestamp``."""
+    records = [_record(record, options) for record in batch.records()]
+    if batch.magic == 2 and batch.timestamp_type == "LogAppendTime":
+        for record, timestamp in zip(records, batch.stored_timestamps(), strict=True):
+            record["stored_timestamp"] = timestamp
+    return records
 
 
 def _record(record: Record, options: Options) -> Object:
@@ -180,7 +184,8 @@ def encode_records(asked: Object, _: Options = PLAIN) -> Object:
         path = f"batches[{at}]."
         count = integer_field(batch, "count", path)
         if not 0 <= count <= len(records) - done:
-            raise ValueError(f"{path}count: {count}, and {len(records) - done} records are left")
+            left = plural(len(records) - done, "record is", "records are")
+            raise ValueError(f"{path}count: {count}, and {left} left")
         out += _write(batch, records[done : done + count], path)
         done += count
     if done != len(records):
@@ -233,7 +238,9 @@ def _to_record(given: Object, path: str) -> Record:
         if not isinstance(name, str):
             raise ValueError(f"{where}: the name must be text")
         headers.append((name, bytes_of(value, where)))
-    timestamp = optional_integer(given, "timestamp", path)
+    timestamp = optional_integer(given, "stored_timestamp", path)
+    if timestamp is None:
+        timestamp = optional_integer(given, "timestamp", path)
     return Record(
         integer_field(given, "offset", path),
         -1 if timestamp is None else timestamp,

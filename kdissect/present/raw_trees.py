@@ -9,7 +9,7 @@ from kdissect.embedded.internal import annotate_internal
 from kdissect.model import Fault
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.questions import Object, optional_hex
-from kdissect.present.raw import bare_message, data_structs, is_whole_request, whole_request
+from kdissect.present.raw import bare_message, data_structs, inner_faults, is_whole_request, whole_request
 from kdissect.present.tree import fault_text, message_tree, struct_tree
 from kdissect.protocol.cursor import Cursor
 from kdissect.record.annotate import annotate_record_set
@@ -26,9 +26,11 @@ def message_tree_of(
             yield from struct_tree(node, data, options, dump, struct.name)
         yield from _faults(found.faults)
         return
-    message = whole_request(data) if is_whole_request(asked) else bare_message(asked, data)
+    limits = options.limits
+    whole = is_whole_request(asked)
+    message = whole_request(data, limits) if whole else bare_message(asked, data, limits)
     yield from message_tree(message, options, dump)
-    yield from _faults(message.faults)
+    yield from _faults((*message.faults, *inner_faults(message, options)))
 
 
 def records_tree(_: Object, data: bytes, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:

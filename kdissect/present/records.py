@@ -1,15 +1,15 @@
-"""An exchange → the rows of the table ``records``."""
+"""An exchange → the rows of the tables ``records`` and ``batches``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Embedded
 from kdissect.embedded.internal import decode_internal, family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
-from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
-from kdissect.present.batches import control_of, shown_value
+from kdissect.names import METADATA_TOPIC, is_metadata_topic
+from kdissect.present.batches import batch_values, control_of, shown_value
 from kdissect.present.body import embedded_object
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
@@ -18,21 +18,54 @@ from kdissect.record.records import Record, wrap64
 from kdissect.record.sets import read_record_set
 
 
+class Address(NamedTuple):
+    """Where a record stands in its exchange, counted from 0. Broken records, of which there are no rows, do
+    not count."""
+
+    record_set: int
+    batch: int
+    """In the set."""
+    record: int
+    """In the batch."""
+
+
 def record_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
     """Its records in the order of the wire; keys, values and header values are bytes."""
-    for place in exchange.record_sets():
+    return (row for _, row in addressed_rows(exchange, options))
+
+
+def addressed_rows(
+    exchange: Exchange, options: Options = PLAIN, only: Address | None = None
+) -> Iterator[tuple[Address, dict[str, Any]]]:
+    """The same with their addresses.
+
+    :param only: nothing but this record; no other batch is unpacked for it.
+    """
+    for at, place in enumerate(exchange.record_sets()):
+        if only is not None and at != only.record_set:
+            continue
         assigned = exchange.assigned_base_offset(place)
-        for batch in read_record_set(place.data, options.limits).batches:
-            records = batch.records()
-            context = _context(exchange, place)
-            for record in records:
+        context = _context(exchange, place)
+        for number, batch in enumerate(read_record_set(place.data, options.limits).batches):
+            records = batch.records() if only is None or number == only.batch else []
+            for index, record in enumerate(records):
+                if only is not None and index != only.record:
+                    continue
                 row = context | record_row(record, batch, options, place.topic, place.topic_id)
                 if assigned is not None and batch.base_offset is not None:
                     row["assigned_offset"] = wrap64(assigned + record.offset - batch.base_offset)
-                yield row
+                yield Address(at, number, index), row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
+
+
+def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
+    """Its record batches in the order of the wire."""
+    for place in exchange.record_sets():
+        context = _context(exchange, place)
+        for batch in read_record_set(place.data, options.limits).batches:
+            yield context | batch_values(batch)
 
 
 def _context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
@@ -54,7 +87,7 @@ def record_row(
 ) -> dict[str, Any]:
     """What a record and its batch tell; absent things are None."""
     key, value = record.key, record.value
-    is_metadata = topic == METADATA_TOPIC or topic_id == METADATA_TOPIC_ID
+    is_metadata = is_metadata_topic(topic, topic_id)
     row = {
         "offset": record.offset,
         "assigned_offset": None,

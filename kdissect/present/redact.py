@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kdissect import names
 from kdissect.embedded.framing import FRAME_VERSION, read_metadata
-from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from kdissect.present.config_names import BROKER, BROKER_LOGGER, NOT_SECRET, TOPIC
 
 REDACTED = "<redacted>"
@@ -92,8 +92,8 @@ SECRETS: dict[str, dict[str, Rule]] = {
 
 def is_metadata_topic(ancestors: Ancestors) -> bool:
     """Whether the record set in these structs is one of ``__cluster_metadata``."""
-    names = (values.get(name) for values in ancestors for name in ("topic", "name", "topicId"))
-    return any(name in (METADATA_TOPIC, METADATA_TOPIC_ID) for name in names)
+    words = (values.get(name) for values in ancestors for name in ("topic", "name", "topicId"))
+    return names.is_metadata_topic(*words)
 
 
 def is_secret_metadata(value: bytes) -> bool:

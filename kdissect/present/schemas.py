@@ -9,9 +9,7 @@ from kdissect.present.columns import Column, Table
 from kdissect.present.options import Options
 from kdissect.protocol import apis
 from kdissect.protocol.json_form import base64_text
-from kdissect.protocol.schema import Field, Struct
-
-INDENT = "  "
+from kdissect.protocol.schema import Struct
 
 
 def versions_text(versions: range) -> str:
@@ -87,45 +85,8 @@ def class_lines() -> Iterator[str]:
         yield f"{name:<48}  {versions_text(apis.data_versions(name)):<8}  {apis.data_group(name)}"
 
 
-def struct_lines(struct: Struct) -> Iterator[str]:
-    """The fields of a message class in one version, nested as they are."""
-    flexible = ", flexible" if struct.flexible else ""
-    yield f"{struct.name} version {struct.version}{flexible}, as of Kafka {struct.release}"
-    yield from _field_lines(struct, 1)
-
-
-def _field_lines(struct: Struct, depth: int) -> Iterator[str]:
-    for field in struct.fields:
-        name = f"{INDENT * depth}{field.name}"
-        yield f"{name:<40} {field.type:<28} {', '.join(_remarks(field))}".rstrip()
-        if field.struct is not None:
-            yield from _field_lines(field.struct, depth + 1)
-
-
-def _remarks(field: Field) -> list[str]:
-    out = []
-    if field.tag is not None:
-        out.append(f"tag {field.tag}")
-    if field.nullable:
-        out.append("nullable")
-    if _has_default(field):
-        out.append(f"default {_default_text(field.default)}")
-    if field.entity:
-        out.append(f"is {field.entity}")
-    return out
-
-
-def _has_default(field: Field) -> bool:
-    """Whether the default is worth a word: not zero, empty or false."""
-    return field.struct is None and (bool(field.default) or (field.default is None and field.nullable))
-
-
-def _default_text(value: Any) -> str:
-    return "null" if value is None else str(value)
-
-
 def struct_object(struct: Struct) -> dict[str, Any]:
-    """The same for JSON."""
+    """The fields of a message class in one version, for JSON."""
     return {
         "name": struct.name,
         "version": struct.version,

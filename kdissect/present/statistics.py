@@ -49,6 +49,7 @@ _SRT = Table(
         _column("broker", "text", "address:port of the broker; null unless asked for (srt,broker)"),
         _column("client", "text", "address of the client; null unless asked for (srt,client)"),
         _column("client_id", "text", "the client's id; null unless asked for (srt,client_id)"),
+        _column("topic", "text", "the topic; null unless asked for (srt,topic), or where there is none"),
         _column("count", "int64", "exchanges with request and response; the times are theirs"),
         _column("min_ns", "int64", "the shortest latency_ns; may be negative, as captured"),
         _column("p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
@@ -74,6 +75,12 @@ _SRT = Table(
         _column("throttled", "int64", "responses that tell of throttling"),
         _column("throttle_ms", "int64", "the times they tell, together, ms"),
         _column("throttle_max_ms", "int64", "the longest of them, ms"),
+        _column(
+            "bands",
+            "int64s",
+            "how many latencies were below 100 µs, 316 µs, 1 ms … 3.16 s (two bands a power of ten), and how "
+            "many longer (within 0.4 %)",
+        ),
     ),
 )
 

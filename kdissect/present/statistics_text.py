@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kdissect.present.columns import Column, Table
-from kdissect.present.form import Clock, duration, size
+from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
 from kdissect.present.sanitise import pad, sanitise, width
 
@@ -67,6 +67,7 @@ def _shown(column: Column, value: Any, clock: Clock) -> str:
 
 _FORMS: dict[str, Callable[[Any], str]] = {
     "text": sanitise,
+    "int64s": bars,
     "texts": lambda values: ", ".join(sanitise(each) for each in values),
     "bool": lambda value: "yes" if value else "no",
     "float64": lambda value: f"{value:,.1f}",

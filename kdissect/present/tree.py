@@ -18,8 +18,9 @@ from kdissect.present.branch import Branch, Place, message_branches
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.payload import one_line
 from kdissect.present.redact import REDACTED
-from kdissect.present.sanitise import LONGEST, pad, sanitise
+from kdissect.present.sanitise import pad, sanitise
 from kdissect.present.text import api_text
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
@@ -133,29 +134,19 @@ def value_text(node: Node) -> str:
     if not node.is_decoded:
         return "(not decoded)"
     if value is None:
-        return "[]" if node.type.startswith("[]") and node.end > node.start else "null"
+        if node.end > node.start:
+            return "null"
+        # Null takes bytes to say. Without any there is just nothing in it: a body without fields, a batch
+        # without records.
+        return "[]" if node.type.startswith("[]") else "(empty)"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return sanitise(value) if "string" not in node.type else f'"{sanitise(value)}"'
     if isinstance(value, bytes):
-        return _bytes_text(value)
+        return one_line(value)
     if isinstance(value, int) and value and node.name.endswith(("errorCode", "ErrorCode")):
         return f"{value} ({error_name(value)})"
     if isinstance(value, int) and node.name in ("requestApiKey", "apiKey"):
         return f"{value} ({apis.api_name(value)})"
     return sanitise(str(value))
-
-
-def _bytes_text(value: bytes) -> str:
-    """Text where the bytes are plainly that, else hex."""
-    if not value:
-        return "(empty)"
-    head = value[:LONGEST]
-    try:
-        text = head.decode("utf-8")
-    except UnicodeDecodeError:
-        text = ""
-    if text and text.isprintable():
-        return f'"{sanitise(text, None)}"' + ("…" if len(value) > LONGEST else "")
-    return head[:32].hex(" ") + (f" … ({len(value):,} bytes)" if len(value) > 32 else "")

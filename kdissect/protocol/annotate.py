@@ -7,6 +7,9 @@ its length: its contents are the last ``len(value)`` bytes, and :func:`expand` p
 place. A tagged field stands in its struct under its own name, an unknown one as ``(tag n)``.
 
 The same defects that ``decode`` notes are the ``fault`` of the node where they lie.
+
+A tree is many times larger than its bytes. After ``Limits.tree_nodes`` nodes the elements of an array that
+are left are read as ever, and stand as one leaf, ``(not drawn)``, whose fault says why.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from kdissect.protocol.decode import (
     note_broken_tag,
     note_remainder,
     read_count,
+    read_elements,
     read_presence,
     read_tag_count,
     read_tag_head,
@@ -38,6 +42,17 @@ from kdissect.protocol.plan import (
     Plan,
 )
 from kdissect.protocol.schema import Struct
+from kdissect.wording import plural
+
+
+class _Pen:
+    """What draws one tree: the readers of the fixed types, and how many nodes there may be still."""
+
+    __slots__ = ("nodes_left", "readers")
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.readers: Readers = fixed_readers(cursor)
+        self.nodes_left = cursor.limits.tree_nodes
 
 
 def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
@@ -50,7 +65,7 @@ def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
     cursor.elements_left = cursor.limits.message_elements
     node = into or Node(struct.name, struct.name, None, cursor.position, cursor.position)
     try:
-        _struct(struct.plan, cursor, node, fixed_readers(cursor))
+        _struct(struct.plan, cursor, node, _Pen(cursor))
     except DecodeError:
         _close(node)
         raise
@@ -64,36 +79,37 @@ def expand(leaf: Node, contents: list[Node]) -> None:
     leaf.children = [Node("(length)", "length", len(leaf.value), leaf.start, start), *contents]
 
 
-def _struct(form: Plan, cursor: Cursor, node: Node, readers: Readers) -> None:
+def _struct(form: Plan, cursor: Cursor, node: Node, pen: _Pen) -> None:
     node.is_decoded = False
+    pen.nodes_left -= 1 + len(form[1])
     for opcode, name, argument in form[1]:
         if opcode < ARRAY:
-            _leaf(cursor, opcode, name, argument, node, readers)
+            _leaf(cursor, opcode, name, argument, node, pen)
         else:
             child = Node(name, _type_name(opcode, argument), None, cursor.position, cursor.position)
             node.children.append(child)
-            _compound(cursor, opcode, argument, child, readers)
+            _compound(cursor, opcode, argument, child, pen)
     if form[2] is not None:
-        _tagged(form[2], cursor, node, readers)
+        _tagged(form[2], cursor, node, pen)
     node.end = cursor.position
     node.is_decoded = True
 
 
-def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, readers: Readers) -> Any:
+def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, pen: _Pen) -> Any:
     start, known = cursor.position, len(cursor.notes)
-    value = readers[opcode]() if opcode < STRING else read_variable(cursor, opcode, nullable)
+    value = pen.readers[opcode]() if opcode < STRING else read_variable(cursor, opcode, nullable)
     leaf = Node(name, TYPE_NAMES[opcode], value, start, cursor.position)
     parent.children.append(leaf)
     _blame(leaf, cursor, known)
     return value
 
 
-def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: Readers) -> None:
+def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, pen: _Pen) -> None:
     """The contents of an array or a struct."""
     node.is_decoded = False
     start, noted = cursor.position, len(cursor.notes)
     if opcode == STRUCT:
-        _struct(argument, cursor, node, readers)
+        _struct(argument, cursor, node, pen)
         return
     if opcode > COMPACT_ARRAY:
         present = read_presence(cursor, opcode)
@@ -113,27 +129,50 @@ def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, readers: R
         node.is_decoded = True
         return
     node.children.append(framing)
+    pen.nodes_left -= 1
     _blame(framing, cursor, noted)
     if opcode > COMPACT_ARRAY:
-        _struct(argument, cursor, node, readers)
+        _struct(argument, cursor, node, pen)
         return
     for index in range(count):
+        if pen.nodes_left <= 0:
+            _pass_over(cursor, node, element, inner, count - index, pen)
+            break
         if element == STRUCT:
             child = Node(f"[{index}]", inner[0], None, cursor.position, cursor.position)
             node.children.append(child)
-            _struct(inner, cursor, child, readers)
+            _struct(inner, cursor, child, pen)
         else:
-            _leaf(cursor, element, f"[{index}]", inner, node, readers)
+            pen.nodes_left -= 1
+            _leaf(cursor, element, f"[{index}]", inner, node, pen)
     node.end = cursor.position
     node.is_decoded = True
 
 
+def _pass_over(cursor: Cursor, parent: Node, element: int, inner: Any, count: int, pen: _Pen) -> None:
+    """The last elements of an array, as one leaf."""
+    start = cursor.position
+    rest = Node("(not drawn)", "bytes", None, start, start)
+    message = (
+        f"{plural(count, 'element')} not drawn: the tree has {cursor.limits.tree_nodes:,} nodes, the limit"
+    )
+    rest.fault = fault("too-many-elements", message, offset=start)
+    parent.children.append(rest)
+    try:
+        for _ in range(count):
+            read_elements(cursor, element, inner, 1, [], pen.readers)
+    finally:
+        rest.end = cursor.position
+        rest.value = cursor.data[start : rest.end]
+
+
 def _tagged(
-    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, parent: Node, readers: Readers
+    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, parent: Node, pen: _Pen
 ) -> None:
     start = cursor.position
     count = read_tag_count(cursor)
     parent.children.append(Node("(tagged fields)", "unsigned varint", count, start, cursor.position))
+    pen.nodes_left -= 4 * count
     previous = -1
     for _ in range(count):
         start, noted = cursor.position, len(cursor.notes)
@@ -148,7 +187,7 @@ def _tagged(
         node.children.append(Node("(tag)", "unsigned varint", tag, start, size_at))
         node.children.append(Node("(size)", "unsigned varint", size, size_at, cursor.position))
         if known:
-            _known_tagged(cursor, known[0], known[2], size, node, readers)
+            _known_tagged(cursor, known[0], known[2], size, node, pen)
         else:
             data_at = cursor.position
             node.value = cursor.read_bytes(size)
@@ -156,18 +195,16 @@ def _tagged(
         node.end = cursor.position
 
 
-def _known_tagged(
-    cursor: Cursor, opcode: int, argument: Any, size: int, node: Node, readers: Readers
-) -> None:
+def _known_tagged(cursor: Cursor, opcode: int, argument: Any, size: int, node: Node, pen: _Pen) -> None:
     """The contents of a tagged field, which end at their declared size whatever they are."""
     outer_end, noted = cursor.end, len(cursor.notes)
     cursor.end = end = cursor.position + size
     blamed = node.children[-1]
     try:
         if opcode < ARRAY:
-            node.value = _leaf(cursor, opcode, "(value)", argument, node, readers)
+            node.value = _leaf(cursor, opcode, "(value)", argument, node, pen)
         else:
-            _compound(cursor, opcode, argument, node, readers)
+            _compound(cursor, opcode, argument, node, pen)
     except DecodeError as error:
         _close(node)
         note_broken_tag(cursor, node.name, error)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from kdissect.protocol.definition import Block
 from kdissect.protocol.library import library
 
-API_VERSIONS, CONTROLLED_SHUTDOWN = 18, 7
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, CONTROLLED_SHUTDOWN, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 3, 7, 8, 9
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 
 
 class ApiSummary(NamedTuple):

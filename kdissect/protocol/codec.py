@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.model import DecodeError
-from kdissect.protocol import apis, encode
+from kdissect.model import DecodeError, Node
+from kdissect.protocol import annotate, apis, decode, encode, json_form
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import decode
-from kdissect.protocol.json_form import from_json, to_json
+from kdissect.protocol.describe import describe
 from kdissect.protocol.schema import Field, Struct, data_struct, message_struct
+from kdissect.wording import plural
 
 
 class Schema:
     """The fields of a message without its header, and the way from bytes to values and back.
 
     Values are dicts under Kafka's JSON names: bool, int, float, str (a uuid in Kafka's text form), bytes,
-    list, dict and None.
+    list, dict and None. As text, it is the list of its fields.
     """
 
     def __init__(self, struct: Struct) -> None:
@@ -25,14 +25,22 @@ class Schema:
     def __repr__(self) -> str:
         return f"<schema of {self.struct.name} version {self.struct.version}>"
 
+    def __str__(self) -> str:
+        return "\n".join(describe(self.struct))
+
     @property
     def name(self) -> str:
-        """Kafka's name of the class."""
+        """Kafka's name of the class, such as ``FetchRequest``."""
         return self.struct.name
 
     @property
     def version(self) -> int:
         return self.struct.version
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the version has compact types and tagged fields (KIP-482)."""
+        return self.struct.flexible
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -46,14 +54,24 @@ class Schema:
         """
         cursor = Cursor(data)
         try:
-            values = decode(self.struct, cursor)
+            values = decode.decode(self.struct, cursor)
+            _refuse_rest(cursor)
         except DecodeError as error:
-            raise ValueError(
-                f"{self.name} version {self.version}, byte {error.offset}: {error.reason}"
-            ) from None
-        if cursor.remaining():
-            raise ValueError(f"{self.name} version {self.version}: {cursor.remaining()} bytes are left")
+            raise self._complaint(error) from None
         return values
+
+    def annotate(self, data: bytes) -> Node:
+        """The values as a tree, each with the bytes that it was read from.
+
+        :raises ValueError: as :meth:`decode`.
+        """
+        cursor = Cursor(data)
+        try:
+            node = annotate.annotate(self.struct, cursor)
+            _refuse_rest(cursor)
+        except DecodeError as error:
+            raise self._complaint(error) from None
+        return node
 
     def encode(self, values: dict[str, Any]) -> bytes:
         """The bytes of a message. A field that is not given has its default.
@@ -67,16 +85,31 @@ class Schema:
         encode.validate(self.struct, values)
 
     def size_of(self, values: dict[str, Any]) -> int:
-        """How many bytes ``encode`` would give."""
+        """How many bytes ``encode`` would give.
+
+        :raises ValueError: as :meth:`encode`.
+        """
         return encode.size_of(self.struct, values)
 
     def to_json(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Kafka's JSON form; nothing is redacted."""
-        return to_json(self.struct, values)
+        """Kafka's JSON form, as its request log prints it; nothing is redacted."""
+        return json_form.to_json(self.struct, values)
 
     def from_json(self, obj: Any) -> dict[str, Any]:
-        """Values from Kafka's JSON form."""
-        return from_json(self.struct, obj)
+        """Values from Kafka's JSON form; records are needed themselves, as base64.
+
+        :raises ValueError: it does not fit the schema; the text begins with the path.
+        """
+        return json_form.from_json(self.struct, obj)
+
+    def _complaint(self, error: DecodeError) -> ValueError:
+        return ValueError(f"{self.name} version {self.version}, byte {error.offset}: {error.reason}")
+
+
+def _refuse_rest(cursor: Cursor) -> None:
+    if cursor.remaining():
+        left = plural(cursor.remaining(), "byte is", "bytes are")
+        raise DecodeError(f"{left} left after the last field", cursor.position, "remainder")
 
 
 def schema(api: str | int, version: int, kind: str = "request") -> Schema:

@@ -12,6 +12,7 @@ from struct import Struct
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
+from kdissect.wording import plural
 
 _int16 = Struct(">h").unpack_from
 _int32 = Struct(">i").unpack_from
@@ -54,7 +55,8 @@ class Cursor:
         """
         position = self.position
         if count > self.end - position:
-            raise DecodeError(f"needs {count} bytes, {self.end - position} are left", position, "truncated")
+            left = plural(self.end - position, "is", "are")
+            raise DecodeError(f"needs {plural(count, 'byte')}, {left} left", position, "truncated")
         if count < 0:
             raise DecodeError(f"a length of {count}", position, "negative-length")
         self.position = position + count

@@ -28,6 +28,7 @@ from kdissect.protocol.plan import (
     STRUCT,
 )
 from kdissect.protocol.schema import UNKNOWN_TAGS, Struct
+from kdissect.wording import plural
 
 Readers = tuple[Callable[[], Any], ...]
 
@@ -87,9 +88,15 @@ def _read_compound(
     if count < 0:
         into[name] = None
         return
-    element, inner = argument[1], argument[2]
     items: list[Any] = []
     into[name] = items
+    read_elements(cursor, argument[1], argument[2], count, items, readers)
+
+
+def read_elements(
+    cursor: Cursor, element: int, inner: Any, count: int, items: list[Any], readers: Readers
+) -> None:
+    """The next elements of an array, which are put into ``items``."""
     if element == STRUCT:
         for _ in range(count):
             item: dict[str, Any] = {}
@@ -150,7 +157,8 @@ def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | 
     if length > cursor.end - cursor.position:
         left = cursor.end - cursor.position
         offset, cursor.position = cursor.position, start
-        raise DecodeError(f"announces {length} bytes, {left} are left", offset, "truncated")
+        text = f"announces {plural(length, 'byte')}, {plural(left, 'is', 'are')} left"
+        raise DecodeError(text, offset, "truncated")
     return cursor.read_text(length) if opcode <= COMPACT_STRING else cursor.read_bytes(length)
 
 
@@ -163,7 +171,7 @@ def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
         return -1
     granted = cursor.elements_left - count
     if count * least > cursor.end - cursor.position or granted < 0 or count > cursor.limits.elements:
-        raise _too_many(cursor, start, count, "elements", least, cursor.limits.elements)
+        raise _too_many(cursor, start, count, "element", least, cursor.limits.elements)
     cursor.elements_left = granted
     return count
 
@@ -186,7 +194,7 @@ def read_tag_count(cursor: Cursor) -> int:
     if count:
         granted = cursor.elements_left - count
         if count * 2 > cursor.end - cursor.position or granted < 0 or count > cursor.limits.tagged_fields:
-            raise _too_many(cursor, start, count, "tagged fields", 2, cursor.limits.tagged_fields)
+            raise _too_many(cursor, start, count, "tagged field", 2, cursor.limits.tagged_fields)
         cursor.elements_left = granted
     return count
 
@@ -195,15 +203,17 @@ def _too_many(cursor: Cursor, start: int, count: int, what: str, least: int, lim
     """The error of a count, with what cannot hold it: the bytes that are left, the ``limit`` of one array
     or struct, or that of the message."""
     left = cursor.end - cursor.position
+    kind = "too-many-elements"
     if count * least > left:
-        each = "a byte" if least == 1 else f"{least} bytes"
-        why = f"{left} bytes are left and each takes {each} at least"
+        held = plural(left, "byte is", "bytes are")
+        kind, why = "truncated", f"{held} left and each takes {plural(least, 'byte')} at least"
     elif count > limit:
-        why = f"the limit is {limit}"
+        why = f"the limit is {limit:,}"
     else:
-        why = f"{cursor.elements_left} are left of the message's limit of {cursor.limits.message_elements}"
+        granted = plural(cursor.elements_left, "is", "are")
+        why = f"{granted} left of the message's limit of {cursor.limits.message_elements:,}"
     cursor.position = start
-    return DecodeError(f"announces {count} {what}, {why}", start, "too-many-elements")
+    return DecodeError(f"announces {plural(count, what)}, {why}", start, kind)
 
 
 def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
@@ -219,7 +229,8 @@ def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
     left = cursor.end - cursor.position
     if size > left:
         cursor.position = start
-        raise DecodeError(f"tag {tag} announces {size} bytes, {left} are left", size_at, "truncated")
+        text = f"tag {tag} announces {plural(size, 'byte')}, {plural(left, 'is', 'are')} left"
+        raise DecodeError(text, size_at, "truncated")
     if tag <= previous:
         cursor.notes.append(("tag-order", f"tag {tag} after tag {previous}", start))
     return tag, size_at, size
@@ -239,9 +250,8 @@ def note_broken_tag(cursor: Cursor, name: str, error: DecodeError) -> None:
 def note_remainder(cursor: Cursor, name: str) -> None:
     left = cursor.end - cursor.position
     if left:
-        cursor.notes.append(
-            ("remainder", f"{left} bytes are left in the tagged field {name}", cursor.position)
-        )
+        message = f"{plural(left, 'byte is', 'bytes are')} left in the tagged field {name}"
+        cursor.notes.append(("remainder", message, cursor.position))
 
 
 def _note_null(cursor: Cursor, start: int, length: int, nullable: bool) -> None:

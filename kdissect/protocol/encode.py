@@ -26,6 +26,7 @@ from kdissect.protocol.plan import (
     prefix_width,
 )
 from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct, is_default
+from kdissect.wording import plural
 
 _int16, _int32 = Packer(">h").pack, Packer(">i").pack
 _PACK = tuple(Packer(form).pack for form in (">b", ">h", ">i", ">q", ">H", ">I", ">d", ">?"))
@@ -142,7 +143,7 @@ def _check_text(value: str, path: str) -> None:
     except UnicodeEncodeError as error:
         raise ValueError(f"{path}: {error.reason}") from None
     if size > _MAX_STRING:
-        raise ValueError(f"{path}: a string of {size} bytes, at most {_MAX_STRING} are allowed")
+        raise ValueError(f"{path}: a string of {plural(size, 'byte')}, at most {_MAX_STRING:,} are allowed")
 
 
 def _checked_tags(struct: Struct, value: Any, path: str) -> list[dict[str, Any]]:

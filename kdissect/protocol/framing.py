@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Fault, Frame, Gap, Skipped
+from kdissect.wording import plural
 
 Event = Frame | Gap | Skipped | Fault
 
@@ -156,7 +157,7 @@ class Framer:
             self._lose()
         else:
             left = self._size + 4 - self._have - length
-            self._cut(out, f"{length} bytes of it were not captured")
+            self._cut(out, f"{plural(length, 'byte')} of it {'was' if length == 1 else 'were'} not captured")
             if left >= 0:
                 self._skip = left
             else:
@@ -173,7 +174,7 @@ class Framer:
         self._parts, self._have, self._size = [], 0, None
         data = b"".join(chunk.data for chunk in parts)
         frame = self._frame(parts, data[4:], size)
-        message = f"{size} bytes announced, {len(frame.payload)} captured: {reason}"
+        message = f"{plural(size, 'byte')} announced, {len(frame.payload):,} captured: {reason}"
         out.append(frame._replace(fault=fault("cut-frame", message, frame.last_packet, frame.offset)))
 
     def _lose(self) -> None:

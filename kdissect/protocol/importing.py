@@ -37,6 +37,8 @@ class Imported(NamedTuple):
     classes: int
     written: tuple[str, ...]
     """Files of the target folder that are new or have changed."""
+    halves: tuple[str, ...] = ()
+    """APIs left out because nothing says what their request, or their response, looks like."""
 
 
 def import_definitions(
@@ -73,12 +75,20 @@ def import_definitions(
     for each in classes:
         key = each.name if each.api_key is None else each.api_key
         merged[key] = merge(merged.get(key) or _known(library, key), each)
+    halves = {
+        key: name for key, (name, document) in merged.items() if isinstance(key, int) and _is_half(document)
+    }
     written = [
         path
         for key, (name, document) in sorted(merged.items(), key=str)
-        if (path := _put(target, library, key, name, document))
+        if key not in halves and (path := _put(target, library, key, name, document))
     ]
-    return Imported(release, len(classes), tuple(written))
+    return Imported(release, len(classes), tuple(written), tuple(halves.values()))
+
+
+def _is_half(document: Document) -> bool:
+    """Whether an API's definition has only its request or only its response, and so cannot be used."""
+    return {block.kind for block in document.blocks if not block.era} != {"request", "response"}
 
 
 def _known(library: Library, key: int | str) -> tuple[str, Document] | None:

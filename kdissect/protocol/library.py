@@ -2,8 +2,8 @@
 
 The user's folder is ``definitions`` in ``$KDISSECT_DATA_HOME``, else in ``$XDG_DATA_HOME/kdissect``, else
 in ``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``: the only place where its key and
-its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only; a file is
-read when its class is first asked for.
+its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only, and the
+user's files that bring something new; any other file is read when its class is first asked for.
 
 A damaged file of the user's costs nothing but itself: kdissect's own is used instead, and the damage is
 one of :attr:`Library.problems`.
@@ -76,7 +76,7 @@ class Library:
                 for file in _inside(group):
                     name = file.name.removesuffix(".txt")
                     self._put(self.data, name, (group.name, file), folder is folders[-1])
-        self._drop_damaged()
+        self._read_what_is_new()
         self.keys = tuple(sorted(self.apis))
         """API keys in ascending order."""
 
@@ -85,12 +85,17 @@ class Library:
             self._next[entry[1]] = table.get(key)
         table[key] = entry
 
-    def _drop_damaged(self) -> None:
-        """Forget the classes that only a damaged file describes: what is listed can be read."""
+    def _read_what_is_new(self) -> None:
+        """Read the files that bring a class, or a name of one, that the last folder does not have: so what
+        is listed can be read, and goes by the name of the file that is used."""
         tables: tuple[dict[Any, Entry], ...] = (self.apis, self.data)
         for table in tables:
-            for key, (_, file) in list(table.items()):
-                if self._next.get(file, ()) is None and self._read(key, table) is None:
+            for key, (name, file) in list(table.items()):
+                if file not in self._next:
+                    continue
+                behind = self._next[file]
+                is_new = behind is None or behind[0] != name
+                if is_new and self._read(key, table) is None:
                     del table[key]
 
     def check(self) -> list[Problem]:

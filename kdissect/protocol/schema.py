@@ -19,8 +19,11 @@ from kdissect.protocol.library import library
 UNKNOWN_TAGS = "_unknownTaggedFields"
 """Where the values of a struct keep tagged fields that its definition does not have."""
 
-NO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The uuid of sixteen zero bytes, which Kafka takes for none."""
+REMAINDER = "_remainder"
+"""Under what name bytes that no field accounts for are shown beside the fields."""
+
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Kafka's Uuid.ZERO_UUID: no id."""
 
 
 class Field(NamedTuple):
@@ -100,8 +103,8 @@ def message_struct(api_key: int, version: int, kind: str) -> Struct:
 
     :raises LookupError: the definitions do not have this API, version or kind.
     """
-    name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
-    return _kept(_find(library().api(api_key), name, kind, version), message_struct, api_key, version, kind)
+    name, document = _api(api_key, kind)
+    return _kept(_find(document, name, kind, version), message_struct, api_key, version, kind)
 
 
 @cache
@@ -119,8 +122,8 @@ def era_structs(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
 
     :raises LookupError: the definitions do not have this API.
     """
-    name = library().apis.get(api_key, ("",))[0] + kind.capitalize()
-    found = _eras(library().api(api_key), name, kind, version)
+    name, document = _api(api_key, kind)
+    found = _eras(document, name, kind, version)
     return tuple(_kept(each, _era, at, api_key, version, kind) for at, each in enumerate(found))
 
 
@@ -129,6 +132,12 @@ def era_data_structs(name: str, version: int) -> tuple[Struct, ...]:
     """As :func:`era_structs`, for any other message class."""
     found = _eras(library().data_class(name), name, None, version)
     return tuple(_kept(each, _data_era, at, name, version) for at, each in enumerate(found))
+
+
+def _api(api_key: int, kind: str) -> tuple[str, Document]:
+    """Kafka's name of the message class, and the definition of its API."""
+    document = library().api(api_key)  # first: a damaged file gives way to another, with another name
+    return library().apis[api_key][0] + kind.capitalize(), document
 
 
 def _era(at: int, api_key: int, version: int, kind: str) -> Struct:
@@ -263,7 +272,7 @@ def _default(definition: FieldDefinition, inner: Struct | None) -> Any:
     if kind == "float64":
         return float(text or 0)
     if kind == "uuid":
-        return text or NO_UUID
+        return text or ZERO_UUID
     if kind == "string":
         return text or ""
     if kind == "bytes":

@@ -24,6 +24,7 @@ from kdissect.record.messages import (
 from kdissect.record.nodes import FIELDS_OF_MAGIC, fixed_fields, leaf, record_node, rest
 from kdissect.record.records import MOST_BROKEN
 from kdissect.record.sets import frame_defect, read_record_set
+from kdissect.wording import plural
 
 _RECORDS_PER_ELEMENT = 16
 """A record takes about eight nodes, each about as large as two plain values; so many fewer records are
@@ -100,13 +101,14 @@ class _Tree:
             try:
                 size = cursor.read_varint()
                 if not 0 <= size <= cursor.remaining():
-                    problem = f"a record of {size} bytes where {cursor.remaining()} are left"
+                    left = plural(cursor.remaining(), "is", "are")
+                    problem = f"a record of {plural(size, 'byte')} where {left} left"
             except DecodeError as error:
                 problem = error.reason
             if not problem and self.records_left <= 0:
                 kind, problem = (
                     "too-many-elements",
-                    f"{end - position} bytes of further records are not drawn",
+                    f"{plural(end - position, 'byte')} of further records, which are not drawn",
                 )
             if problem:
                 rest(parent, data, position, end, shift, _records_fault(kind, problem, batch.position))
@@ -124,7 +126,7 @@ class _Tree:
                 rest(parent, data, position, end, shift, _records_fault(kind, problem, batch.position))
                 return
         if found != batch.count and not batch.partial and not parent.fault:
-            text = f"the header announces {batch.count}, there are {found}"
+            text = f"the header announces {batch.count:,}, {plural(found, 'is', 'are')} there"
             parent.fault = fault("record-count", text, offset=batch.position)
 
     def message(self, batch: Batch, name: str, data: bytes, shift: int) -> Node:
@@ -152,20 +154,18 @@ class _Tree:
         while position < end:
             problem = None
             if end - position < LOG_OVERHEAD + SMALLEST_MESSAGE[0]:
-                problem = fault(
-                    "bad-record", f"{end - position} bytes where a message should begin", offset=where
-                )
+                text = f"{plural(end - position, 'byte')} where a message should begin"
+                problem = fault("bad-record", text, offset=where)
             else:
                 _, size, _, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
                 left = end - position - LOG_OVERHEAD
                 if magic not in (0, 1):
                     problem = fault("bad-magic", f"magic {magic} inside a wrapper", offset=where)
                 elif not SMALLEST_MESSAGE[magic] <= size <= left:
-                    problem = fault(
-                        "bad-record", f"a message of {size} bytes where {left} are left", offset=where
-                    )
+                    text = f"a message of {plural(size, 'byte')} where {plural(left, 'is', 'are')} left"
+                    problem = fault("bad-record", text, offset=where)
                 elif self.records_left <= 0:
-                    text = f"{end - position} bytes of further messages are not drawn"
+                    text = f"{plural(end - position, 'byte')} of further messages, which are not drawn"
                     problem = _records_fault("too-many-elements", text, where)
             if problem:
                 rest(parent, data, position, end, 0, problem)
@@ -195,7 +195,8 @@ def _place_header_faults(node: Node, batch: Batch) -> None:
         else:
             node.fault = node.fault or problem
     if batch.partial:
-        text = f"the batch announces {batch.size} bytes, {batch.end - batch.position} are there"
+        left = plural(batch.end - batch.position, "is", "are")
+        text = f"the batch announces {plural(batch.size, 'byte')}, {left} there"
         node.fault = fault("partial-batch", text, offset=batch.position)
 
 
@@ -213,6 +214,6 @@ def _key_and_value(
     leaf(node, "value", "bytes", piece(data, value, value_length), value - 4 + shift, last + shift)
     found = node.children[-1]
     if last < end:
-        text = f"{end - last} bytes after the value"
+        text = f"{plural(end - last, 'byte')} after the value"
         rest(node, data, last, end, shift, fault("bad-record", text, offset=where))
     return found

@@ -20,6 +20,7 @@ from kdissect.record.messages import (
     unwrap,
 )
 from kdissect.record.records import Record, read_records
+from kdissect.wording import plural
 
 BATCH_HEADER = Struct(">qiibIhiqqqhii")
 """baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
@@ -144,6 +145,15 @@ class Batch:
             self._faults += [each._replace(offset=self.position) for each in faults]
         return records
 
+    def stored_timestamps(self) -> list[int]:
+        """The timestamps that stand in the records of magic 2 themselves. Where the timestamp type is
+        ``LogAppendTime`` these are the producer's, which no reader of the topic is given any more."""
+        if self._elements_granted is None:
+            self.records()
+        assert self._elements_granted is not None
+        stored, _ = self._read_batch(self._elements_granted, as_stored=True)
+        return [record.timestamp for record in stored]
+
     def note(self, problem: Fault) -> None:
         """Add a fault that came to light when its header was read."""
         self._faults.append(problem)
@@ -167,8 +177,11 @@ class Batch:
             self.records()
         return self._inner or (None, None)
 
-    def _read_batch(self, limit: int) -> tuple[list[Record], list[Fault]]:
-        """Records of magic 2, at most ``limit`` with their headers, and what is wrong with them."""
+    def _read_batch(self, limit: int, as_stored: bool = False) -> tuple[list[Record], list[Fault]]:
+        """Records of magic 2, at most ``limit`` with their headers, and what is wrong with them.
+
+        :param as_stored: with the timestamps that stand in them, whatever the timestamp type.
+        """
         faults: list[Fault] = []
         source, position, end = self._data, self.position + BATCH_HEADER.size, self.end
         where = "of the set"
@@ -187,7 +200,7 @@ class Batch:
             end,
             self._header_offset,
             self.base_timestamp,
-            self.max_timestamp if self.attributes & LOG_APPEND_TIME else None,
+            self.max_timestamp if self.attributes & LOG_APPEND_TIME and not as_stored else None,
             self.base_sequence,
             limit,
         )
@@ -195,24 +208,23 @@ class Batch:
             faults.append(
                 fault(
                     "bad-record",
-                    f"{body.broken} of {body.found} records do not have their form; the first, at "
+                    f"{body.broken:,} broken of {plural(body.found, 'record')}; the first, at "
                     f"{body.first_position} {where}: {body.first_problem}",
                 )
             )
         if body.not_utf8:
-            faults.append(fault("not-utf8", f"{body.not_utf8} names of headers", layer="records"))
+            names = plural(body.not_utf8, "name of a header", "names of headers")
+            faults.append(fault("not-utf8", names, layer="records"))
         if body.over_limit:
-            faults.append(fault("too-many-elements", f"{body.stopped}", layer="records"))
+            faults.append(fault("too-many-elements", str(body.stopped), layer="records"))
         elif body.stopped and not cut:
-            faults.append(
-                fault(
-                    "bad-record",
-                    f"{body.stopped}; {end - body.end} bytes from {body.end} {where} are not read",
-                )
-            )
+            unread = plural(end - body.end, "byte is", "bytes are")
+            text = f"{body.stopped}; from {body.end} {where} on, {unread} not read"
+            faults.append(fault("bad-record", text))
         elif body.found != self._header_count and not cut:
+            there = plural(body.found, "is", "are")
             faults.append(
-                fault("record-count", f"the header announces {self._header_count}, there are {body.found}")
+                fault("record-count", f"the header announces {self._header_count:,}, {there} there")
             )
         return body.records, faults
 
@@ -227,7 +239,7 @@ class Batch:
             return [], [fault("bad-record", error.reason)]
         faults = []
         if end < self.end:
-            faults.append(fault("bad-record", f"{self.end - end} bytes after the value"))
+            faults.append(fault("bad-record", f"{plural(self.end - end, 'byte')} after the value"))
         if not self._is_wrapper():
             found = piece(self._data, key, key_length), piece(self._data, value, value_length)
             return [Record(self.last_offset, self.max_timestamp, *found)], faults

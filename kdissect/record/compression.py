@@ -22,6 +22,7 @@ import zstandard
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, MIB, Limits
 from kdissect.model import Fault
+from kdissect.wording import plural
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 """Names of the codec ids, as Kafka's ``CompressionType`` has them."""
@@ -98,15 +99,15 @@ def decompress(
         elif codec == 4:
             _zstd(data, out, bound)
         else:
-            return Unpacked(b"", fault("unknown-codec", f"codec {codec} of {len(data)} bytes"))
+            return Unpacked(b"", fault("unknown-codec", f"codec {codec} of {plural(len(data), 'byte')}"))
     except _StopError as stop:
         name = CODECS[codec]
         if stop.over_limit:
-            problem = fault(
-                "decompression-limit", f"{name}: {len(data)} bytes unpack to more than {bound}, the limit"
-            )
+            packed = plural(len(data), "byte unpacks", "bytes unpack")
+            problem = fault("decompression-limit", f"{name}: {packed} to more than {bound:,}, the limit")
         else:
-            problem = fault("bad-compressed-data", f"{name}: {stop}; {len(out)} bytes came out before that")
+            came = plural(len(out), "byte")
+            problem = fault("bad-compressed-data", f"{name}: {stop}; {came} came out before that")
         return Unpacked(bytes(out), problem)
     return Unpacked(bytes(out), None)
 
@@ -230,12 +231,13 @@ def _snappy(data: bytes, out: bytearray, bound: int) -> None:
                 raise _StopError("the framing's header breaks off")
             continue
         if position + 4 > len(data):
-            raise _StopError(f"{len(data) - position} bytes where a chunk's length should stand")
+            raise _StopError(f"{plural(len(data) - position, 'byte')} where a chunk's length should stand")
         length = _int32.unpack_from(data, position)[0]
         position += 4
         if length <= 0 or length > len(data) - position:
             # No writer makes an empty chunk: even nothing at all packs to one byte.
-            raise _StopError(f"a chunk of {length} bytes where {len(data) - position} are left")
+            left = plural(len(data) - position, "is", "are")
+            raise _StopError(f"a chunk of {plural(length, 'byte')} where {left} left")
         _snappy_block(data[position : position + length], out, bound)
         position += length
 
@@ -251,7 +253,7 @@ def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
     else:
         raise _StopError("a block without a size in front")
     if size > _SNAPPY_EXPANSION * len(block):
-        raise _StopError(f"a block of {len(block)} bytes announces {size}")
+        raise _StopError(f"a block of {plural(len(block), 'byte')} announces {size:,}")
     if size > bound - len(out):
         raise _StopError("", over_limit=True)
     try:

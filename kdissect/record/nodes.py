@@ -16,6 +16,7 @@ from kdissect.record.batch import (
     codec_name,
 )
 from kdissect.record.records import SMALLEST_RECORD
+from kdissect.wording import plural
 
 _Fields = tuple[tuple[str, str, Struct], ...]
 _INT8, _INT16, _INT32, _UINT32, _INT64 = (Struct(">" + form) for form in "bhiIq")
@@ -108,7 +109,7 @@ def record_node(
     parent = node
     try:
         if size < SMALLEST_RECORD:
-            raise DecodeError(f"a record of {size} bytes", start)
+            raise DecodeError(f"a record of {plural(size, 'byte')}", start)
         readers = (
             ("attributes", "int8", cursor.read_int8),
             ("timestampDelta", "varlong", cursor.read_varlong),
@@ -126,9 +127,10 @@ def record_node(
         leaf(parent, "(count)", "varint", count, at + shift, cursor.position + shift)
         at = cursor.position
         if count < 0 or count > cursor.remaining() // 2:
-            raise DecodeError(f"{count} headers in {cursor.remaining()} bytes", at)
+            raise DecodeError(f"{plural(count, 'header')} in {plural(cursor.remaining(), 'byte')}", at)
         if count > room:
-            raise DecodeError(f"{count} headers are not drawn", at, "too-many-elements")
+            text = f"{plural(count, 'header is', 'headers are')} not drawn"
+            raise DecodeError(text, at, "too-many-elements")
         headers = count
         for index in range(count):
             header = Node(f"[{index}]", "Header", None, at + shift, at + shift)
@@ -146,7 +148,7 @@ def record_node(
         parent.end = at + shift
         if at != end:
             parent = node
-            raise DecodeError(f"{end - at} bytes after the last header", at)
+            raise DecodeError(f"{plural(end - at, 'byte')} after the last header", at)
     except DecodeError as error:
         limited = error.kind == "too-many-elements"
         kind = "too-many-elements" if limited else "bad-record"

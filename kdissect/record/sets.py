@@ -36,6 +36,7 @@ from kdissect.record.messages import (
     message_timestamp,
 )
 from kdissect.record.records import Record, wrap64
+from kdissect.wording import plural
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
@@ -79,7 +80,8 @@ def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
             found.own_faults.append(
                 fault(
                     "too-many-elements",
-                    f"more than {limits.elements} batches, the limit; {end - position} bytes are not read",
+                    f"more than {plural(limits.elements, 'batch', 'batches')}, the limit; "
+                    f"{plural(end - position, 'byte is', 'bytes are')} not read",
                     offset=position,
                     layer="records",
                 )
@@ -100,32 +102,30 @@ def frame_defect(data: bytes, position: int) -> Fault | None:
     bytes are all there. ``partial-batch`` means that only its end is missing."""
     left = len(data) - position
     if left < LOG_OVERHEAD:
-        return fault("partial-batch", f"{left} bytes where a batch should begin", offset=position)
+        return fault("partial-batch", f"{plural(left, 'byte')} where a batch should begin", offset=position)
     size = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
     if size < SMALLEST_MESSAGE[0]:
-        return fault(
-            "bad-batch", f"a batch of {size} bytes; {left} bytes from there on are not read", offset=position
-        )
+        return _end_of_set("bad-batch", f"a batch of {plural(size, 'byte')}", left, position)
     if left > 16:
         magic = data[position + 16]
         if magic > 2:
-            return fault(
-                "bad-magic", f"magic {magic}; {left} bytes from there on are not read", offset=position
-            )
+            return _end_of_set("bad-magic", f"magic {magic}", left, position)
         least = SMALLEST_BATCH if magic == 2 else SMALLEST_MESSAGE[magic]
         if size < least:
-            return fault(
-                "bad-batch",
-                f"magic {magic} and {size} bytes, under {least}; {left} bytes from there on are not read",
-                offset=position,
-            )
+            text = f"magic {magic} and {plural(size, 'byte')}, under {least}"
+            return _end_of_set("bad-batch", text, left, position)
     if size > left - LOG_OVERHEAD:
         return fault(
             "partial-batch",
-            f"the batch announces {size + LOG_OVERHEAD} bytes, {left} are there",
+            f"the batch announces {plural(size + LOG_OVERHEAD, 'byte')}, {plural(left, 'is', 'are')} there",
             offset=position,
         )
     return None
+
+
+def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
+    unread = plural(left, "byte from there on is not read", "bytes from there on are not read")
+    return fault(kind, f"{what}; {unread}", offset=position)
 
 
 def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
@@ -210,5 +210,5 @@ def _header_faults(batch: Batch) -> None:
     """What the header alone tells."""
     if batch.crc_valid is False:
         algorithm = "CRC-32C" if batch.magic == 2 else "CRC-32"
-        text = f"{algorithm} 0x{batch.crc:08x} does not fit the {batch.size} bytes of the batch"
+        text = f"{algorithm} 0x{batch.crc:08x} does not fit the {plural(batch.size, 'byte')} of the batch"
         batch.note(fault("bad-crc", text, offset=batch.position))

@@ -3,7 +3,8 @@
     Segment ─► Duplex ─► Chunk | Gap ─► Recogniser, once ─► Framer of each direction ─► Session ─► events
 
 A Conversation is plain picklable state. It knows neither packets of other connections nor topic names,
-which cross connections; what is fed to it, in order, is all that its output depends on.
+which cross connections; what is fed to it, in order, is all that its output depends on. Until somebody
+says something it is little more than its Duplex: a scan of ports opens many connections that never do.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
 from kdissect.protocol.framing import Framer
 from kdissect.session.pairing import Event, Recognised, Session
-from kdissect.session.recognise import Recogniser, Verdict
+from kdissect.session.recognise import UNKNOWN, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
 
 
@@ -50,6 +51,21 @@ class Conversation:
     ``broker_ports`` are ports whose connections are taken for Kafka whatever they look like (decode-as).
     """
 
+    __slots__ = (
+        "_broker_ports",
+        "_bytes",
+        "_duplex",
+        "_flushed",
+        "_framers",
+        "_held",
+        "_limits",
+        "_recogniser",
+        "_session",
+        "_skipped",
+        "_verdict",
+        "number",
+    )
+
     def __init__(
         self,
         number: int,
@@ -59,16 +75,19 @@ class Conversation:
     ) -> None:
         self.number = number
         self._limits = limits
+        self._broker_ports = broker_ports
         self._duplex = Duplex(first, limits)
-        self._recogniser: Recogniser | None = Recogniser(limits)
-        self._verdict = Verdict("unknown")
-        self._held: list[Piece] = []
+        self._verdict: Verdict | None = None
+        """None until it is settled."""
+        self._recogniser: Recogniser | None = None
+        """From the first byte until it is settled."""
+        self._held: list[Piece] | None = None
+        """What the recogniser has seen."""
         self._framers: tuple[Framer, Framer] | None = None
         self._session: Session | None = None
-        self._bytes = [0, 0]
+        self._bytes = (0, 0)
         self._skipped = 0
         self._flushed = False
-        self._forced = self._decode_as(broker_ports)
 
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
@@ -108,6 +127,15 @@ class Conversation:
         """The latest packet of it."""
         return self._duplex.last_packet
 
+    @property
+    def held_bytes(self) -> int:
+        """What its bytes that wait behind holes cost."""
+        return self._duplex.held_bytes
+
+    def give_up(self, packet: int, limit: int) -> list[Event]:
+        """Wait no longer for missing bytes: all connections together hold more than ``limit``."""
+        return self._take(self._duplex.give_up(limit), packet)
+
     def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
         """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
         ended, not the connection; ``evicted``: a limit made us forget it."""
@@ -126,17 +154,11 @@ class Conversation:
     def summary(self, end: str | None = None) -> Connection:
         """The connection's row; ``end`` says why it ended where TCP does not."""
         duplex, session = self._duplex, self._session
-        client = self._verdict.client
+        verdict = self._verdict or UNKNOWN
+        client = verdict.client
         if end is None:
             fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
             end = "rst" if duplex.reset else "fin" if fins else "open"
-        sasl = None
-        if session is not None and session.sasl_mechanism is not None:
-            sasl = {
-                "mechanism": session.sasl_mechanism,
-                "principal": session.sasl_principal,
-                "outcome": session.sasl_outcome,
-            }
         return Connection(
             connection=self.number,
             client=endpoint_text(duplex.endpoints[client]),
@@ -152,10 +174,10 @@ class Conversation:
             gap_bytes=duplex.streams[0].gap_bytes + duplex.streams[1].gap_bytes,
             skipped_bytes=self._skipped,
             exchanges=session.exchanges if session is not None else 0,
-            protocol=self._verdict.protocol,
+            protocol=verdict.protocol,
             client_id=session.client_id if session is not None else None,
             software=session.software if session is not None else None,
-            sasl=sasl,
+            sasl=session.login.summary() if session is not None else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
@@ -168,37 +190,49 @@ class Conversation:
                 out.append(piece._replace(connection=self.number, message=message))
                 continue
             if isinstance(piece, Chunk):
-                self._bytes[side] += len(piece.data)
+                first, second = self._bytes
+                size = len(piece.data)
+                self._bytes = (first + size, second) if side == 0 else (first, second + size)
             else:
                 out.append(self._gap_fault(side, piece))
-            if self._recogniser is None:
+            if self._verdict is not None:
                 out += self._frame(side, piece, packet)
                 continue
+            if self._recogniser is None or self._held is None:
+                self._recogniser, self._held = Recogniser(self._limits), []
             self._held.append((side, piece))
-            verdict = self._forced or self._recogniser.feed(side, piece, self._duplex.streams[side].opened)
+            verdict = self._decode_as() or self._recogniser.feed(
+                side, piece, self._duplex.streams[side].opened
+            )
             if verdict is not None:
                 out += self._settle(verdict, packet)
         return out
 
     def _settle(self, verdict: Verdict, packet: int) -> list[Event]:
-        """It is known now what the connection speaks: go through what was held back."""
+        """It is known now what the connection speaks: go through what was held back, in its order, which
+        is that of cause and effect."""
         self._verdict = verdict
-        self._recogniser = None
-        held, self._held = self._held, []
+        held = self._held or ()
+        self._recogniser = self._held = None
         if verdict.protocol == "kafka":
             client, broker = verdict.client, 1 - verdict.client
             streams = self._duplex.streams
             starts = (streams[0].opened or verdict.starts[0], streams[1].opened or verdict.starts[1])
             ends: tuple[Endpoint, Endpoint] = self._duplex.endpoints
-            self._session = Session(self.number, ends[client], ends[broker], self._limits, verdict.inferred)
+            # Where responses begin is told by the requests, also for those that come before them.
+            self._session = Session(
+                self.number,
+                ends[client],
+                ends[broker],
+                self._limits,
+                verdict.inferred,
+                verdict.correlation_id,
+            )
             directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
             self._framers = (
                 Framer(directions[0], self._limits, starts[0]),
                 Framer(directions[1], self._limits, starts[1]),
             )
-            if not starts[broker]:
-                # Where responses begin is told by the requests around them: those go first.
-                held.sort(key=lambda said: said[0] != client)
         out: list[Event] = []
         for side, piece in held:
             if not isinstance(piece, Fault):
@@ -245,8 +279,8 @@ class Conversation:
     def _witness(self, framer: Framer) -> Callable[[bytes, int, bool], bool | None]:
         assert self._session is not None
         if framer.direction is Direction.TO_BROKER:
-            return self._session.begins_request
-        return self._session.begins_response
+            return self._session.witness.begins_request
+        return self._session.witness.begins_response
 
     def _gap_fault(self, side: Side, gap: Gap) -> Fault:
         message = f"{gap.length} bytes from {self._name(side)}: {gap.reason}"
@@ -255,14 +289,14 @@ class Conversation:
     def _name(self, side: Side) -> str:
         return endpoint_text(self._duplex.endpoints[side])
 
-    def _decode_as(self, ports: frozenset[int]) -> Verdict | None:
-        for side in (0, 1):
-            if int.from_bytes(self._duplex.endpoints[side][-2:], "big") in ports:
+    def _decode_as(self) -> Verdict | None:
+        for side in (0, 1) if self._broker_ports else ():
+            if int.from_bytes(self._duplex.endpoints[side][-2:], "big") in self._broker_ports:
                 return Verdict("kafka", 1 - side, (True, True))
         return None
 
 
-def recognised_in_order(events: Iterable[Event]) -> list[Recognised]:
+def recognised_in_order(events: Iterable[object]) -> list[Recognised]:
     """The exchanges that began, in the order in which they are numbered."""
     begun = [event for event in events if isinstance(event, Recognised)]
     begun.sort(key=lambda event: event.exchange.recognised)

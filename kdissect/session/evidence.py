@@ -1,4 +1,4 @@
-"""Do these bytes begin a Kafka request? The judgement that everything that is not certain rests on.
+"""Are these bytes a Kafka request? The judgement that everything that is not certain rests on.
 
 Kafka has no magic number. But a request says a lot of itself: a size, one of about a hundred API keys
 out of 65,536, a version that this API has, a client id whose length fits and whose bytes are text, and
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
-from kdissect.message import API_VERSIONS, Request, parse_request, parse_response
-from kdissect.model import DecodeError, Direction, Frame
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, bare_frame, parse_request, parse_response
+from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.record.sets import frame_defect
 
@@ -25,12 +26,12 @@ LONGEST_CLIENT_ID = 32_767
 FUTURE_API_VERSIONS = 16
 """A client newer than the definitions opens with a version of ApiVersions that they do not have."""
 
-
-PRODUCE = 0
-
-TELLING_RESPONSES = (API_VERSIONS, 3, 1, PRODUCE, 2, 8, 9)
-"""API keys whose responses are frequent and hold names: ApiVersions, Metadata, Fetch, Produce,
-ListOffsets, OffsetCommit, OffsetFetch. (FindCoordinator and JoinGroup v0 fit requests of ZooKeeper.)"""
+TELLING_RESPONSES = (
+    *(apis.API_VERSIONS, apis.METADATA, apis.FETCH, apis.PRODUCE),
+    *(apis.LIST_OFFSETS, apis.OFFSET_COMMIT, apis.OFFSET_FETCH),
+)
+"""APIs whose responses are frequent and hold names. (FindCoordinator and JoinGroup v0 fit requests of
+ZooKeeper.)"""
 
 SHORTEST_TEXT = 3
 FEWEST_APIS = 10
@@ -48,19 +49,21 @@ class Evidence(IntEnum):
     """The header fits, with a client id that is text; the body is not all there."""
     LOOSE = 3
     """The header fits as above; the body is read to its end, and bytes are left (librdkafka's
-    ApiVersions v0 ends with four), or its version is not known."""
+    ApiVersions v0 ends with four), or up to a limit, or its version is not known."""
     EXACT = 4
     """Header and body fit to the last byte."""
 
 
-def examine_request(data: bytes | bytearray, position: int, frame_limit: int) -> tuple[Evidence, int]:
+def examine_request(
+    data: bytes | bytearray, position: int, limits: Limits = DEFAULTS
+) -> tuple[Evidence, int]:
     """Whether a request begins at ``position``, and where the frame that begins there would end."""
     left = len(data) - position
     if left < 4:
         return Evidence.MORE, 0
     size = int.from_bytes(data[position : position + 4], "big", signed=True)
     end = position + 4 + size
-    if not 8 <= size <= frame_limit:
+    if not 8 <= size <= limits.frame_bytes:
         return Evidence.NONE, end
     if left < 8:
         return Evidence.MORE, end
@@ -69,12 +72,12 @@ def examine_request(data: bytes | bytearray, position: int, frame_limit: int) ->
     if key not in apis.api_keys():
         return Evidence.NONE, end
     known = version in apis.versions(key)
-    if not known and not (key == API_VERSIONS and 0 <= version < FUTURE_API_VERSIONS):
+    if not known and not (key == apis.API_VERSIONS and 0 <= version < FUTURE_API_VERSIONS):
         return Evidence.NONE, end
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
     if left >= size + 4:
-        return _examine_whole(bytes(data[position + 4 : end])), end
+        return _examine_whole(bytes(data[position + 4 : end]), limits), end
     return _examine_header(data, position, size), end
 
 
@@ -90,9 +93,9 @@ def _examine_header(data: bytes | bytearray, position: int, size: int) -> Eviden
     return Evidence.HEADER if client_id else Evidence.MORE
 
 
-def _examine_whole(payload: bytes) -> Evidence:
+def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
     try:
-        request = parse_request(bare_frame(payload))
+        request = parse_request(bare_frame(payload), limits)
     except DecodeError:
         return Evidence.NONE
     client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
@@ -100,40 +103,40 @@ def _examine_whole(payload: bytes) -> Evidence:
     body = request.decoded()
     if body.opaque is not None:
         return Evidence.LOOSE if named else Evidence.NONE
-    if not body.faults and not body.remainder:
+    if body.is_exact:
         # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
         distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
         return Evidence.EXACT if distinct else Evidence.NONE
-    only_left_over = all(f.kind == "remainder" for f in body.faults)
-    return Evidence.LOOSE if only_left_over and named else Evidence.NONE
+    fits_so_far = all(f.kind in ("remainder", "too-many-elements") for f in body.faults)
+    return Evidence.LOOSE if fits_so_far and named else Evidence.NONE
 
 
 def _is_distinct(request: Request) -> bool:
     """Whether a request without a client id is told from other protocols. Those that frame by an int32
     and go on with small ones (ZooKeeper's) look like a Produce request, whose key is 0; but for records."""
-    if request.api_key != PRODUCE:
+    if request.api_key != apis.PRODUCE:
         return True
     topics = request.body().get("topicData") or ()
     sets = [partition["records"] for topic in topics for partition in topic["partitionData"]]
     return any(data and frame_defect(data, 0) is None for data in sets)
 
 
-def is_telling_response(payload: bytes) -> bool:
+def is_telling_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
     """Whether a frame, of which no request is known, is surely a response: one of the frequent ones fits
     it to the last byte, and has text in it. Sizes and ascending numbers alone are no proof: other
     protocols have them too."""
     for api_key in TELLING_RESPONSES:
         for version in apis.versions(api_key):
             try:
-                response = parse_response(bare_frame(payload), api_key, version)
+                response = parse_response(bare_frame(payload), api_key, version, limits)
             except DecodeError:
                 continue
             body = response.decoded()
-            if body.struct is not None and not body.faults and not body.remainder:
+            if body.is_exact:
                 texts = list(_texts(body.values))
                 if any(len(text) >= SHORTEST_TEXT for text in texts) and all(map(str.isprintable, texts)):
                     return True
-                if api_key == API_VERSIONS and len(body.values["apiKeys"]) >= FEWEST_APIS:
+                if api_key == apis.API_VERSIONS and len(body.values["apiKeys"]) >= FEWEST_APIS:
                     return True
     return False
 
@@ -147,17 +150,6 @@ def _texts(value: Any) -> Iterator[str]:
         for name, item in named:
             if name not in ("topicId", "clusterId"):
                 yield from _texts(item)
-
-
-def body_fits(request: Request) -> bool:
-    """Whether a request's body is used up by its schema to the last byte."""
-    body = request.decoded()
-    return body.opaque is None and not body.faults and not body.remainder
-
-
-def bare_frame(payload: bytes) -> Frame:
-    """A frame of which only the payload matters."""
-    return Frame(Direction.TO_BROKER, 0, payload, len(payload), 0, 0, 0, 0, ())
 
 
 def _is_utf8(data: bytes) -> bool:

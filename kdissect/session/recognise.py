@@ -63,6 +63,11 @@ class Verdict(NamedTuple):
     """Per side: its first byte was found to begin a frame (beside that of a stream seen from its SYN)."""
     inferred: str | None = None
     """What was concluded although no request showed it."""
+    correlation_id: int | None = None
+    """Of the request that showed it."""
+
+
+UNKNOWN = Verdict("unknown")
 
 
 class _Side:
@@ -129,7 +134,7 @@ class Recogniser:
             verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
             if verdict is not None:
                 return verdict
-        return Verdict("unknown")
+        return UNKNOWN
 
     def _greeting(self, here: _Side) -> Verdict | None:
         if not here.whole:
@@ -143,17 +148,17 @@ class Recogniser:
         """A request at the beginning of what ``side`` said, or at the start of its latest segment."""
         here = self._sides[side]
         if self._examine(here) >= enough:
-            return self._kafka(side, here.whole)
+            return self._kafka(side, here.whole, here.examined)
         if not here.opened or not here.whole:
             for start in here.starts[1:] if enough < Evidence.EXACT else here.starts[-1:]:
                 if self._probe(here, start) is Evidence.EXACT:
-                    return self._kafka(side, False)
+                    return self._kafka(side, False, start)
         return None
 
     def _examine(self, here: _Side) -> Evidence:
         """What the first frame is that is no token. Every frame is judged once."""
         while not here.is_settled:
-            evidence, end = examine_request(here.data, here.examined, self._limits.frame_bytes)
+            evidence, end = examine_request(here.data, here.examined, self._limits)
             if evidence in (Evidence.HEADER, Evidence.EXACT):
                 return evidence
             if evidence is Evidence.LOOSE:
@@ -170,7 +175,7 @@ class Recogniser:
         """As :func:`examine_request`, for positions that are guessed: what that may cost is bounded."""
         if self._effort <= 0:
             return Evidence.NONE
-        evidence, end = examine_request(here.data, position, self._limits.frame_bytes)
+        evidence, end = examine_request(here.data, position, self._limits)
         if end <= len(here.data):
             self._effort -= max(0, end - position)
         return evidence
@@ -196,7 +201,7 @@ class Recogniser:
                 if len(sample) < CHAIN_SAMPLE and end <= len(data):
                     sample.append(data[position + 4 : end])
                 position, frames, last = end, frames + 1, correlation
-            if frames >= CHAIN_FRAMES and any(map(is_telling_response, sample)):
+            if frames >= CHAIN_FRAMES and any(is_telling_response(each, self._limits) for each in sample):
                 why = f"role: {frames} responses end to end with ascending correlation ids, no request"
                 starts = (start == 0 and side == 0, start == 0 and side == 1)
                 return Verdict("kafka", 1 - side, starts, why)
@@ -209,11 +214,16 @@ class Recogniser:
             return None
         for position in range(len(here.data) - 12):
             if self._probe(here, position) is Evidence.EXACT:
-                return self._kafka(side, False)
+                return self._kafka(side, False, position)
         return None
 
-    def _kafka(self, client: Side, at_start: bool) -> Verdict:
-        return Verdict("kafka", client, (at_start and client == 0, at_start and client == 1))
+    def _kafka(self, client: Side, at_start: bool, position: int) -> Verdict:
+        """A request of ``client`` at ``position`` showed it."""
+        correlation_id = int.from_bytes(
+            self._sides[client].data[position + 8 : position + 12], "big", signed=True
+        )
+        starts = (at_start and client == 0, at_start and client == 1)
+        return Verdict("kafka", client, starts, correlation_id=correlation_id)
 
 
 def _is_token(data: bytearray, position: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""SASL tokens → the principal that logs in. Credentials in them are never kept.
+"""SASL tokens → who logs in, and how it went. Credentials in them are never kept.
 
 PLAIN (RFC 4616): authzid NUL authcid NUL password. SCRAM (RFC 5802): the client's first message
 carries ``n=user`` with ``=2C`` and ``=3D`` for comma and equals sign. OAUTHBEARER (RFC 7628) carries a
@@ -12,6 +12,34 @@ from base64 import urlsafe_b64decode
 
 LONGEST_TOKEN = 65_536
 """No honest first token comes near it; a longer one is not looked into."""
+
+
+class Login:
+    """What is known of the login of one connection; of several (KIP-368), the latest."""
+
+    __slots__ = ("mechanism", "outcome", "principal")
+
+    def __init__(self) -> None:
+        self.mechanism: str | None = None
+        self.principal: str | None = None
+        self.outcome: str | None = None
+        """``authenticated``, or the name of the error."""
+
+    def begin(self, mechanism: str | None) -> None:
+        """A new login: what the last one told counts no more."""
+        self.mechanism = mechanism
+        self.principal = self.outcome = None
+
+    def read_token(self, token: bytes) -> None:
+        """A token of the client's; the first that names a principal counts."""
+        if self.principal is None and self.mechanism:
+            self.principal = principal(self.mechanism, token)
+
+    def summary(self) -> dict[str, str | None] | None:
+        """As it stands in the table ``connections``; None where nobody logs in."""
+        if self.mechanism is None:
+            return None
+        return {"mechanism": self.mechanism, "principal": self.principal, "outcome": self.outcome}
 
 
 def principal(mechanism: str, token: bytes) -> str | None:

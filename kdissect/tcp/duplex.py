@@ -4,25 +4,66 @@ A segment's acknowledgement number says what its sender had received when it spo
 back until the other direction has been given out up to what they acknowledge: a response is never
 given out before the request that it answers, even where the capture reordered the two or a hole in
 the requests is still being waited for. Each direction's bytes stay in their own order.
+
+A connection without bytes costs little: what orders them is made when first something waits.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
+from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
 from kdissect.tcp.reassembly import Reassembler
+from kdissect.tcp.waiting import PIECE_BYTES
 
 Side = int
 """0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
+CLAIMS = 64
+"""So many claims may be left over from packets whose bytes wait no more, before they are looked through."""
+
+
+class _Backlog:
+    """What one side said and must wait for the other's turn."""
+
+    __slots__ = ("claims", "queue", "tidy_at")
+
+    def __init__(self) -> None:
+        self.queue: deque[tuple[int, Chunk | Gap | Fault]] = deque()
+        """Each with the offset of the other direction that it presupposes."""
+        self.claims: dict[int, int] = {}
+        """Of packets whose bytes wait behind a hole: what their acknowledgement presupposes."""
+        self.tidy_at = CLAIMS
+        """The number of claims at which those that are no longer needed are taken out."""
+
+    def tidy(self, packets: Set[int]) -> None:
+        """Keep the claims of these packets only."""
+        for packet in self.claims.keys() - packets:
+            del self.claims[packet]
+        self.tidy_at = CLAIMS + 2 * len(self.claims)
+
 
 class Duplex:
     """The machine of one connection."""
+
+    __slots__ = (
+        "_backlogs",
+        "_limit",
+        "_queued_cost",
+        "endpoints",
+        "first_ns",
+        "held_bytes",
+        "last_ns",
+        "last_packet",
+        "packets",
+        "reset",
+        "streams",
+    )
 
     def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
         """Take the endpoints from the connection's first segment, which is to be fed all the same."""
@@ -36,16 +77,17 @@ class Duplex:
         self.last_ns = segment.timestamp_ns
         self.last_packet = segment.packet
         self.reset = False
-        self._held: tuple[deque[tuple[int, Chunk | Gap | Fault]], ...] = (deque(), deque())
-        self._given = [0, 0]
-        """Per side, the offset up to which its bytes were given out."""
-        self._claims: tuple[dict[int, int], ...] = ({}, {})
-        """Per side, of packets whose bytes wait behind a hole: what their acknowledgement presupposes."""
+        self.held_bytes = 0
+        """What all bytes that wait cost, as the limits count it."""
+        self._backlogs: tuple[_Backlog, _Backlog] | None = None
+        self._limit = limits.reorder_bytes
+        self._queued_cost = 0
+        """Of the pieces in both queues; 0 if there is none."""
 
     @property
     def finished(self) -> bool:
         """Both ends said FIN and everything before was delivered: no byte can come any more."""
-        return self.streams[0].done and self.streams[1].done and not self._held[0] and not self._held[1]
+        return self.streams[0].done and self.streams[1].done and not self._queued_cost
 
     def is_reopened_by(self, segment: Segment) -> bool:
         """Whether a SYN begins another connection on the same addresses and ports.
@@ -73,24 +115,45 @@ class Duplex:
         if segment.ack is not None and not segment.flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(segment.ack, segment.packet, segment.timestamp_ns)
         pieces = ours.feed(segment)
-        if not freed and not self._held[0] and not self._held[1] and not ours.is_waiting:
+        if not freed and not self._queued_cost and not ours.is_waiting:
             if not pieces:
                 return ()
-            if (theirs.acknowledged or 0) <= self._given[1 - side]:
-                self._given[side] = ours.next
-                self._claims[side].clear()
+            if (theirs.acknowledged or 0) <= theirs.next:
+                if self._backlogs is not None:
+                    self._backlogs[side].claims.clear()
+                    self.held_bytes = theirs.held_bytes
                 return [(side, piece) for piece in pieces]
-        self._claims[side][segment.packet] = self._claim(segment, theirs)
+        if self._backlogs is None:
+            self._backlogs = (_Backlog(), _Backlog())
+        claims = self._backlogs[side].claims
+        claims[segment.packet] = self._claim(segment, theirs)
         self._hold(1 - side, freed)
         self._hold(side, pieces)
         if not ours.kept:
-            self._claims[side].pop(segment.packet, None)
-        return self._release()
+            claims.pop(segment.packet, None)
+        elif len(claims) > self._backlogs[side].tidy_at:
+            self._backlogs[side].tidy(ours.waiting_packets())
+        out = self._release()
+        if self._queued_cost > self._limit:
+            out += self.give_up(self._limit, "for the other direction")
+        return out
+
+    def give_up(self, limit: int, where: str = "in all connections") -> Sequence[Piece]:
+        """Give out what waits, with the gaps before it, because more than ``limit`` bytes wait; each
+        direction of which something waits says so."""
+        if self._backlogs is not None:
+            for side, stream in enumerate(self.streams):
+                if stream.is_waiting or self._backlogs[side].queue:
+                    message = f"more than {limit} bytes wait {where}; these wait no longer"
+                    self._hold(side, [fault("buffer-limit", message, self.last_packet, stream.next)])
+                    reason = f"more waits {where} than the limit"
+                    self._hold(side, stream.give_up(reason, self.last_packet, self.last_ns))
+        return self._release(final=True)
 
     def close(self) -> Sequence[Piece]:
         """The connection is over, or the capture is: give out everything, with the gaps that remain."""
-        for side in (0, 1):
-            self._hold(side, self.streams[side].close(self.last_packet, self.last_ns))
+        for side, stream in enumerate(self.streams):
+            self._hold(side, stream.close(self.last_packet, self.last_ns))
         return self._release(final=True)
 
     def _side(self, segment: Segment) -> Side:
@@ -99,10 +162,14 @@ class Duplex:
     def _hold(self, side: Side, pieces: Sequence[Chunk | Gap | Fault]) -> None:
         """Put pieces in the queue, each with the offset of the other direction up to which its sender had
         received when it said them. A gap presupposes nothing: nobody was heard to say it."""
-        claims = self._claims[side]
+        if self._backlogs is None:
+            if not pieces:
+                return
+            self._backlogs = (_Backlog(), _Backlog())
+        queue, claims = self._backlogs[side].queue, self._backlogs[side].claims
         for piece in pieces:
-            claim = claims.get(piece.packet, 0) if isinstance(piece, Chunk) else 0
-            self._held[side].append((claim, piece))
+            queue.append((claims.get(piece.packet, 0) if isinstance(piece, Chunk) else 0, piece))
+            self._queued_cost += _cost(piece)
         if not self.streams[side].is_waiting:
             claims.clear()
 
@@ -113,29 +180,37 @@ class Duplex:
 
     def _release(self, final: bool = False) -> list[Piece]:
         out: list[Piece] = []
-        while True:
-            side = self._next_side(final)
-            if side is None:
-                return out
-            piece = self._held[side].popleft()[1]
-            if isinstance(piece, Chunk):
-                self._given[side] = piece.offset + len(piece.data)
-            elif isinstance(piece, Gap):
-                self._given[side] = piece.offset + piece.length
-            out.append((side, piece))
+        if self._backlogs is not None:
+            while (side := self._next_side(self._backlogs, final)) is not None:
+                piece = self._backlogs[side].queue.popleft()[1]
+                self._queued_cost -= _cost(piece)
+                out.append((side, piece))
+        self.held_bytes = self.streams[0].held_bytes + self.streams[1].held_bytes + self._queued_cost
+        return out
 
-    def _next_side(self, final: bool) -> Side | None:
+    def _given(self, backlogs: tuple[_Backlog, _Backlog], side: Side) -> int:
+        """The offset up to which a side's bytes were given out."""
+        for _, piece in backlogs[side].queue:
+            if not isinstance(piece, Fault):
+                return piece.offset
+        return self.streams[side].next
+
+    def _next_side(self, backlogs: tuple[_Backlog, _Backlog], final: bool) -> Side | None:
         """Whose turn it is; None while something is waited for, which in the end nothing is."""
         blocked: list[tuple[int, Side]] = []
         for side in (0, 1):
-            if not self._held[side]:
+            if not backlogs[side].queue:
                 continue
-            claim, piece = self._held[side][0]
-            other, others = self.streams[1 - side], self._held[1 - side]
+            claim, piece = backlogs[side].queue[0]
+            other, others = self.streams[1 - side], backlogs[1 - side].queue
             # The number after the last byte may be a FIN's: it acknowledges no data.
-            if claim <= self._given[1 - side] or (claim == other.next + 1 and not others):
+            if claim <= self._given(backlogs, 1 - side) or (claim == other.next + 1 and not others):
                 return side
             if final or (others and claim <= other.next + 1):
                 blocked.append((piece.packet or 0, side))
         # Two that wait for each other contradict cause and effect: then the capture's order decides.
         return min(blocked)[1] if len(blocked) == 2 or (final and blocked) else None
+
+
+def _cost(piece: Chunk | Gap | Fault) -> int:
+    return PIECE_BYTES + (len(piece.data) if isinstance(piece, Chunk) else 0)

@@ -13,6 +13,7 @@ Rules
    or the end, declares it. Of a hole that is acknowledged in part, that part is given up.
 4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
+6. A packet that several interfaces captured is a copy, not a retransmission, and is counted apart.
 """
 
 from __future__ import annotations
@@ -22,14 +23,12 @@ from collections.abc import Sequence
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
+from kdissect.tcp.copies import Copies
 from kdissect.tcp.waiting import Piece, Waiting
 
 PATIENCE_SEGMENTS = 8
 """Enough for the reordering of multi-queue cards and of ``any`` captures, which is a few packets."""
 PATIENCE_NS = 1_000_000_000
-
-NO_ACKNOWLEDGEMENT_BYTES = 1 << 20
-"""Bytes that may wait behind a hole while the peer was never heard (a capture of one side)."""
 
 FARTHEST_ACKNOWLEDGEMENT = 1 << 30
 """The largest window of TCP (RFC 7323): an acknowledgement beyond it is damage, not news."""
@@ -48,6 +47,7 @@ class Reassembler:
     __slots__ = (
         "_base",
         "_base_is_sure",
+        "_copies",
         "_impatience",
         "_last",
         "_limits",
@@ -55,6 +55,7 @@ class Reassembler:
         "_stray_end",
         "_waiting",
         "acknowledged",
+        "copied",
         "ended_at",
         "gap_bytes",
         "gaps",
@@ -68,7 +69,9 @@ class Reassembler:
         self._limits = limits
         self._base: int | None = None
         self._base_is_sure = False
-        self._waiting = Waiting()
+        self._waiting: Waiting | None = None
+        """Made when first something waits: most directions of most connections never need it."""
+        self._copies: Copies | None = None
         self._last: Piece | None = None
         self._stray_end: int | None = None
         """Where the last segment ended that lay too far ahead."""
@@ -83,7 +86,9 @@ class Reassembler:
         self.ended_at: int | None = None
         """Offset of the FIN."""
         self.retransmitted = 0
-        """Bytes that came again."""
+        """Bytes that were sent again."""
+        self.copied = 0
+        """Bytes that were captured again, at another interface."""
         self.kept = False
         """Whether new bytes of the segment that was fed last wait behind a hole."""
         self.gaps = 0
@@ -98,6 +103,15 @@ class Reassembler:
     def is_waiting(self) -> bool:
         """Whether bytes wait behind a hole."""
         return bool(self._waiting)
+
+    @property
+    def held_bytes(self) -> int:
+        """What the bytes behind holes cost, as the limits count it."""
+        return self._waiting.cost if self._waiting is not None else 0
+
+    def waiting_packets(self) -> set[int]:
+        """The packets whose bytes wait."""
+        return self._waiting.packets() if self._waiting is not None else set()
 
     def offset_of(self, seq: int) -> int:
         """The offset that a sequence number stands for; the base must be known."""
@@ -132,8 +146,9 @@ class Reassembler:
             offset = self._place(seq)
         piece = Piece(offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns)
         if offset == self.next and not self._waiting:
+            self._remember(piece, segment.identity)
             return self._deliver(piece)
-        return self._feed_slow(piece)
+        return self._feed_slow(piece, segment.identity)
 
     def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back."""
@@ -149,9 +164,7 @@ class Reassembler:
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """No more segments will come: every hole is one now."""
-        out: list[Chunk | Gap | Fault] = []
-        while self._waiting:
-            out += self._give_up(self._waiting.first_offset, "not captured", packet, timestamp_ns)
+        out = self.give_up("not captured", packet, timestamp_ns)
         known = max(self.acknowledged or 0, self.ended_at or 0)
         # One byte more than the data is the FIN's own number, whose segment may be the lost one.
         if known > self.next + 1 or (self.ended_at is not None and self.ended_at > self.next):
@@ -160,6 +173,13 @@ class Reassembler:
                     min(known, self.ended_at or known) - self.next, "not captured", packet, timestamp_ns
                 )
             )
+        return out
+
+    def give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
+        """Wait no longer for what is missing before the bytes that are there."""
+        out: list[Chunk | Gap | Fault] = []
+        while self._waiting:
+            out += self._give_up(self._waiting.first_offset, reason, packet, timestamp_ns)
         return out
 
     def _place(self, seq: int) -> int:
@@ -177,11 +197,12 @@ class Reassembler:
                 self.acknowledged -= offset
         self._base_is_sure = True
 
-    def _feed_slow(self, piece: Piece) -> Sequence[Chunk | Gap | Fault]:
+    def _feed_slow(self, piece: Piece, identity: int) -> Sequence[Chunk | Gap | Fault]:
         out: list[Chunk | Gap | Fault] = []
+        is_copy = self._copies is not None and self._copies.has(identity, piece.timestamp_ns)
         if piece.end <= self.next:
             if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
-                self.retransmitted += piece.length
+                self._count_again(piece.length, is_copy)
                 self._compare(piece, out)
             return out
         if self._is_stray(piece):
@@ -189,20 +210,35 @@ class Reassembler:
             message = f"{piece.length} bytes that would lie {ahead} bytes ahead; left out"
             return [fault("out-of-window", message, piece.packet, piece.offset)]
         if piece.offset < self.next:
-            self.retransmitted += self.next - piece.offset
+            self._count_again(self.next - piece.offset, is_copy)
             self._compare(piece, out)
             piece = piece.part(self.next, piece.end)
+        if self._waiting is None:
+            self._waiting = Waiting()
         cost = self._waiting.cost
         again, agree = self._waiting.add(piece)
         self.kept = self._waiting.cost > cost and piece.offset > self.next
-        self.retransmitted += again
+        self._count_again(again, is_copy)
         if not agree:
             out.append(_different(piece.packet, piece.offset))
+        if again < piece.length:
+            self._remember(piece, identity)
         for ready in self._waiting.take(self.next):
             out += self._deliver(ready)
         if self._waiting:
             out += self._declare(piece.packet, piece.timestamp_ns)
         return out
+
+    def _remember(self, piece: Piece, identity: int) -> None:
+        if self._copies is None:
+            self._copies = Copies()
+        self._copies.remember(identity, piece.timestamp_ns)
+
+    def _count_again(self, length: int, is_copy: bool) -> None:
+        if is_copy:
+            self.copied += length
+        else:
+            self.retransmitted += length
 
     def _is_stray(self, piece: Piece) -> bool:
         """Whether a segment lies where none can be. What the peer acknowledges shows where the stream is;
@@ -236,17 +272,19 @@ class Reassembler:
     def _declare(self, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
         """Give up the hole at ``next``, or the part of it that is proven, if it is time (rule 3)."""
         limit = self._limits.reorder_bytes
+        waiting = self._waiting
         if self.acknowledged is None:
-            if self._waiting.cost <= min(NO_ACKNOWLEDGEMENT_BYTES, limit):
+            limit = min(self._limits.reorder_one_sided_bytes, limit)
+            if not waiting or waiting.cost <= limit:
                 return []
-            end = self._waiting.first_offset
-            return self._give_up(end, "not captured (the peer was not captured either)", packet, timestamp_ns)
-        if self._waiting.cost > limit:
+            reason = "not captured (the peer was not captured either)"
+            return self._relieve(waiting, limit, reason, packet, timestamp_ns)
+        if waiting and waiting.cost > limit:
             message = f"more than {limit} bytes wait behind a hole that nobody acknowledged; it is given up"
             known = fault("buffer-limit", message, packet, self.next)
-            end = self._waiting.first_offset
-            return [known, *self._give_up(end, "more waits behind it than the limit", packet, timestamp_ns)]
-        end = min(self.acknowledged, self._waiting.first_offset) if self._waiting else self.acknowledged
+            reason = "more waits behind it than the limit"
+            return [known, *self._relieve(waiting, limit, reason, packet, timestamp_ns)]
+        end = min(self.acknowledged, waiting.first_offset) if waiting else self.acknowledged
         if end <= self.next or self._is_fin(end):
             return []
         if not self._impatience:
@@ -260,6 +298,15 @@ class Reassembler:
         """Whether the one unseen number before ``position`` can be that of a FIN."""
         return not self._waiting and position == self.next + 1
 
+    def _relieve(
+        self, waiting: Waiting, limit: int, reason: str, packet: int, timestamp_ns: int
+    ) -> list[Chunk | Gap | Fault]:
+        """Give up holes until no more than ``limit`` waits: one segment that overlaps many may add a lot."""
+        out: list[Chunk | Gap | Fault] = []
+        while waiting.cost > limit:
+            out += self._give_up(waiting.first_offset, reason, packet, timestamp_ns)
+        return out
+
     def _give_up(self, end: int, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
         if not self._waiting and self.ended_at is not None:  # the number after the last byte is the FIN's own
             end = min(end, max(self.ended_at, self.next))
@@ -267,8 +314,9 @@ class Reassembler:
         out: list[Chunk | Gap | Fault] = []
         if end > self.next:
             out.append(self._gap(end - self.next, reason, packet, timestamp_ns))
-        for ready in self._waiting.take(self.next):
-            out += self._deliver(ready)
+        if self._waiting:
+            for ready in self._waiting.take(self.next):
+                out += self._deliver(ready)
         return out
 
     def _gap(self, length: int, reason: str, packet: int, timestamp_ns: int) -> Gap:

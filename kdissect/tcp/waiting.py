@@ -64,6 +64,10 @@ class Waiting:
         """Where the last of them ends; there must be pieces."""
         return self._pieces[-1].end
 
+    def packets(self) -> set[int]:
+        """The packets they came in."""
+        return {piece.packet for piece in self._pieces}
+
     def add(self, piece: Piece) -> tuple[int, bool]:
         """Put those bytes of ``piece`` that are new among the pieces.
 

@@ -20,6 +20,7 @@ from functools import cache
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import KINDS
+from kdissect.limits import DEFAULTS
 from kdissect.message import Message, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Endpoint, Frame, Node, Packet, Segment
 from kdissect.protocol.json_form import dumps, to_json
@@ -180,7 +181,7 @@ def check_message(randomly: random.Random) -> None:
     payload = damage(payload, randomly)
     frame = Frame(Direction.TO_BROKER, 0, payload, len(payload), 1, 0, 1, 0, (1,))
     data = len(payload).to_bytes(4, "big") + payload
-    examine_request(data, 0, 1 << 20)
+    examine_request(data, 0, DEFAULTS._replace(frame_bytes=1 << 20))
     exchange = Exchange(0, bytes(6), bytes(6), missing="gap")
     try:
         if known.kind == "request":

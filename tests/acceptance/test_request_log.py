@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from kdissect.exchange import Exchange
-from kdissect.message import Request, parse_request, parse_response
-from kdissect.session.evidence import bare_frame
+from kdissect.message import Request, bare_frame, parse_request, parse_response
 from tests.acceptance.request_log import (
     ENVELOPE,
     PRODUCE,
@@ -150,5 +149,5 @@ def test_requests_that_a_broker_refuses_are_shown_and_cost_no_other_connection()
     assert [[fault.kind for fault in e.faults] for e in exchanges] == [
         ["unknown-api"],
         ["unknown-api"],
-        ["too-many-elements"],
+        ["truncated"],
     ]

@@ -9,6 +9,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
+from kdissect.model import Packet
 from tests.lab import Dissected, dissected
 from tests.shared import requires_shared, shared
 
@@ -57,6 +58,8 @@ SHAPES = {
     "25_vlan": WHOLE,
     "26_qinq": WHOLE,
     "27_ipv6_ext": WHOLE,
+    "28_vxlan": WHOLE,
+    "29_gre": WHOLE,
     "30_ipfrag": WHOLE,
     "31_ipfrag_reversed": WHOLE,
     "40_raw_dlt101": WHOLE,
@@ -97,6 +100,16 @@ def test_what_is_in_the_capture_is_found(name: str) -> None:
     assert {connection.protocol for connection in found.connections} == {"kafka"}
 
 
+def test_every_shape_has_its_outcome_here() -> None:
+    assert {path.stem for path in shared("testdata/tcp").iterdir()} == set(SHAPES)
+
+
+@pytest.mark.parametrize("name", ["03_dup_identical", "04_dup_all_any"])
+def test_a_packet_that_was_captured_twice_is_no_retransmission(name: str) -> None:
+    (connection,) = shape(name).connections
+    assert connection.retransmitted == 0
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_nothing_that_is_found_is_wrong(name: str) -> None:
     """Every message is the one of that correlation id in the whole capture, or the beginning of it."""
@@ -120,3 +133,29 @@ def test_nothing_that_is_found_is_wrong(name: str) -> None:
 def test_a_lost_segment_is_named_as_the_reason(name: str) -> None:
     (missing,) = [exchange.missing for exchange in shape(name).exchanges if exchange.missing]
     assert missing == "gap"
+
+
+@pytest.mark.parametrize("together", [1, 7])
+def test_a_second_interface_that_sees_the_same_packets_changes_nothing(together: int) -> None:
+    """``any`` and merged captures have each packet once an interface: packet for packet, or in bursts."""
+    packets = [p for p in read_packets([shared("testdata/tcp/00_base.pcap")]) if isinstance(p, Packet)]
+    both: list[Packet] = []
+    for at in range(0, len(packets), together):
+        burst = packets[at : at + together]
+        both += burst
+        both += [p._replace(interface=1, timestamp_ns=p.timestamp_ns + 20_000) for p in burst]
+    alone = dissected(packets)
+    found = dissected(p._replace(number=number) for number, p in enumerate(both, 1))
+
+    def without_packets(found: Dissected) -> list[object]:
+        return [
+            (e.number, e.api, e.request_time_ns, e.response_start_ns, e.missing, e.faults, payloads)
+            for e in found.exchanges
+            if (payloads := [message.frame.payload for message in e.messages])
+        ]
+
+    assert without_packets(found) == without_packets(alone)
+    assert found.faults == alone.faults == []
+    assert [c._replace(packets=0, end_ns=0) for c in found.connections] == [
+        c._replace(packets=0, end_ns=0) for c in alone.connections
+    ]

@@ -192,6 +192,8 @@ def test_a_capture_can_be_closed_early(tmp_path: Path) -> None:
     capture = read_packets(write(tmp_path, a=pcap_of(1, 2)))
     next(capture)
     capture.close()
+    with pytest.raises(ValueError, match="closed"):
+        list(capture)
 
 
 def test_a_packet_over_the_limit_is_not_taken_in(tmp_path: Path) -> None:

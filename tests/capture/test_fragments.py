@@ -79,6 +79,16 @@ def test_of_bytes_that_overlap_the_first_count() -> None:
     assert found.payload == PAYLOAD
 
 
+def test_of_a_fragment_that_overlaps_only_what_is_new_counts() -> None:
+    frames = [
+        ethernet(ipv4(WHOLE[at:end], fragment=at // 8 | (0x2000 if end < len(WHOLE) else 0)))
+        for at, end in ((400, 600), (0, 208), (192, 408), (80, 800), (720, len(WHOLE)))
+    ]
+    (found,) = feed(SegmentReader(), frames)
+    assert isinstance(found, Segment)
+    assert found.payload == PAYLOAD
+
+
 def test_a_cut_fragment_ends_the_payload_not_its_length() -> None:
     reader = SegmentReader()
     frames = fragments4(200)
@@ -129,7 +139,7 @@ def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
     try:
         for number in range(5_000):
             key = (number.to_bytes(4, "big"), bytes([10, 0, 0, number & 0xFF]), 6, number)
-            fragments.add(number, number, Fragment(key, 800, bytes([number & 0xFF]) * size, size, True))
+            fragments.add([number], number, Fragment(key, 800, bytes([number & 0xFF]) * size, size, True))
             fragments.faults.clear()
         assert tracemalloc.get_traced_memory()[0] < limit
     finally:
@@ -139,8 +149,8 @@ def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
 def test_a_flood_of_lost_fragments_is_reported_in_order() -> None:
     fragments = Fragments(DEFAULTS)
     for number in range(100):
-        fragments.add(number, 0, Fragment((b"a", b"b", 6, number), 0, b"", 0, True))
-    fragments.add(100, DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100), 0, b"", 0, True))
+        fragments.add([number], 0, Fragment((b"a", b"b", 6, number), 0, b"", 0, True))
+    fragments.add([100], DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100), 0, b"", 0, True))
     assert isinstance(fragments.faults, deque)  # they are taken from the front, one a packet
     assert [fault.packet for fault in fragments.faults] == list(range(100))
 

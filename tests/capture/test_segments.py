@@ -42,10 +42,24 @@ def segment(data: bytes, link_type: int = 1, wire_length: int | None = None) -> 
 
 
 def test_a_segment_has_the_headers_values() -> None:
-    expected = Segment(5, 77, SOURCE4 + PORTS[0], DESTINATION4 + PORTS[1], 1_000, 2_000, 0x18, b"data", 4)
+    expected = Segment(
+        5, 77, SOURCE4 + PORTS[0], DESTINATION4 + PORTS[1], 1_000, 2_000, 0x18, b"data", 4, 7 << 16
+    )
     assert segment(ethernet(ipv4(tcp(b"data")))) == expected
-    expected = expected._replace(source=SOURCE6 + PORTS[0], destination=DESTINATION6 + PORTS[1])
+    expected = expected._replace(source=SOURCE6 + PORTS[0], destination=DESTINATION6 + PORTS[1], identity=0)
     assert segment(ethernet(ipv6(tcp(b"data")), 0x86DD)) == expected
+
+
+def test_a_segment_is_known_again_by_identification_and_checksum() -> None:
+    header = bytearray(tcp(b"data"))
+    header[16:18] = b"\xbe\xef"
+    assert segment(ethernet(ipv4(bytes(header), identification=0x1234))).identity == 0x1234BEEF
+    assert (
+        segment(ethernet(ipv4(bytes(header), identification=0x1234, options=bytes(4)))).identity == 0x1234BEEF
+    )
+    assert segment(ethernet(ipv6(bytes(header)), 0x86DD)).identity == 0xBEEF
+    cut = ethernet(ipv4(bytes(header), identification=0x1234))[:50]
+    assert segment(cut, wire_length=58).identity == 0, "the checksum was not captured"
 
 
 def test_without_the_flag_there_is_no_acknowledgement() -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.writer import PcapngWriter
 from kdissect.cli import main
 from kdissect.cli.interrupts import held
 from kdissect.model import Packet
@@ -144,6 +145,43 @@ def test_handshakes_are_written_of_shown_connections_only(tmp_path: Path, capsys
     assert (connection["client"], connection["exchanges"]) == (shown["client"], 1)
     assert "inferred" in shown
     assert rows(run(capsysbinary, path, "-T", "ndjson"))[0]["inferred"] is None
+
+
+def test_all_fragments_of_what_is_shown_are_written(tmp_path: Path, capsysbinary: Capsys) -> None:
+    source, path = tmp_path / "in.pcapng", tmp_path / "out.pcapng"
+    whole = 0
+    with source.open("wb") as file:
+        writer = PcapngWriter(file)
+        number = 0
+        for item in read_packets([CAPTURE]):
+            if isinstance(item, Packet):
+                whole += 1
+                for data in in_fragments(item.data):
+                    number += 1
+                    writer.write(item._replace(number=number, data=data, wire_length=len(data)))
+    assert number > 2 * whole
+    shown = rows(run(capsysbinary, source, "-T", "ndjson", "-w", path))
+    assert shown == rows(run(capsysbinary, CAPTURE, "-T", "ndjson"))
+    assert rows(run(capsysbinary, path, "-T", "ndjson")) == shown
+    one = run(capsysbinary, source, "-T", "ndjson", "-Y", "number == 20", "-w", path)
+    again = rows(run(capsysbinary, path, "-T", "ndjson"))
+    assert [row["request"] for row in again] == [row["request"] for row in rows(one)]
+    assert [row["response"] for row in again] == [row["response"] for row in rows(one)]
+    kinds = [json.loads(line)["kind"] for line in run(capsysbinary, path, "-T", "faults").lines]
+    assert "fragment-lost" not in kinds
+
+
+def in_fragments(frame: bytes, size: int = 48) -> list[bytes]:
+    """The Ethernet frames of the fragments of an IPv4 packet (20 bytes of header)."""
+    header, payload = frame[14:34], frame[34 : 14 + int.from_bytes(frame[16:18], "big")]
+    out = []
+    for at in range(0, len(payload), size):
+        part = payload[at : at + size]
+        where = at // 8 | (0x2000 if at + size < len(payload) else 0)
+        length = (20 + len(part)).to_bytes(2, "big")
+        fixed = header[:2] + length + header[4:6] + where.to_bytes(2, "big") + header[8:]
+        out.append(frame[:14] + fixed + part)
+    return out
 
 
 def test_names_of_interfaces_are_kept(tmp_path: Path, capsysbinary: Capsys) -> None:

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kdissect.capture.files import read_packets
 from kdissect.present.catalogue import RECORDS, TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from tests.capture.build import enhanced, interface, option, section
 from tests.cli.run import CAPTURES, run
 from tests.kafka import Talk, request, response
+from tests.lab import dissected
 from tests.present.captures import frame
 from tests.tcp.segments import BROKER
 
@@ -29,6 +31,7 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
     "bytes": (str, dict),
     "texts": (list,),
+    "int64s": (list,),
     "faults": (list,),
     "headers": (list,),
     "json": (dict,),
@@ -189,3 +192,14 @@ def test_a_latency_that_64_bits_cannot_hold_is_null_in_every_format(
     run(capsysbinary, "read", path, "-T", "parquet", "-o", tmp_path / "x")
     (same,) = pq.read_table(tmp_path / "x").to_pylist()
     assert (same["request_time_ns"], same["latency_ns"]) == (row["request_time_ns"], None)
+
+
+def test_columns_are_what_the_exchange_says_under_the_same_name() -> None:
+    found = dissected(read_packets([CAPTURE])).exchanges
+    assert len(found) > 10
+    presented = {"topics", "faults", "request", "response"}
+    for exchange in found:
+        row = dict(zip((column.name for column in EXCHANGES.columns), EXCHANGES.row(exchange), strict=True))
+        assert {name: getattr(exchange, name) for name in row.keys() - presented} == {
+            name: value for name, value in row.items() if name not in presented
+        }

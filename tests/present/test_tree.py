@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kdissect import Exchange, read
 from kdissect.message import Message
 from kdissect.present.hexdump import hexdump
-from kdissect.present.options import Options
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.raw import decode_message
+from kdissect.present.raw_trees import message_tree_of, records_tree
 from kdissect.present.tree import exchange_tree, message_tree
+from kdissect.record.write import write_batch
 from tests.cli.run import CAPTURES
+from tests.cli.test_bytes import vectors
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))
 
@@ -69,3 +75,65 @@ def test_hex_dumps() -> None:
     assert list(hexdump(b"\x00secret", masked=True)) == [
         "00000000  ** ** ** ** ** ** **                             |*******|"
     ]
+
+
+def body_lines(api: str, version: int, data: str, dump: bool = False, options: Options = PLAIN) -> list[str]:
+    """The lines below ``body``: name and value."""
+    asked = {"kind": "request", "api": api, "version": version}
+    lines = list(message_tree_of(asked, bytes.fromhex(data), options, dump))
+    return [re.sub(r" {2,}.*", "", line.strip()) for line in lines[1:]]
+
+
+@pytest.mark.parametrize("dump", [False, True])
+@pytest.mark.parametrize(
+    ("version", "data", "shown"),
+    [
+        (1, "ffffffff", "topics: null"),
+        (9, "00 01 00 00 00", "topics: null"),
+        (1, "00000000", "topics"),
+        (9, "01 01 00 00 00", "topics"),
+    ],
+)
+def test_a_null_array_is_null_and_an_empty_one_is_counted(
+    version: int, data: str, shown: str, dump: bool
+) -> None:
+    lines = body_lines("Metadata", version, data, dump)
+    assert lines[1] == shown
+    assert ("(count): 0" in lines or "(count): 1" in lines) == (shown == "topics")
+    answer = decode_message({"kind": "request", "api": "Metadata", "version": version, "hex": data})
+    assert (answer["body"]["topics"] is None) == ("null" in shown)
+
+
+def test_every_null_of_the_official_messages_is_shown_as_null() -> None:
+    rows = [row for row in vectors("messages.ndjson.gz") if "null" in json.dumps(row["json"])]
+    assert len(rows) == 300
+    for row in rows:
+        asked = {"kind": row["kind"], "api_key": row["api_key"], "version": row["version"]}
+        lines = list(message_tree_of(asked, bytes.fromhex(row["body_hex"]), SHOWN))
+        shown = sum(re.sub(r" {2,}.*", "", line.strip()).endswith(": null") for line in lines)
+        assert shown >= nulls(row["json"]), row["id"]
+        assert not any(": []  " in line and "[]Record " not in line for line in lines), row["id"]
+
+
+def nulls(value: Any) -> int:
+    """Nulls in a message's JSON. Of tagged fields, which may be null by being absent, not all are."""
+    if isinstance(value, dict):
+        return sum(map(nulls, value.values()))
+    return sum(map(nulls, value)) if isinstance(value, list) else value is None
+
+
+def test_what_has_no_bytes_is_empty_and_not_null() -> None:
+    asked = {"kind": "request", "api": "ApiVersions", "version": 0}
+    (_, body) = message_tree_of(asked, b"", SHOWN)
+    assert body.split()[:2] == ["body:", "(empty)"]
+    empty = write_batch([], base_offset=3, last_offset=5)
+    (line,) = (line for line in records_tree({}, empty) if line.strip().startswith("records:"))
+    assert line.split()[:2] == ["records:", "[]"]
+
+
+def test_faults_of_what_is_embedded_are_shown_where_it_is_asked_for() -> None:
+    member = "0001 67 00002710 0000 0008 636f6e73756d6572 00000001 0001 72"
+    asked = f"{member} 00000003 0000 00"
+    assert not any("fault" in line for line in body_lines("JoinGroup", 0, asked))
+    lines = body_lines("JoinGroup", 0, asked, options=Options(embedded=True))
+    assert [line for line in lines if line.startswith("fault: embedded")]

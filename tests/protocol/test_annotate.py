@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from kdissect.limits import DEFAULTS
 from kdissect.model import DecodeError, Node
 from kdissect.protocol.annotate import annotate, expand
 from kdissect.protocol.cursor import Cursor
@@ -110,3 +113,54 @@ def test_the_contents_of_bytes_can_be_shown_in_their_place() -> None:
         ("(length)", records.start, records.start + 4),
         ("batch", records.end - 3, records.end),
     ]
+
+
+LISTS = """data 1 of 9.9
+    lists      []List   1+
+        numbers []int8  1+
+        name    string  1+
+    last       int8     1+
+"""
+
+
+def uncovered(node: Node, position: int) -> int:
+    """Where the leaves of a tree end, each of which must begin where the one before it ended."""
+    if not node.children:
+        assert node.start == position
+        return node.end
+    for child in node.children:
+        position = uncovered(child, position)
+    return position
+
+
+def test_a_tree_over_the_limit_of_nodes_has_the_rest_of_an_array_as_one_leaf() -> None:
+    one = bytes.fromhex("00000003 010203 0001 61")
+    data = (1000).to_bytes(4, "big") + one * 1000 + b"\x07"
+    limits = DEFAULTS._replace(tree_nodes=100)
+    tree = annotate(struct_of(LISTS, 1), Cursor(data, limits=limits))
+    lists, last = tree.children
+    rest = lists.children[-1]
+    assert (last.name, last.value, last.end) == ("last", 7, len(data))
+    assert rest.name == "(not drawn)"
+    assert rest.value == data[rest.start : rest.end]
+    assert rest.fault is not None
+    assert rest.fault.kind == "too-many-elements"
+    assert f"{1000 - len(lists.children) + 2} elements" in rest.fault.message
+    assert uncovered(tree, 0) == len(data)
+    assert 80 < sum(1 for _ in nodes_of(tree)) <= 110
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from nodes_of(child)
+
+
+def test_an_error_among_elements_that_are_not_drawn_is_an_error_all_the_same() -> None:
+    data = (1000).to_bytes(4, "big") + bytes.fromhex("00000003 010203 0001 61") * 998 + bytes(12)
+    tree = Node("", "", None, 0, 0)
+    cursor = Cursor(data, limits=DEFAULTS._replace(tree_nodes=100))
+    with pytest.raises(DecodeError) as error:
+        annotate(struct_of(LISTS, 1), cursor, tree)
+    assert error.value.kind == "truncated"
+    assert uncovered(tree, 0) == cursor.position == len(data)

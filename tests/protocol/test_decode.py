@@ -148,9 +148,9 @@ def test_after_an_error_there_is_what_was_read_and_where_the_failed_field_began(
     ("text", "kind", "begins"),
     [
         ("0005 6869", "truncated", 0),
-        ("0000 7fffffff", "too-many-elements", 2),
-        ("0000 00000002 00000001", "too-many-elements", 2),
-        ("0000 000f4241" + "00000000" * 10, "too-many-elements", 2),
+        ("0000 7fffffff", "truncated", 2),
+        ("0000 00000002 00000001", "truncated", 2),
+        ("0000 000f4241" + "00000000" * 10, "truncated", 2),
         ("00", "truncated", 0),
     ],
 )
@@ -162,11 +162,11 @@ def test_a_count_or_length_that_the_bytes_cannot_hold_is_refused(text: str, kind
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("01 01 ff ffffffff0f", "too-many-elements"),
+        ("01 01 ff ffffffff0f", "truncated"),
         ("01 01 ff 01 64 7f 00", "truncated"),
-        ("01 ffffffff0f 00", "too-many-elements"),
+        ("01 ffffffff0f 00", "truncated"),
         ("ffffffffff01", "varint-too-long"),
-        ("01 01 ff 01 64", "too-many-elements"),
+        ("01 01 ff 01 64", "truncated"),
         ("01 01 ff 01 80 80", "truncated"),
     ],
 )
@@ -176,13 +176,13 @@ def test_hostile_varints_are_refused(text: str, kind: str) -> None:
 
 def test_a_million_elements_are_too_many_although_the_bytes_are_there() -> None:
     struct = struct_of("data 1 of 9.9\n    ids  []int8  0+\n")
-    with pytest.raises(DecodeError, match="1000001 elements"):
+    with pytest.raises(DecodeError, match="1,000,001 elements"):
         decode(struct, Cursor((1_000_001).to_bytes(4, "big") + bytes(1_000_001)))
 
 
 def test_more_tagged_fields_than_the_limit_are_refused() -> None:
     data = bytes.fromhex("0101ff") + bytes.fromhex("8120") + bytes(2 * 4097)
-    with pytest.raises(DecodeError, match="4097 tagged fields, the limit is 4096"):
+    with pytest.raises(DecodeError, match="4,097 tagged fields, the limit is 4,096"):
         decode(struct_of(FLEXIBLE), Cursor(data))
 
 
@@ -220,7 +220,7 @@ def test_the_arrays_of_a_message_share_one_limit() -> None:
     error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=6))
     assert error is not None
     assert (error.kind, error.offset) == ("too-many-elements", 8)
-    assert error.reason == "announces 1 elements, 0 are left of the message's limit of 6"
+    assert error.reason == "announces 1 element, 0 are left of the message's limit of 6"
     assert values == {"lists": [{"numbers": [1, 2]}, {"numbers": [3]}, {}]}
 
 
@@ -229,13 +229,13 @@ def test_tagged_fields_count_in_the_limit_of_the_message() -> None:
     assert outcomes(data, DEFAULTS._replace(message_elements=2))[0] is None
     error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=1))
     assert error is not None
-    assert error.reason == "announces 2 tagged fields, 1 are left of the message's limit of 1"
+    assert error.reason == "announces 2 tagged fields, 1 is left of the message's limit of 1"
     assert values == {"lists": [], "last": 7}
     data = bytes.fromhex("020101000007010000")  # a list with a tagged field, and one behind it
     assert outcomes(data, DEFAULTS._replace(message_elements=3))[0] is None
     error, _, _ = outcomes(data, DEFAULTS._replace(message_elements=2))
     assert error is not None
-    assert error.reason == "announces 1 tagged fields, 0 are left of the message's limit of 2"
+    assert error.reason == "announces 1 tagged field, 0 are left of the message's limit of 2"
 
 
 def test_each_walk_of_a_cursor_has_the_whole_limit() -> None:
@@ -247,7 +247,7 @@ def test_each_walk_of_a_cursor_has_the_whole_limit() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ("000000030102", "announces 3 elements, 2 bytes are left and each takes a byte at least"),
+        ("000000030102", "announces 3 elements, 2 bytes are left and each takes 1 byte at least"),
         ("00000003010203", "announces 3 elements, the limit is 2"),
     ],
 )
@@ -353,3 +353,20 @@ def test_a_struct_of_the_real_definitions_reads_real_bytes() -> None:
     values, cursor = read(message_struct(18, 0, "response"), "0000 00000001 0001 0000 000c")
     assert values == {"errorCode": 0, "apiKeys": [{"apiKey": 1, "minVersion": 0, "maxVersion": 12}]}
     assert cursor.remaining() == 0
+
+
+@pytest.mark.parametrize(
+    ("byte", "value", "noted"),
+    [
+        ("ff", None, []),
+        ("01 0007", {"id": 7}, []),
+        ("00 0007", {"id": 7}, ["malformed"]),
+        ("7f 0007", {"id": 7}, ["malformed"]),
+        ("fe", None, ["malformed"]),
+    ],
+)
+def test_a_nullable_struct_is_told_by_minus_one_and_one(byte: str, value: object, noted: list[str]) -> None:
+    one = struct_of("data 1 of 9.9\n    one  One  0+  nullable\n        id  int16  0+\n")
+    cursor = Cursor(bytes.fromhex(byte))
+    assert decode(one, cursor) == {"one": value}
+    assert [kind for kind, _, _ in cursor.notes] == noted

@@ -57,7 +57,7 @@ def test_a_field_that_the_version_lacks_may_be_there_if_it_says_nothing() -> Non
         (NEW, {"uuid": "short"}, "uuid: 'short' is not a uuid"),
         (NEW, {"uuid": "AAAAAAAAAAAAAAAAAAAAAB"}, "uuid: 'AAAAAAAAAAAAAAAAAAAAAB' is not a uuid"),
         (NEW, {"string": b"x"}, "string: a string is needed, not bytes"),
-        (NEW, {"string": "x" * 32768}, "string: a string of 32768 bytes"),
+        (NEW, {"string": "x" * 32768}, "string: a string of 32,768 bytes"),
         (NEW, {"string": "\ud800"}, "string: surrogates not allowed"),
         (NEW, {"bytes": "x"}, "bytes: bytes are needed, not str"),
         (NEW, {"words": None}, "words: null is not allowed"),

@@ -118,6 +118,33 @@ def test_a_jar_of_an_older_release_takes_nothing_over(tmp_path: Path) -> None:
     assert done.written == ("apis/012-Heartbeat.txt",)
 
 
+MOON = {"apiKey": 999, "type": "request", "name": "MoonRequest", "validVersions": "0", "fields": []}
+
+
+@pytest.mark.parametrize("release", ["0.9", "4.4.0", "9.9.0"])
+def test_importing_a_jar_twice_changes_nothing_the_second_time(release: str, tmp_path: Path) -> None:
+    older = HEARTBEAT | {"validVersions": "0-4", "fields": HEARTBEAT["fields"][:2]}
+    header = {"type": "header", "name": "RequestHeader", "validVersions": "0", "fields": []}
+    source = jar(tmp_path / "kafka-clients.jar", release, older, header, MOON)
+    target = tmp_path / "user"
+    first = import_definitions(source, target)
+    assert first.written
+    before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in target.rglob("*.txt")}
+    second = import_definitions(source, target)
+    assert second.written == ()
+    assert before == {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in target.rglob("*.txt")}
+
+
+def test_an_api_of_which_only_one_side_is_known_is_left_out_and_named(tmp_path: Path) -> None:
+    target = tmp_path / "user"
+    done = import_definitions(jar(tmp_path / "half.jar", "9.9.0", MOON, HEARTBEAT), target)
+    assert (done.halves, done.written) == (("Moon",), ("apis/012-Heartbeat.txt",))
+    assert Library(target, PACKAGE).check() == []
+    response = MOON | {"type": "response", "name": "MoonResponse"}
+    done = import_definitions(jar(tmp_path / "whole.jar", "9.9.0", MOON, response), target)
+    assert (done.halves, done.written) == ((), ("apis/999-Moon.txt",))
+
+
 def test_a_renamed_api_has_one_file(tmp_path: Path) -> None:
     target = tmp_path / "user"
     import_definitions(jar(tmp_path / "one.jar", "9.8.0", HEARTBEAT), target)

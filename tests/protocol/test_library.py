@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.protocol.library import Library, package_folder, user_folder
+from kdissect.protocol import apis, schema
+from kdissect.protocol.library import Library, library, package_folder, user_folder
 
 FETCH = "request 0 of 9.9\n    word  string  0+\n\nresponse 0 of 9.9\n"
 
@@ -82,7 +83,7 @@ def test_all_files_of_the_user_can_be_checked(tmp_path: Path) -> None:
     put(tmp_path, "apis/003-Metadata.txt", "garbage\n")
     put(tmp_path, "data/mine/NoOpRecord.txt", "")
     library = Library(tmp_path, package_folder())
-    assert [problem.key for problem in library.check()] == [3, "NoOpRecord"]
+    assert {problem.key for problem in library.check()} == {3, "NoOpRecord"}
 
 
 def test_the_files_of_the_last_folder_are_taken_for_sound(tmp_path: Path) -> None:
@@ -115,3 +116,39 @@ def test_the_users_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert user_folder() == tmp_path / ".local" / "share" / "kdissect" / "definitions"
+
+
+def test_a_damaged_file_takes_its_name_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "definitions/apis/001-OldFetch.txt", "garbage\n")
+    put(tmp_path, "definitions/data/mine/RequestHeader.txt", "garbage\n")
+    monkeypatch.setenv("KDISSECT_DATA_HOME", str(tmp_path))
+    caches = (library, schema.message_struct, schema.era_structs, apis.data_names, schema.data_struct)
+    for each in caches:
+        each.cache_clear()
+    try:
+        assert apis.api_name(1) == "Fetch"
+        assert apis.api_key("fetch") == 1
+        assert schema.message_struct(1, 12, "request").name == "FetchRequest"
+        assert {each.name for each in schema.era_structs(9, 0, "response")} <= {"OffsetFetchResponse"}
+        assert apis.data_group("RequestHeader") == "clients"
+        assert [problem.key for problem in library().problems] == [1, "RequestHeader"]
+        with pytest.raises(LookupError):
+            apis.api_key("OldFetch")
+    finally:
+        monkeypatch.undo()
+        for each in caches:
+            each.cache_clear()
+
+
+def test_a_damaged_file_under_the_right_name_costs_nothing_and_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "apis/001-Fetch.txt", "garbage\n")
+    broken = Library(tmp_path, package_folder())
+    monkeypatch.setattr(schema, "library", lambda: broken)
+    asked = (
+        schema.message_struct.__wrapped__(1, 12, "request"),
+        schema.era_structs.__wrapped__(1, 12, "request"),
+    )
+    assert (asked[0].name, asked[1]) == ("FetchRequest", ())
+    assert [problem.key for problem in broken.problems] == [1]

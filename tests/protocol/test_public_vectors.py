@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kdissect.protocol.catalogue import Schema, schema
+from kdissect.protocol.codec import Schema, schema
 from tests.shared import requires_shared, shared
 
 EARLIER_BUILD = {("StreamsGroupDescribeResponse", 1, "synthesized_populated_v1")}

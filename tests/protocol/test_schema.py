@@ -7,7 +7,7 @@ import pytest
 
 from kdissect.protocol import apis, plan
 from kdissect.protocol.schema import (
-    NO_UUID,
+    ZERO_UUID,
     Struct,
     data_struct,
     era_data_structs,
@@ -85,7 +85,7 @@ def test_defaults_by_type() -> None:
     struct = struct_of(EVERYTHING, 5)
     defaults = {field.name: field.default for field in struct.fields}
     assert (defaults["int8"], defaults["bool"], defaults["float64"]) == (0, False, 0.0)
-    assert (defaults["string"], defaults["bytes"], defaults["uuid"]) == ("", b"", NO_UUID)
+    assert (defaults["string"], defaults["bytes"], defaults["uuid"]) == ("", b"", ZERO_UUID)
     assert (defaults["things"], defaults["one"], defaults["tagged"]) == ([], None, -1)
     assert (defaults["records"], defaults["plain"]) == (None, {"id": 0})
 

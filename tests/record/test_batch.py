@@ -53,6 +53,17 @@ def test_w9_log_append_time_gives_every_record_the_batchs_time() -> None:
     assert {record.timestamp for record in one.records()} == {1_800_000_000_000}
 
 
+@pytest.mark.parametrize("codec", [0, 1])
+def test_the_timestamps_that_log_append_time_hides_can_be_asked_for(codec: int) -> None:
+    data = write_batch(RECORDS, codec, log_append_time=True, max_timestamp=1_800_000_000_000)
+    for asked_first in (True, False):
+        (one,) = read_record_set(data).batches
+        if asked_first:
+            assert {record.timestamp for record in one.records()} == {1_800_000_000_000}
+        assert one.stored_timestamps() == [record.timestamp for record in RECORDS]
+        assert not one.faults
+
+
 def test_w9_delete_horizon_is_told_and_timestamps_count_from_it() -> None:
     (one,) = read_record_set(write_batch(RECORDS, delete_horizon_ms=1_700_003_600_000)).batches
     assert one.delete_horizon_ms == 1_700_003_600_000

@@ -83,7 +83,8 @@ def test_records_written_are_read(records: list[Record]) -> None:
     assert (body.found, body.broken, body.stopped) == (len(records), 0, None)
 
 
-GOOD = write_record(Record(5, 6, b"key", b"value", (("name", b"x"),)), 5, 6)
+GOOD_RECORD = Record(5, 6, b"key", b"value", (("name", b"x"),))
+GOOD = write_record(GOOD_RECORD, 5, 6)
 
 
 @pytest.mark.parametrize("place", range(1, len(GOOD)))
@@ -134,6 +135,37 @@ def test_headers_that_the_record_cannot_hold_are_refused_before_anything_is_made
         body = read(write_varint(len(data)) + data)
         assert body.broken == 1
         assert "headers" in (body.first_problem or "")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("00 80808001 80808001", "the record ends before its key"),
+        ("00 80808001 00 8001 00", "a key of 64 bytes where 1 is left"),
+        ("00 00 00 1c 616263", "a key of 14 bytes where 3 are left"),
+        ("00 00 00 06 616263", "the record ends before its value"),
+        ("00 00 00 01 02 61 00 00", "1 byte after the last header"),
+        ("00 00 00 01 0c 6161", "a value of 6 bytes where 2 are left"),
+        ("00 00 00 00 00 02 00 02", "needs 1 byte, 0 are left"),
+        ("00 00 808080808000", "a varint of more than 5 bytes"),
+        ("00 00 00 808080", "the varint breaks off"),
+        ("00 8080808080", "the varlong breaks off"),
+        ("00 00 00", "a record of 3 bytes"),
+    ],
+)
+@pytest.mark.parametrize("behind", [b"", GOOD, b"\0" * 40], ids=["nothing", "a record", "zeros"])
+def test_a_record_never_reaches_for_bytes_behind_it(body: str, reason: str, behind: bytes) -> None:
+    data = bytes.fromhex(body)
+    found = read(write_varint(len(data)) + data + behind)
+    assert (found.first_problem, found.first_position) == (reason, 0)
+    assert found.records == ([GOOD_RECORD] if behind == GOOD else [])
+
+
+def test_more_headers_than_there_is_room_for_are_refused() -> None:
+    data = write_record(Record(0, 0, None, None, (("a", None),) * 5), 0, 0)
+    assert len(read(data, limit=5).records) == 1
+    body = read(data, limit=4)
+    assert (body.records, body.first_problem) == ([], "5 headers where 4 are within the limit")
 
 
 def test_limit_counts_records_and_headers() -> None:

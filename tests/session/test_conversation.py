@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import pickle
 import random
+import tracemalloc
 from base64 import b64encode, urlsafe_b64encode
 from time import process_time
 
-from kdissect.exchange import Exchange
-from kdissect.model import Fault, Segment
-from kdissect.session.conversation import Connection, Conversation, recognised_in_order
-from kdissect.session.pairing import Completed, Event
-from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
+from kdissect.limits import DEFAULTS
+from kdissect.model import SYN
+from kdissect.session.conversation import Conversation
+from kdissect.session.pairing import Completed
+from tests.kafka import Talk, framed, request, response
+from tests.session.runs import completed, metadata, metadata_answer, run
 from tests.tcp.segments import BROKER, CLIENT
-
-
-def run(segments: list[Segment]) -> tuple[list[Exchange], list[Fault], Connection]:
-    conversation = Conversation(0, segments[0])
-    events: list[Event] = []
-    number = 0
-    for segment in [*segments, None]:
-        fed = conversation.feed(segment) if segment else conversation.close(10**9, cut=True)
-        for begun in recognised_in_order(fed):
-            number += 1
-            begun.exchange.number = number
-        events += fed
-    exchanges = sorted((e.exchange for e in events if isinstance(e, Completed)), key=lambda e: e.number)
-    return exchanges, [e for e in events if isinstance(e, Fault)], conversation.summary()
-
-
-def metadata(correlation: int, version: int = 1) -> bytes:
-    return request("Metadata", version, correlation, topics=[{"name": "orders"}])
-
-
-def metadata_answer(correlation: int) -> bytes:
-    return response("Metadata", 1, correlation, **METADATA_RESPONSE_1)
 
 
 def test_a_request_and_its_response_are_one_exchange() -> None:
@@ -357,3 +337,98 @@ def test_a_chain_of_tokens_is_looked_at_once() -> None:
 
     least, most = (min(seconds(size) for _ in range(3)) for size in (2000, 8000))
     assert most < 10 * least, "four times the bytes: 16 times the work, were it quadratic"
+
+
+def test_more_held_requests_than_may_wait_are_answered_all_the_same() -> None:
+    """A capture that began in mid-stream, and in which no segment begins with a request: they are held back
+    until the limit, and then all at once found to be answered."""
+    count = 3_000
+    talk = Talk(syn=False)
+    asks = [framed(request("ListGroups", 0, i, client_id=None)) for i in range(count)]
+    answers = [framed(response("ListGroups", 0, i, errorCode=0, groups=[])) for i in range(count)]
+    tail = b"end"  # of a request from before the capture
+    for start in range(0, count, 100):
+        said = tail + b"".join(asks[start : start + 100])
+        talk.say(talk.client, said[:-5])
+        tail = said[-5:]
+        talk.say(talk.broker, b"".join(answers[max(0, start - 1) : start + 99]))
+    talk.say(talk.client, tail)
+    talk.say(talk.broker, answers[-1])
+    size = sum(len(segment.payload) for segment in talk.segments)
+    exchanges, _, _ = run(talk.segments, DEFAULTS._replace(settle_bytes=size))
+    assert {e.missing for e in exchanges} == {None}
+    assert [e.correlation_id for e in exchanges] == list(range(count))
+    assert not any(e.faults for e in exchanges)
+
+
+def test_what_a_connection_speaks_is_settled_after_64_kib() -> None:
+    said = random.Random(7).randbytes(80_000)
+    talk = Talk(syn=False).say(CLIENT, said)
+    conversation = Conversation(0, talk.segments[0])
+    for segment in talk.segments:
+        conversation.feed(segment)
+    row = conversation.summary()
+    assert (row.protocol, row.skipped_bytes) == ("unknown", len(said)), "nothing is held back any more"
+
+
+def test_the_hole_of_a_lost_response_is_given_up_after_few_segments() -> None:
+    talk = Talk()
+    for i in range(30):
+        talk.ask(metadata(i)).answer(metadata_answer(i))
+    answers = [s for s in talk.segments if s.source == BROKER and s.payload]
+    lost = answers[10]
+    conversation = Conversation(0, talk.segments[0])
+    done = 0
+    for segment in talk.segments:
+        if segment is lost:
+            continue
+        done += len(completed(conversation.feed(segment)))
+        if segment.packet == lost.packet + 20:
+            break
+    assert done > 15, "what came after the hole is not held back for long"
+
+
+def test_a_connection_on_which_nothing_is_said_is_a_row_without_exchanges() -> None:
+    talk = Talk()
+    opening = [s for s in talk.segments if s.flags & SYN][:1]
+    exchanges, faults, row = run(opening)
+    assert (exchanges, faults) == ([], [])
+    assert (row.protocol, row.packets, row.bytes_to_broker, row.exchanges) == ("unknown", 1, 0, 0)
+    assert (row.sasl, row.client_id, row.software) == (None, None, None)
+
+
+def test_a_scan_of_ports_costs_little_memory_for_each_of_them() -> None:
+    syn = Talk().segments[0]
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = [Conversation(number, syn) for number in range(1_000)]
+        for conversation in kept:
+            conversation.feed(syn)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / len(kept) < 2_000
+
+
+def test_a_response_that_a_gap_cut_is_there_and_says_why_it_is_not_whole() -> None:
+    talk = (
+        Talk(mss=40).ask(metadata(1)).answer(metadata_answer(1)).ask(metadata(2)).answer(metadata_answer(2))
+    )
+    answers = [s for s in talk.segments if s.source == BROKER and s.payload]
+    segments = [s for s in talk.segments if s is not answers[1]]
+    cut, whole = run(segments)[0]
+    assert cut.response is not None
+    assert (cut.response.is_cut, cut.missing) == (True, "gap")
+    assert [f.kind for f in cut.faults] == ["cut-frame"]
+    assert (whole.correlation_id, whole.missing) == (2, None)
+
+
+def test_the_limits_of_the_user_hold_for_the_messages() -> None:
+    names = [{"name": f"topic-{i}"} for i in range(20)]
+    talk = Talk().ask(request("Metadata", 1, 1, topics=names)).answer(metadata_answer(1))
+    (exchange,), _, _ = run(talk.segments, DEFAULTS._replace(elements=10))
+    assert exchange.request is not None
+    assert [(f.kind, f.message) for f in exchange.faults] == [
+        ("too-many-elements", "announces 20 elements, the limit is 10")
+    ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.limits import DEFAULTS
 from kdissect.model import SYN, Chunk, Fault, Gap, Segment
+from kdissect.tcp.copies import COPY_NS
 from kdissect.tcp.duplex import Duplex
 from kdissect.tcp.reassembly import PATIENCE_SEGMENTS
 from tests.tcp.segments import BROKER, CLIENT, Wire
@@ -178,3 +181,96 @@ def test_acknowledgements_that_contradict_each_other_cost_no_byte() -> None:
     ]
     said = [(side, data) for side, data in text(run(segments)) if data != b"."]
     assert sorted(said) == [(0, b"ask1"), (0, b"ask2"), (1, b"answer1"), (1, b"answer2")]
+
+
+def held_up(wire: Wire) -> tuple[Duplex, list[Segment]]:
+    """A connection whose client acknowledges an answer that was not captured, and then never again."""
+    segments = [
+        *wire.handshake(),
+        wire.segment(CLIENT, 0, b"ask1", ack=0),
+        wire.segment(CLIENT, 4, b"ask2", ack=7),
+    ]
+    return Duplex(segments[0], DEFAULTS._replace(reorder_bytes=20_000)), segments
+
+
+def test_bytes_that_wait_for_the_other_direction_are_bounded() -> None:
+    wire = Wire()
+    duplex, segments = held_up(wire)
+    segments += [wire.segment(CLIENT, 8 + i * 100, b"x" * 100, ack=None) for i in range(200)]
+    said: Said = []
+    for segment in segments:
+        said += duplex.feed(segment)
+        assert duplex.held_bytes <= 20_000
+    kinds = [piece.kind for _, piece in said if isinstance(piece, Fault)]
+    assert set(kinds) == {"buffer-limit"}
+    said += duplex.close()
+    data = b"".join(p.data for side, p in said if side == 0 and isinstance(p, Chunk))
+    assert data == b"ask1ask2" + b"x" * 20_000
+
+
+def test_a_stream_that_is_never_whole_leaves_nothing_behind() -> None:
+    """Every other segment is lost, so that something waits at all times."""
+    wire = Wire()
+    segments = wire.handshake()
+    segments += [wire.segment(CLIENT, 200 * i, b"x" * 100, ack=0) for i in range(1, 3_000)]
+    duplex = Duplex(segments[0], DEFAULTS._replace(reorder_bytes=5_000))
+    tracemalloc.start()
+    try:
+        for segment in segments:
+            duplex.feed(segment)
+        assert duplex.streams[0].gaps > 2_900
+        assert duplex.streams[0].is_waiting
+        assert tracemalloc.get_traced_memory()[0] < 50_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_given_up_says_so_and_comes_with_its_gap() -> None:
+    wire = Wire()
+    segments = [*wire.handshake(), wire.segment(CLIENT, 4, b"ask2", ack=0)]
+    duplex = Duplex(segments[0])
+    for segment in segments:
+        assert not duplex.feed(segment)
+    assert duplex.held_bytes > 4
+    (_, fault), (_, gap), (_, chunk) = duplex.give_up(3)
+    assert isinstance(fault, Fault)
+    assert (fault.kind, fault.offset, fault.packet) == ("buffer-limit", 0, 4)
+    assert isinstance(gap, Gap)
+    assert (gap.offset, gap.length) == (0, 4)
+    assert isinstance(chunk, Chunk)
+    assert chunk.data == b"ask2"
+    assert duplex.held_bytes == 0
+    assert not duplex.give_up(3)
+    assert text(list(duplex.feed(wire.segment(CLIENT, 8, b"ask3", ack=0)))) == [(0, b"ask3")]
+
+
+def test_a_copy_of_a_packet_that_waits_is_no_retransmission_either() -> None:
+    wire = Wire()
+    late = wire.segment(CLIENT, 4, b"ask2", ack=0)._replace(identity=77)
+    segments = [*wire.handshake(), late, late, wire.segment(CLIENT, 0, b"ask1")]
+    duplex = Duplex(segments[0])
+    for segment in segments:
+        duplex.feed(segment)
+    assert (duplex.streams[0].copied, duplex.streams[0].retransmitted) == (4, 0)
+
+
+def test_the_same_packet_long_after_is_a_retransmission() -> None:
+    wire = Wire()
+    ask = wire.segment(CLIENT, 0, b"ask1", ack=0)._replace(identity=77)
+    duplex = Duplex(ask)
+    for segment in (*wire.handshake(), ask, ask._replace(timestamp_ns=ask.timestamp_ns + COPY_NS + 1)):
+        duplex.feed(segment)
+    assert (duplex.streams[0].copied, duplex.streams[0].retransmitted) == (0, 4)
+
+
+def test_a_connection_that_never_says_anything_takes_little() -> None:
+    wire = Wire()
+    syn = wire.handshake()[0]
+    tracemalloc.start()
+    try:
+        kept = [Duplex(syn) for _ in range(1000)]
+        for duplex in kept:
+            duplex.feed(syn)
+        assert tracemalloc.get_traced_memory()[0] < 1000 * 1000
+    finally:
+        tracemalloc.stop()

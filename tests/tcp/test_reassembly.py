@@ -201,6 +201,14 @@ def test_without_any_acknowledgement_the_limit_declares_the_hole() -> None:
     assert any(isinstance(p, Gap) and p.length == 10 for p in pieces)
 
 
+def test_how_much_waits_without_any_acknowledgement_can_be_set() -> None:
+    wire = Wire()
+    reassembler = Reassembler(DEFAULTS._replace(reorder_one_sided_bytes=1_000))
+    feed(reassembler, wire.segment(CLIENT, -1, ack=None, flags=SYN))
+    assert feed(reassembler, wire.segment(CLIENT, 2, b"x" * 500)) == []
+    assert stream(feed(reassembler, wire.segment(CLIENT, 502, b"y" * 500))) == b".." + b"x" * 500 + b"y" * 500
+
+
 def test_more_waiting_bytes_than_the_limit_give_the_hole_up() -> None:
     wire = Wire()
     reassembler = Reassembler(DEFAULTS._replace(reorder_bytes=8))
@@ -336,3 +344,34 @@ def test_a_fin_that_more_data_follows_was_none() -> None:
     )
     assert stream(pieces) == b"abcd"
     assert not reassembler.done
+
+
+def test_a_fin_ends_the_stream_behind_the_bytes_it_carries() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    feed(reassembler, wire.segment(CLIENT, 2, b"cd", flags=FIN))
+    assert (reassembler.ended_at, reassembler.done) == (4, False)
+    assert stream(feed(reassembler, wire.segment(CLIENT, 0, b"ab"))) == b"abcd"
+    assert reassembler.done
+
+
+def test_the_number_of_a_fin_that_was_not_captured_is_never_a_gap() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    pieces = feed(reassembler, wire.segment(CLIENT, 0, b"ab"))
+    for _ in range(2 * PATIENCE_SEGMENTS):
+        pieces += acknowledge(reassembler, wire, 3)
+    assert stream(pieces) == b"ab"
+    assert reassembler.gaps == 0
+
+
+def test_one_segment_over_many_that_wait_keeps_the_limit_too() -> None:
+    wire = Wire()
+    limit = 20_000
+    reassembler = Reassembler(DEFAULTS._replace(reorder_bytes=limit))
+    feed(reassembler, wire.segment(CLIENT, -1, ack=None, flags=SYN))
+    acknowledge(reassembler, wire, 0)
+    pieces = feed(reassembler, *(wire.segment(CLIENT, 10 + 2 * i, b"x") for i in range(60)))
+    pieces += feed(reassembler, wire.segment(CLIENT, 9, b"-x" * 60))
+    assert reassembler.held_bytes <= limit
+    assert stream(pieces) == b"." * 9 + b"-x" * 60

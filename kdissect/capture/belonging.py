@@ -1,0 +1,41 @@
+"""Packets that are wanted → those without which they do not read as they did: with them, a part of a capture
+is understood by another reading as the whole was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdissect.capture.segments import SegmentReader
+from kdissect.limits import Limits
+from kdissect.model import FIN, RST, SYN, Endpoint, Packet, Segment
+
+
+def belonging(packets: Iterable[Packet], wanted: set[int], limits: Limits) -> set[int]:
+    """The packets that belong to the ``wanted`` ones: with which their connections begin and end, and the
+    fragments of which they are the last."""
+    reader = SegmentReader(limits)
+    begun: dict[frozenset[Endpoint], list[tuple[Segment, tuple[int, ...]]]] = {}
+    """Handshakes, with their packets, of connections of which no wanted packet has come."""
+    shown: set[frozenset[Endpoint]] = set()
+    found: set[int] = set()
+    for packet in packets:
+        segment = reader.feed(packet)
+        if not isinstance(segment, Segment):
+            continue
+        ends = frozenset((segment.source, segment.destination))
+        carriers = reader.packets_of(packet.number)
+        if segment.flags & SYN:
+            earlier = begun.setdefault(ends, [])
+            if segment.ack is None and not any(each.seq == segment.seq for each, _ in earlier):
+                earlier.clear()  # the endpoints are used for another connection
+                shown.discard(ends)
+            earlier.append((segment, carriers))
+        if packet.number in wanted:
+            shown.add(ends)
+            found.update(carriers)
+        if ends in shown:
+            for _, others in begun.pop(ends, ()):
+                found.update(others)
+            if segment.flags & (FIN | RST):
+                found.update(carriers)
+    return found

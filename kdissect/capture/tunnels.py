@@ -1,0 +1,95 @@
+"""Tunnels: what an IP packet carries if it is not TCP itself.
+
+    IP in IP (RFC 2003, 2473, 4213), MPLS in IP (RFC 4023), GRE (RFC 2784, 2890) with IP, Ethernet, MPLS or
+    ERSPAN in it; over UDP, told by the destination port: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926) and
+    MPLS (RFC 7510).
+
+Only where the inner headers begin is told here; :func:`kdissect.capture.links.carried` goes on from there.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kdissect.capture.links import ETHERNET_FRAME, IPV4, IPV6, MPLS, OTHER
+from kdissect.model import DecodeError
+
+UDP, GRE = 17, 47
+_IPV4_IN_IP, _IPV6_IN_IP, _MPLS_IN_IP = 4, 41, 137
+
+CARRIERS = frozenset((_IPV4_IN_IP, UDP, _IPV6_IN_IP, GRE, _MPLS_IN_IP))
+"""IP protocols that may carry packets."""
+
+_VXLAN = frozenset((4789, 8472))
+"""IANA's port, and the one that Linux had before and that flannel and Cilium still use."""
+_VXLAN_GPE, _GENEVE, _MPLS_IN_UDP = 4790, 6081, 6635
+_PORTS = _VXLAN | {_VXLAN_GPE, _GENEVE, _MPLS_IN_UDP}
+
+_GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET_FRAME, 5: MPLS}
+
+_ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
+_GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE, _GRE_VERSION = 0x8000, 0x4000, 0x2000, 0x1000, 0x0007
+
+_uint16 = Struct(">H").unpack_from
+_two = Struct(">HH").unpack_from
+
+
+def inner(protocol: int, data: bytes) -> tuple[int, int] | None:
+    """The EtherType of what an IP payload carries, and where in it that begins; None if it is no tunnel.
+
+    :param protocol: one of :data:`CARRIERS`.
+    :raises DecodeError: the payload ends inside the tunnel's header.
+    """
+    if protocol == UDP:
+        return _over_udp(data)
+    if protocol == GRE:
+        return _gre(data)
+    if protocol == _MPLS_IN_IP:
+        return MPLS, 0
+    return (IPV4 if protocol == _IPV4_IN_IP else IPV6), 0
+
+
+def begins_tunnel(udp: bytes) -> bool:
+    """Whether a UDP datagram that begins so is sent to the port of a tunnel."""
+    return len(udp) >= 4 and _uint16(udp, 2)[0] in _PORTS
+
+
+def _over_udp(data: bytes) -> tuple[int, int] | None:
+    if not begins_tunnel(data):
+        return None
+    (port,) = _uint16(data, 2)
+    if port == _MPLS_IN_UDP:
+        return MPLS, 8
+    _require(data, 16, "VXLAN or Geneve")
+    if port == _GENEVE:
+        first, control = data[8], data[9] & 0x80
+        if first >> 6 or control:
+            return None
+        return _uint16(data, 10)[0], 16 + (first & 0x3F) * 4
+    if not data[8] & 0x08:  # without a valid network identifier it is something else on that port
+        return None
+    if port == _VXLAN_GPE and data[8] & 0x04:
+        return _GPE_PROTOCOLS.get(data[11], OTHER), 16
+    return ETHERNET_FRAME, 16
+
+
+def _gre(data: bytes) -> tuple[int, int] | None:
+    _require(data, 4, "GRE")
+    flags, protocol = _two(data)
+    if flags & (_GRE_VERSION | _GRE_ROUTING):
+        return None  # PPTP, and source routes, which RFC 2784 took away
+    at = 4 + 4 * (bool(flags & _GRE_CHECKSUM) + bool(flags & _GRE_KEY) + bool(flags & _GRE_SEQUENCE))
+    if protocol == _ERSPAN_2:
+        # Type I has no header of its own, and no sequence number by which it is told from type II.
+        return ETHERNET_FRAME, at + (8 if flags & _GRE_SEQUENCE else 0)
+    if protocol == _ERSPAN_3:
+        _require(data, at + 12, "ERSPAN")
+        return ETHERNET_FRAME, at + (20 if data[at + 11] & 1 else 12)
+    return protocol, at
+
+
+def _require(data: bytes, size: int, what: str) -> None:
+    if len(data) < size:
+        raise DecodeError(
+            f"the packet ends inside its {what} header ({len(data)} of {size} bytes)", len(data)
+        )

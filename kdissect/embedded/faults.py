@@ -1,0 +1,51 @@
+"""What is wrong with the bytes inside a message, for who reports a message's defects.
+
+Decoding a message does not look into its bytes fields: whoever wants what they hold asks for it, and for
+its faults here. They are found in the same places, and by the same rules, as the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kdissect.embedded.decoded import Context, Embedded
+from kdissect.embedded.envelope import EmbeddedMessage
+from kdissect.embedded.fields import CARRIERS, NO_CONTEXT, decode_field
+from kdissect.model import Fault
+
+
+def embedded_faults(message: str, values: dict[str, Any], context: Context = NO_CONTEXT) -> Iterator[Fault]:
+    """The faults of everything that is embedded in a message, and of what is embedded in that in turn.
+
+    They have no packet, and no offset either: what is embedded may not stand in the message as it is.
+
+    :param message: Kafka's name of the message class.
+    :param values: what ``decode`` gives for it.
+    :param context: as for :func:`~kdissect.embedded.fields.decode_field`.
+    """
+    if message in CARRIERS:
+        yield from _inside(message, [values], context)
+
+
+def _inside(message: str, ancestors: list[dict[str, Any]], context: Context) -> Iterator[Fault]:
+    for name, value in ancestors[-1].items():
+        if isinstance(value, bytes):
+            yield from _of_field(message, ancestors, name, value, context)
+            continue
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield from _inside(message, [*ancestors, item], context)
+
+
+def _of_field(
+    message: str, ancestors: list[dict[str, Any]], name: str, value: bytes, context: Context
+) -> Iterator[Fault]:
+    found = decode_field(message, ancestors, name, value, context)
+    if found is None:
+        return
+    yield from found.faults
+    if isinstance(found, EmbeddedMessage):
+        found = found.body
+    if isinstance(found, Embedded) and found.struct is not None:
+        yield from embedded_faults(found.struct.name, found.values, found.context)

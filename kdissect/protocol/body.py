@@ -1,0 +1,79 @@
+"""The bytes of a message after its header → :class:`Body`: values, what is wrong, and what is left over.
+
+Kafka's releases changed the layout of a few versions without a new number. So a body is read with one
+candidate after the other until one fits to the last byte; where none does, the first one stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kdissect.faults import fault
+from kdissect.model import DecodeError, Fault
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import decode
+from kdissect.protocol.schema import Struct
+from kdissect.wording import plural
+
+
+class Body(NamedTuple):
+    """What became of a message's bytes after the header."""
+
+    struct: Struct | None
+    """The schema it was read with; None where there is none (``opaque`` says why)."""
+    values: dict[str, Any]
+    start: int
+    """Where the body begins in the frame's payload."""
+    remainder: bytes
+    """Bytes that no field accounts for."""
+    opaque: str | None
+    """Why nothing was decoded."""
+    faults: tuple[Fault, ...]
+    era: bool = False
+    """Whether an older release's layout of the same version was the one that fits."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it fits its schema to the last byte, without any doubt."""
+        return self.struct is not None and not self.faults and not self.remainder
+
+
+def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet: int, is_cut: bool) -> Body:
+    """Read the body that begins where the cursor stands.
+
+    :param candidates: the structs that it may be, the likeliest first; one at least.
+    :param version: what the header says; an older layout is one of this version.
+    :param packet: the one that completed the message, for the faults.
+    :param is_cut: whether not all bytes of the frame were captured. Then the frame has a fault for it, and
+        that the bytes break off is none of the body's.
+    """
+    start = cursor.position
+    first: Body | None = None
+    for struct in candidates:
+        cursor.position = start
+        cursor.notes.clear()
+        found = _try(cursor, struct, packet, is_cut)
+        if found.is_exact:
+            return found._replace(era=first is not None and struct.version == version)
+        first = first or found
+    assert first is not None
+    return first
+
+
+def _try(cursor: Cursor, struct: Struct, packet: int, is_cut: bool) -> Body:
+    start = cursor.position
+    values: dict[str, Any] = {}
+    faults: list[Fault] = []
+    try:
+        decode(struct, cursor, values)
+    except DecodeError as error:
+        # The cursor stands where the field begins that could not be read.
+        if not (is_cut and error.kind == "truncated"):
+            faults.append(fault(error.kind, error.reason, packet, error.offset))
+    else:
+        if left := cursor.remaining():
+            message = f"{plural(left, 'byte is', 'bytes are')} left after the last field"
+            faults.append(fault("remainder", message, packet, cursor.position))
+    faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
+    return Body(struct, values, start, cursor.data[cursor.position :], None, tuple(faults))

@@ -1,0 +1,88 @@
+"""Decoded values → the topics that they speak of: by name, by id, and which id has which name.
+
+Which fields name a topic is told by the definitions (``entityType: topicName``) and, for ids, by Kafka's
+names of the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from kdissect.protocol.schema import ZERO_UUID, Field, Struct
+from kdissect.protocol.select import Selection, pick, selection
+
+_IDS = ("topicId", "topicIds")
+_NAMES = ("name", "topicName", "topic")
+_PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
+
+
+def mentioned_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[str | None, str | None]]:
+    """Every topic in the values, in order: its name, or else its id. Of a topic with both, the name."""
+    for name, value, ancestors in pick(_topic_fields(struct), values):
+        for item in value if isinstance(value, list) else (value,):
+            if not isinstance(item, str):
+                continue
+            if name not in _IDS:
+                yield item, None
+            elif item != ZERO_UUID and not _sibling_name(ancestors[-1]):
+                yield None, item
+
+
+def can_teach(struct: Struct) -> bool:
+    """Whether topic ids stand beside names in it."""
+    return bool(_teaching_fields(struct))
+
+
+def taught_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every topic id that stands beside its topic's name, and that name."""
+    for _, topic_id, ancestors in pick(_teaching_fields(struct), values):
+        name = _sibling_name(ancestors[-1])
+        if name and topic_id != ZERO_UUID:
+            yield topic_id, name
+
+
+def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str | None, int | None]:
+    """The topic, topic id and partition that these structs, outermost first, are about; None where they
+    do not say."""
+    topic = topic_id = None
+    partition = None
+    for values in ancestors:
+        for key, item in values.items():
+            if key in _NAMES and isinstance(item, str):
+                topic = item
+            elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
+                topic_id = item
+            elif key in _PARTITIONS and isinstance(item, int):
+                partition = item
+    return topic, topic_id, partition
+
+
+def _sibling_name(values: dict[str, Any]) -> str | None:
+    for key in _NAMES:
+        value = values.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def _is_topic(field: Field) -> bool:
+    return field.entity == "topicName" or field.name in _IDS
+
+
+@cache
+def _topic_fields(struct: Struct) -> Selection:
+    return selection(struct, _is_topic)
+
+
+@cache
+def _teaching_fields(struct: Struct) -> Selection:
+    out = []
+    is_named = any(f.entity == "topicName" and not f.type.startswith("[]") for f in struct.fields)
+    for f in struct.fields:
+        wanted = is_named and f.name == "topicId" and f.type == "uuid"
+        inner = _teaching_fields(f.struct) if f.struct is not None else ()
+        if wanted or inner:
+            out.append((f.name, wanted, inner or None))
+    return tuple(out)

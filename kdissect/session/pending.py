@@ -1,0 +1,88 @@
+"""What waits for an answer on one connection: requests and SASL tokens, oldest first."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import NamedTuple
+
+from kdissect.exchange import Exchange
+from kdissect.message import Request
+
+Serial = int
+"""A running number that tells those that wait apart, and which is older."""
+
+
+class Waiting(NamedTuple):
+    """One that waits."""
+
+    exchange: Exchange
+    gaps: int
+    """Gaps among the responses when it was said."""
+
+
+class Pending:
+    """All that wait. Several requests may have the same correlation id."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Serial, Waiting] = {}
+        self._by_correlation: dict[int, list[Serial]] = {}
+        self._tokens: dict[Serial, None] = {}
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, exchange: Exchange, gaps: int) -> None:
+        """A request or a token begins to wait."""
+        self._serial += 1
+        self._waiting[self._serial] = Waiting(exchange, gaps)
+        if isinstance(exchange.request, Request):
+            self._by_correlation.setdefault(exchange.request.correlation_id, []).append(self._serial)
+        else:
+            self._tokens[self._serial] = None
+
+    def find(self, correlation_id: int) -> Serial | None:
+        """The oldest request with this correlation id."""
+        same = self._by_correlation.get(correlation_id)
+        return same[0] if same else None
+
+    def token(self) -> Serial | None:
+        """The oldest token."""
+        return next(iter(self._tokens), None)
+
+    def oldest(self) -> Serial:
+        """The oldest of all; one must wait."""
+        return next(iter(self._waiting))
+
+    def older_than(self, serial: Serial) -> list[Serial]:
+        """What was said before this one and waits still."""
+        return list(takewhile(lambda each: each < serial, self._waiting))
+
+    def __getitem__(self, serial: Serial) -> Waiting:
+        return self._waiting[serial]
+
+    def request(self, serial: Serial) -> Request:
+        """One that is known to be a request."""
+        request = self._waiting[serial].exchange.request
+        assert isinstance(request, Request)
+        return request
+
+    def remove(self, serial: Serial) -> Exchange:
+        """It waits no more."""
+        exchange = self._waiting.pop(serial).exchange
+        if isinstance(exchange.request, Request):
+            same = self._by_correlation[exchange.request.correlation_id]
+            same.remove(serial)
+            if not same:
+                del self._by_correlation[exchange.request.correlation_id]
+        else:
+            del self._tokens[serial]
+        return exchange
+
+    def clear(self) -> list[Waiting]:
+        """None waits any more; gives those that did."""
+        left = list(self._waiting.values())
+        self._waiting.clear()
+        self._by_correlation.clear()
+        self._tokens.clear()
+        return left

@@ -1,0 +1,35 @@
+"""Is a packet that brings nothing new a retransmission, or was it captured at another interface too?
+
+A copy has the identity of one of the ``RECENT`` segments before it, and comes within ``COPY_NS`` of new
+bytes. Where the two cannot be told apart (a sender without IP identification and TCP timestamps that sends
+again at once) it is taken for a copy. Nothing but counts depends on it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+RECENT = 16
+"""Segments with bytes whose identity is remembered: more than a card hands over at a time between two
+interfaces of a host."""
+COPY_NS = 10_000_000
+"""Longer than a packet takes through a host, much shorter than the 200 ms after which Linux sends again."""
+
+
+class Copies:
+    """Remembers the segments of one direction that brought new bytes."""
+
+    __slots__ = ("_identities", "_latest_ns")
+
+    def __init__(self) -> None:
+        self._identities: deque[int] = deque(maxlen=RECENT)
+        self._latest_ns = 0
+
+    def remember(self, identity: int, timestamp_ns: int) -> None:
+        """This one brought new bytes."""
+        self._identities.append(identity)
+        self._latest_ns = timestamp_ns
+
+    def has(self, identity: int, timestamp_ns: int) -> bool:
+        """Whether this is a copy of one of them."""
+        return identity != 0 and timestamp_ns - self._latest_ns <= COPY_NS and identity in self._identities

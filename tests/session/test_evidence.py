@@ -1,0 +1,109 @@
+"""Are these bytes a request? What proves it, what is evidence, and what is neither."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kdissect.limits import DEFAULTS
+from kdissect.session.evidence import Evidence, examine_request, is_telling_response
+from tests.kafka import framed, request, response
+from tests.session.runs import metadata, metadata_answer
+
+
+def evidence(data: bytes, position: int = 0) -> Evidence:
+    return examine_request(data, position)[0]
+
+
+def test_a_request_that_fits_to_the_last_byte_is_proof() -> None:
+    data = framed(metadata(1))
+    assert examine_request(data, 0) == (Evidence.EXACT, len(data))
+    assert examine_request(b"xyz" + data + b"more", 3) == (Evidence.EXACT, 3 + len(data))
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_request_without_client_id_is_proof_too(version: int) -> None:
+    assert evidence(framed(request("ListGroups", version, 1, client_id=None))) is Evidence.EXACT
+
+
+def test_a_client_id_need_not_be_printable_but_utf8() -> None:
+    assert evidence(framed(request("ListGroups", 0, 1, client_id="a\x1bb"))) is Evidence.EXACT
+    broken = framed(request("ListGroups", 0, 1, client_id="abcd")).replace(b"abcd", b"ab\xff\xfe")
+    assert evidence(broken) is Evidence.NONE
+
+
+def test_a_request_that_is_not_all_there_is_told_by_its_header() -> None:
+    data = framed(metadata(1))
+    verdicts = [evidence(data[:end]) for end in range(len(data))]
+    header = verdicts.index(Evidence.HEADER)
+    assert header == 4 + 10 + len("test")
+    assert set(verdicts[:header]) == {Evidence.MORE}
+    assert set(verdicts[header:]) == {Evidence.HEADER}
+
+
+def test_bytes_that_are_left_after_the_body_make_it_no_proof() -> None:
+    assert evidence(framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(4))) is Evidence.LOOSE
+    assert evidence(framed(request("ApiVersions", 0, 1, None) + bytes(4))) is Evidence.NONE
+
+
+def test_a_version_of_api_versions_from_the_future_is_evidence_and_of_others_none() -> None:
+    known = request("ApiVersions", 0, 1, "new")
+    assert evidence(framed(known[:2] + b"\0\x0f" + known[4:])) is Evidence.LOOSE
+    assert evidence(framed(known[:2] + b"\0\x10" + known[4:])) is Evidence.NONE
+    other = metadata(1)
+    assert evidence(framed(other[:2] + b"\0\x0f" + other[4:])) is Evidence.NONE
+
+
+def test_a_request_over_a_limit_of_ours_is_still_evidence() -> None:
+    data = framed(request("Metadata", 1, 1, topics=[{"name": "orders"}] * 20))
+    assert examine_request(data, 0, DEFAULTS._replace(elements=10))[0] is Evidence.LOOSE
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        framed(b"\x7f\xff" + metadata(1)[2:]),  # an API key that there is not
+        (7).to_bytes(4, "big") + bytes(7),  # too short for any header
+        b"\xff\xff\xff\xff" + metadata(1),
+        framed(metadata(1)[:8] + b"\x7f\xff" + metadata(1)[10:]),  # a client id that does not fit
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(range(190)),
+        framed(bytes(44)),  # ZooKeeper's connect: like a Produce request with nothing in it
+    ],
+)
+def test_other_bytes_are_no_request(data: bytes) -> None:
+    assert evidence(data) is Evidence.NONE
+
+
+def test_a_size_over_the_limit_of_frames_is_none() -> None:
+    data = framed(metadata(1))
+    assert examine_request(data, 0, DEFAULTS._replace(frame_bytes=len(data) - 5))[0] is Evidence.NONE
+    assert examine_request(data, 0, DEFAULTS._replace(frame_bytes=len(data) - 4))[0] is Evidence.EXACT
+
+
+def test_random_bytes_are_no_proof() -> None:
+    chance = random.Random(11)
+    data = chance.randbytes(200_000)
+    assert not any(evidence(data, at) is Evidence.EXACT for at in range(0, len(data), 7))
+
+
+def test_a_response_with_names_in_it_tells_that_it_is_one() -> None:
+    assert is_telling_response(metadata_answer(1))
+
+
+def api_versions(count: int) -> bytes:
+    keys = [{"apiKey": key, "minVersion": 0, "maxVersion": 1} for key in range(count)]
+    return response("ApiVersions", 0, 1, errorCode=0, apiKeys=keys)
+
+
+def test_a_list_of_apis_tells_it_only_if_it_is_one_that_a_broker_may_have() -> None:
+    assert is_telling_response(api_versions(20))
+    assert not is_telling_response(api_versions(3))
+    assert not is_telling_response(api_versions(0)), "ten bytes, nearly all of them zero"
+
+
+def test_numbers_alone_do_not_tell_it() -> None:
+    assert not is_telling_response(response("Heartbeat", 0, 1, errorCode=0))
+    assert not is_telling_response(bytes(20))
+    assert not is_telling_response(b"")

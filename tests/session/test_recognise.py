@@ -1,0 +1,128 @@
+"""What does a connection speak, and which end is the broker?"""
+
+from __future__ import annotations
+
+from kdissect.limits import DEFAULTS
+from kdissect.model import Chunk, Gap
+from kdissect.session.recognise import Recogniser, Verdict
+from tests.kafka import framed
+from tests.session.runs import metadata, metadata_answer
+
+KAFKA = framed(metadata(7))
+
+
+def chunk(data: bytes, offset: int = 0) -> Chunk:
+    return Chunk(offset, data, 1, 1)
+
+
+def gap(offset: int) -> Gap:
+    return Gap(offset, 10, "lost", 1, 1)
+
+
+def test_a_whole_request_settles_it_at_once_whoever_opened() -> None:
+    for side in (0, 1):
+        verdict = Recogniser().feed(side, chunk(KAFKA), True)
+        assert verdict is not None
+        assert (verdict.protocol, verdict.client, verdict.correlation_id) == ("kafka", side, 7)
+        assert verdict.starts[side]
+        assert not verdict.starts[1 - side]
+
+
+def test_nothing_is_concluded_from_less_than_a_request_until_the_end() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(KAFKA[:-1]), True) is None
+    verdict = recogniser.close()
+    assert (verdict.protocol, verdict.client, verdict.correlation_id) == ("kafka", 0, 7)
+
+
+def test_a_gap_settles_it_by_what_came_before() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(KAFKA[:-1]), True) is None
+    verdict = recogniser.feed(0, gap(len(KAFKA) - 1), True)
+    assert verdict is not None
+    assert verdict.protocol == "kafka"
+
+
+def test_a_gap_before_everything_tells_nothing() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, gap(0), False) is None
+    verdict = recogniser.feed(0, chunk(KAFKA, 10), False)
+    assert verdict is not None
+    assert not verdict.starts[0], "what follows a gap need not begin a frame"
+
+
+def test_in_mid_stream_the_start_of_a_later_segment_counts() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(b"the end of something"), False) is None
+    verdict = recogniser.feed(0, chunk(KAFKA, 20), False)
+    assert verdict == Verdict("kafka", 0, (False, False), None, 7)
+
+
+def test_in_mid_stream_any_byte_counts_in_the_end() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(1, chunk(b"the end" + KAFKA), False) is None
+    assert recogniser.close() == Verdict("kafka", 1, (False, False), None, 7)
+
+
+def test_of_a_stream_seen_from_its_syn_only_the_beginning_counts() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(b"hello, "), True) is None
+    assert recogniser.feed(0, chunk(KAFKA, 7), True) is None
+    assert recogniser.close().protocol == "unknown"
+
+
+def test_a_request_behind_bare_gssapi_tokens_settles_it() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(framed(b"\x60\x03abc", b"", b"\x05\x04\xff")), True) is None
+    verdict = recogniser.feed(0, chunk(KAFKA, 18), True)
+    assert verdict is not None
+    assert (verdict.protocol, verdict.client, verdict.starts) == ("kafka", 0, (True, False))
+    assert verdict.correlation_id == 7
+
+
+def test_frames_that_do_not_begin_like_a_gssapi_token_are_not_passed_over() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(framed(b"\x61\x03abc")), True) is None
+    assert recogniser.feed(0, chunk(KAFKA, 9), True) is None
+    assert recogniser.close().protocol == "unknown"
+
+
+def test_the_greetings_of_other_protocols_settle_it() -> None:
+    for protocol, greeting in (
+        ("tls", b"\x16\x03\x01\0\xc8"),
+        ("http", b"POST /x"),
+        ("http", b"HTTP/1.1 200"),
+    ):
+        verdict = Recogniser().feed(0, chunk(greeting), True)
+        assert verdict is not None
+        assert verdict.protocol == protocol
+
+
+def test_it_is_settled_when_the_limit_is_reached() -> None:
+    recogniser = Recogniser(DEFAULTS._replace(settle_bytes=100))
+    assert recogniser.feed(0, chunk(b"x" * 60), True) is None
+    verdict = recogniser.feed(1, chunk(b"y" * 40), True)
+    assert verdict is not None
+    assert verdict.protocol == "unknown"
+
+
+def test_responses_alone_are_told_by_their_chain() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(1, chunk(framed(*map(metadata_answer, (1, 2, 3)))), True) is None
+    verdict = recogniser.close()
+    assert (verdict.protocol, verdict.client, verdict.correlation_id) == ("kafka", 0, None)
+    assert verdict.inferred is not None
+    assert verdict.inferred.startswith("role: 3 responses")
+
+
+def test_a_chain_is_none_if_it_is_short_or_does_not_ascend_or_the_other_side_spoke() -> None:
+    def settled(*ids: int, said: bytes = b"") -> str:
+        recogniser = Recogniser()
+        recogniser.feed(1, chunk(framed(*map(metadata_answer, ids))), True)
+        if said:
+            recogniser.feed(0, chunk(said), True)
+        return recogniser.close().protocol
+
+    assert settled(1, 2, 3) == "kafka"
+    assert settled(1, 2) == settled(1, 3, 2) == settled(1, 2, 3000) == "unknown"
+    assert settled(1, 2, 3, said=b"PING") == "unknown"

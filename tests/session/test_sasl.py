@@ -1,0 +1,65 @@
+"""SASL tokens: who logs in. The passwords in them are made up."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+
+import pytest
+
+from kdissect.session.sasl import LONGEST_TOKEN, Login, principal
+
+
+def bearer(claims: object) -> bytes:
+    body = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
+    return b"n,,\x01auth=Bearer e30." + body + b".sig\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token", "name"),
+    [
+        ("PLAIN", b"\0alice\0secret", "alice"),
+        ("PLAIN", b"other\0alice\0secret", "alice"),
+        ("PLAIN", b"\0alice", None),
+        ("PLAIN", b"\0\xff\0secret", None),
+        ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", "bob"),
+        ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "a,b=c"),
+        ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
+        ("OAUTHBEARER", bearer({"sub": "carol"}), "carol"),
+        ("OAUTHBEARER", bearer({"sub": 7}), None),
+        ("OAUTHBEARER", bearer(["sub"]), None),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer nodots\x01\x01", None),
+        ("OAUTHBEARER", b"", None),
+        ("GSSAPI", b"\x60\x03abc", None),
+        ("PLAIN", b"\0alice\0" + bytes([1]) * LONGEST_TOKEN, None),
+    ],
+)
+def test_the_principal_is_the_one_that_the_first_token_names(
+    mechanism: str, token: bytes, name: str | None
+) -> None:
+    assert principal(mechanism, token) == name
+
+
+def test_nobody_logs_in_until_a_mechanism_is_named() -> None:
+    login = Login()
+    login.read_token(b"\0alice\0secret")
+    assert login.summary() is None
+
+
+def test_the_first_token_that_names_a_principal_counts() -> None:
+    login = Login()
+    login.begin("SCRAM-SHA-256")
+    for token in (b"n,,n=bob,r=nonce", b"c=biws,r=nonce,p=proof", b"n,,n=eve,r=nonce"):
+        login.read_token(token)
+    assert login.summary() == {"mechanism": "SCRAM-SHA-256", "principal": "bob", "outcome": None}
+
+
+def test_another_login_begins_with_nothing_of_the_last() -> None:
+    login = Login()
+    login.begin("PLAIN")
+    login.read_token(b"\0alice\0secret")
+    login.outcome = "authenticated"
+    login.begin("SCRAM-SHA-256")
+    assert login.summary() == {"mechanism": "SCRAM-SHA-256", "principal": None, "outcome": None}
+    login.read_token(b"n,,n=bob,r=nonce")
+    assert login.principal == "bob"
