@@ -13,8 +13,8 @@ from typing import NamedTuple, Self
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.message import API_VERSIONS
 from kdissect.protocol import apis
+from kdissect.protocol.apis import API_VERSIONS
 
 
 class _Software(NamedTuple):
@@ -82,12 +82,7 @@ class Clients(Statistic):
         request = exchange.request
         if request is None:
             return
-        named = self._named.row(exchange.connection)
-        if named is not None and request.api_key == API_VERSIONS:
-            body = request.body()
-            if body.get("clientSoftwareName"):
-                software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
-                named.merge(_Named(software, software))
+        named = self._software(exchange)
         client = _Client(
             address(exchange.client), exchange.client_id, named.last if named is not None else UNTOLD
         )
@@ -103,6 +98,19 @@ class Clients(Statistic):
         if request.api_key is not None and request.api_version is not None:
             spoken = request.api_key, request.api_version
             talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1
+
+    def _other(self, exchange: Exchange) -> None:
+        self._software(exchange)
+
+    def _software(self, exchange: Exchange) -> _Named | None:
+        """What was named on the connection so far, by this exchange too; None where there are too many."""
+        named, request = self._named.row(exchange.connection), exchange.request
+        if named is not None and request is not None and request.api_key == API_VERSIONS:
+            body = request.body()
+            if body.get("clientSoftwareName"):
+                software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
+                named.merge(_Named(software, software))
+        return named
 
     def merge(self, later: Self) -> None:
         for (connection, client), theirs in later._talks.rows.items():

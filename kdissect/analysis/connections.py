@@ -29,6 +29,11 @@ class _Line:
     over: Connection | None = None
     """Its row, once it is over."""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether anything of it counts, or all that it tells is what was in flight."""
+        return bool(self.requests or self.responses) or self.over is not None
+
     def merge(self, later: _Line) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
@@ -71,6 +76,11 @@ class Connections(Statistic):
             row.latency.add(answered - asked)
             row.depth.add(asked, answered)
 
+    def _other(self, exchange: Exchange) -> None:
+        row = self._rows.row(exchange.connection)
+        if row is not None and exchange.request is not None and exchange.response is not None:
+            row.depth.add(exchange.request.frame.last_ns, exchange.response.frame.first_ns, counts=False)
+
     def _connection(self, connection: Connection) -> None:
         row = self._rows.row(connection.connection)
         if row is not None:
@@ -84,7 +94,8 @@ class Connections(Statistic):
         return self._rows.left_out
 
     def result(self) -> list[Row]:
-        return [_result(number, row) for number, row in sorted(self._rows.rows.items())]
+        counted = ((number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted)
+        return [_result(number, row) for number, row in counted]
 
 
 def _result(number: int, row: _Line) -> Row:

@@ -36,10 +36,12 @@ class Depth:
         """Over the requests."""
         return self.total / self.count if self.count else None
 
-    def add(self, request_ns: int, response_ns: int) -> None:
-        """An exchange whose request was complete, and whose response began, at these times."""
+    def add(self, request_ns: int, response_ns: int, counts: bool = True) -> None:
+        """An exchange whose request was complete, and whose response began, at these times. One that does
+        not count is in flight all the same."""
         self._drop(request_ns)
-        self._count(request_ns, len(self._waiting) + 1)
+        if counts:
+            self._count(request_ns, len(self._waiting) + 1)
         if self.first_response_ns is None:
             self.first_response_ns = response_ns
         insort(self._waiting, response_ns)

@@ -8,9 +8,10 @@ from typing import Self
 
 from kdissect.analysis.fold import Row, Rows, Span, Statistic
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.exchange import Exchange, partition_of
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
+from kdissect.protocol.topics import partition_of
 
 
 @dataclass(slots=True)
@@ -44,6 +45,9 @@ class Errors(Statistic):
             if row is not None:
                 row.count += 1
                 row.span.add(response.frame.last_ns, exchange.number)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)

@@ -4,6 +4,9 @@
     for event in events: statistic.feed(event)
     rows = statistic.result()
 
+Where a filter chooses what counts, all other events go to ``statistic.see(event)``: names of topic ids, fetch
+sessions and requests in flight follow from all that was on the wire.
+
 ``a.merge(b)``, where ``b`` was fed what came after ``a``, leaves in ``a`` what one statistic fed with all
 of it would hold, as long as no limit was hit. Memory is bounded: of the rows of a table the first
 ``limits.rows`` are kept, and what belongs to others is counted in :attr:`Statistic.left_out`.
@@ -41,9 +44,17 @@ class Statistic(ABC):
         elif isinstance(event, Connection):
             self._connection(event)
 
+    def see(self, event: Event) -> None:
+        """Take in the next event where it is not to be counted: only for what it tells of others."""
+        if isinstance(event, Exchange):
+            self._other(event)
+
     @abstractmethod
     def _exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
+
+    def _other(self, exchange: Exchange) -> None:  # noqa: B027 - most exchanges tell of themselves only
+        """Take in an exchange that does not count."""
 
     def _connection(self, connection: Connection) -> None:  # noqa: B027 - most count exchanges only
         """Take in the row of a connection that is over."""

@@ -8,10 +8,18 @@ most, and the mean are exact. Histograms over parts, merged, are equal to the on
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
+
+BANDS_NS = tuple(
+    round(10 ** (half / 2) * 1_000)  # microseconds
+    for half in range(4, 14)
+)
+"""Where the bands of a distribution of times end: 100 µs, 316 µs, 1 ms … 3.16 s. The last has no end."""
 
 
 @dataclass(slots=True)
@@ -52,18 +60,38 @@ class Histogram:
         """Rounded down; None without values."""
         return self.total // self.count if self.count else None
 
+    def bands(self, ends: Sequence[int] = BANDS_NS) -> list[int]:
+        """How many values lie below each end, and not below the one before; then how many are left. As a
+        bucket is counted by its middle, values within 0.4 % of an end may stand on its other side."""
+        out = [0] * (len(ends) + 1)
+        for bucket, count in self.buckets.items():
+            out[bisect_right(ends, _middle(bucket))] += count
+        return out
+
     def percentiles(self, *percents: int) -> list[int | None]:
         """Of each of these, which ascend: the smallest value that so many percent of all do not exceed
         (nearest rank); None without values."""
         if self.least is None or self.most is None:
             return [None] * len(percents)
-        found: list[int | None] = []
+        return [min(max(_middle(bucket), self.least), self.most) for bucket in self._buckets_of(percents)]
+
+    def ceiling(self, percent: int) -> int | None:
+        """A value that so many percent of all do not exceed for certain, and that is at most 1/128 above the
+        smallest such; None without values."""
+        if self.most is None:
+            return None
+        (bucket,) = self._buckets_of((percent,))
+        return min(_highest(bucket), self.most)
+
+    def _buckets_of(self, percents: tuple[int, ...]) -> list[int]:
+        """The buckets in which the percentiles lie."""
+        found: list[int] = []
         ranks = [max(1, -(-percent * self.count // 100)) for percent in percents]
         below = 0
         for bucket in sorted(self.buckets):
             below += self.buckets[bucket]
             while len(found) < len(ranks) and ranks[len(found)] <= below:
-                found.append(min(max(_middle(bucket), self.least), self.most))
+                found.append(bucket)
         return found
 
 
@@ -74,6 +102,12 @@ def _bucket(value: int) -> int:
         return value
     magnitude = magnitude >> shift << shift
     return -magnitude if value < 0 else magnitude
+
+
+def _highest(bucket: int) -> int:
+    """The highest of its values."""
+    shift = abs(bucket).bit_length() - EXACT_BITS
+    return bucket if shift <= 0 or bucket < 0 else bucket + (1 << shift) - 1
 
 
 def _middle(bucket: int) -> int:

@@ -19,6 +19,8 @@ class Position:
 
     fetches: int = 0
     """Requests that asked for it, up to the last time it was let go."""
+    counts: bool = False
+    """Whether an exchange that names it counts; where a filter chooses, others are replayed too."""
     since: int | None = None
     """The step since which it is asked for; None where it is not."""
     touched: int | None = None
@@ -91,6 +93,7 @@ class Position:
     def merge(self, later: Position) -> None:
         """Add what was found later; its steps count on from those here."""
         self.fetches += later.fetches
+        self.counts |= later.counts
         if later.touched is not None:
             self.since = later.since
             self.touched = later.touched if self.touched is None else self.touched

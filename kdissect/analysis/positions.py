@@ -16,6 +16,9 @@ begins within a session, partitions come to be known when they are first named (
 The lag is the high watermark minus the offset that was asked for, so of what is about to be fetched in
 the same response too. ``max_lag`` is the largest at the time of a response that told a high watermark.
 
+Where a filter chooses what counts, all fetches are replayed, as a session cannot be told from some of them;
+what is shown are the partitions that a fetch that counts names.
+
 How two parts of a capture are put together: the requests of a connection are its steps, numbered in each
 part. What the earlier part fetches at its end is fetched on until the later part first touches it or
 begins anew; so the later part keeps the step at which it did.
@@ -31,9 +34,10 @@ from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns, least
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.position import Position
 from kdissect.analysis.topics import replica_id
-from kdissect.exchange import ZERO_UUID, Exchange
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import api_key
+from kdissect.protocol.schema import ZERO_UUID
 
 FETCH = api_key("Fetch")
 NEW_SESSION, NO_SESSION = 0, -1
@@ -80,12 +84,20 @@ class Positions(Statistic):
         self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
 
     def _exchange(self, exchange: Exchange) -> None:
+        for row in self._replay(exchange):
+            row.counts = True
+
+    def _other(self, exchange: Exchange) -> None:
+        self._replay(exchange)
+
+    def _replay(self, exchange: Exchange) -> Iterable[Position]:
+        """Go on by one exchange; gives the rows of the partitions that it names."""
         self._labels.see(exchange)
         if exchange.api_key != FETCH:
-            return
+            return ()
         fetcher = self._fetchers.row(exchange.connection)
         if fetcher is None:
-            return
+            return ()
         fetcher.client, fetcher.broker = exchange.client, exchange.broker
         touched: dict[_Place, Position] = {}
         if exchange.request is not None:
@@ -94,6 +106,7 @@ class Positions(Statistic):
             self._answer(exchange, exchange.response.body(), fetcher, touched)
         for row in touched.values():
             row.span.add(begun_ns(exchange), exchange.number)
+        return touched.values()
 
     def _ask(
         self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
@@ -201,6 +214,7 @@ class Positions(Statistic):
         rows = [
             self._result(self._fetchers.rows[connection], connection, topic, number, row)
             for (connection, topic, number), row in self._rows.rows.items()
+            if row.counts
         ]
         return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
 

@@ -17,8 +17,9 @@ from kdissect.analysis.waits import Wait, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
-GROUPINGS = ("broker", "client", "client_id")
-"""What rows may be told apart by, beyond API and version."""
+GROUPINGS = ("broker", "client", "client_id", "topic")
+"""What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
+topics, under the names known by then; one without a topic has a row without one."""
 
 
 @dataclass(slots=True)
@@ -43,8 +44,8 @@ class _Times:
         self.throttle_max_ms = max(self.throttle_max_ms, later.throttle_max_ms)
 
 
-_Key = tuple[int | None, str, int | None, str | None, str | None, str | None]
-"""API key, API, version, broker, client, client id."""
+_Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
+"""API key, API, version, broker, client, client id, topic."""
 
 
 class ResponseTimes(Statistic):
@@ -58,9 +59,14 @@ class ResponseTimes(Statistic):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api is None:
             return  # a response without its request has no time
-        row = self._rows.row(self._key(exchange))
-        if row is None:
-            return
+        topics = exchange.topics if "topic" in self._by else ()
+        for topic in topics or (None,):
+            row = self._rows.row(self._key(exchange, topic))
+            if row is not None:
+                self._count(exchange, row)
+
+    @staticmethod
+    def _count(exchange: Exchange, row: _Times) -> None:
         latency = exchange.latency_ns
         if latency is None or exchange.response is None:
             row.unanswered += 1
@@ -77,7 +83,7 @@ class ResponseTimes(Statistic):
             row.throttle_ms += throttle
             row.throttle_max_ms = max(row.throttle_max_ms, throttle)
 
-    def _key(self, exchange: Exchange) -> _Key:
+    def _key(self, exchange: Exchange, topic: str | None) -> _Key:
         by = self._by
         return (
             exchange.api_key,
@@ -86,6 +92,7 @@ class ResponseTimes(Statistic):
             exchange.broker if "broker" in by else None,
             address(exchange.client) if "client" in by else None,
             exchange.client_id if "client_id" in by else None,
+            topic,
         )
 
     def merge(self, later: Self) -> None:
@@ -99,14 +106,14 @@ class ResponseTimes(Statistic):
         return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
 
 
-def _order(key: _Key) -> tuple[bool, int, int, str, str, str]:
-    api_key, _, version, broker, client, client_id = key
-    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "")
+def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:
+    api_key, _, version, broker, client, client_id, topic = key
+    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "", topic or "")
     return (api_key is None, *known)
 
 
 def _result(key: _Key, row: _Times) -> Row:
-    _, api, version, broker, client, client_id = key
+    _, api, version, broker, client, client_id, topic = key
     p50, p90, p99 = row.latency.percentiles(50, 90, 99)
     work_50, work_90, work_99 = row.work.percentiles(50, 90, 99)
     return {
@@ -115,6 +122,7 @@ def _result(key: _Key, row: _Times) -> Row:
         "broker": broker,
         "client": client,
         "client_id": client_id,
+        "topic": topic,
         "count": row.latency.count,
         "min_ns": row.latency.least,
         "p50_ns": p50,
@@ -133,4 +141,5 @@ def _result(key: _Key, row: _Times) -> Row:
         "throttled": row.throttled,
         "throttle_ms": row.throttle_ms,
         "throttle_max_ms": row.throttle_max_ms,
+        "bands": row.latency.bands(),
     }

@@ -15,8 +15,9 @@ from typing import Self
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, begun_ns
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.exchange import Exchange, partition_of
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.topics import partition_of
 
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
 
@@ -61,6 +62,9 @@ class Topics(Statistic):
                 row = self._row(exchange, topic, topic_id, partition, direction, here)
                 if row is not None:
                     row.errors += 1
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
 
     def _row(
         self,

@@ -5,8 +5,15 @@ columns = ["number", "api", "latency_ns"]    # -e                     KDISSECT_C
 ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
 color = "auto"                               # --color                KDISSECT_COLOR
 time = "r"                                   # -t                     KDISSECT_TIME
+slow_ms = 200                                # what --slow is          KDISSECT_SLOW_MS
+theme = "nord"                               # --theme                KDISSECT_THEME
 [topics]                                     # names of topic ids that no capture tells
 "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
+[filters]                                    # display filters by name, for the screens
+slow = "latency > 100ms and not api == Fetch"
+[keymap]                                     # keys of actions (kdissect fields actions)
+next-error = "n"
+save = "ctrl+s f2"
 [limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
 frame_bytes = 104857600
 """
@@ -27,7 +34,8 @@ from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 
-KEYS = ("columns", "ports", "color", "time", "topics", "limits")
+KEYS = ("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits")
+_FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG")
 
 
@@ -38,7 +46,14 @@ class Config(NamedTuple):
     ports: frozenset[int] = frozenset()
     color: str = "auto"
     time: str = "r"
+    slow_ms: int | None = None
+    """What takes longer is slow; None: what takes longer than 99 % of its API."""
+    theme: str | None = None
     topics: Mapping[str, str] = {}
+    filters: Mapping[str, str] = {}
+    """By name."""
+    keymap: Mapping[str, str] = {}
+    """Actions' keys."""
     limits: Limits = DEFAULTS
 
 
@@ -111,12 +126,22 @@ def _set(config: Config, key: str, value: Any) -> Config:
         if value not in TIMES:
             raise _WrongKeyError(key, f"time: one of {', '.join(TIMES)} is needed")
         return config._replace(time=value)
+    if key == "slow_ms":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise _WrongKeyError(key, "slow_ms: a whole number above 0 is needed")
+        return config._replace(slow_ms=value)
+    if key == "theme":
+        if not isinstance(value, str):
+            raise _WrongKeyError(key, "theme: a name is needed, as text")
+        return config._replace(theme=value)
     if not isinstance(value, dict):
         raise _WrongKeyError(key, f"{key}: a table is needed")
     if key == "topics":
-        if not all(isinstance(name, str) for name in value.values()):
-            raise _WrongKeyError(key, "topics: names are needed, as text")
-        return config._replace(topics=value)
+        return config._replace(topics=_texts(key, value, "names are needed, as text"))
+    if key == "filters":
+        return config._replace(filters=_texts(key, value, "filters are needed, as text"))
+    if key == "keymap":
+        return config._replace(keymap=_keymap(value))
     for name, number in value.items():
         config = config._replace(limits=_limit(config.limits, name, number))
     return config
@@ -132,6 +157,31 @@ def _columns(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
+    for name, value in table.items():
+        if not isinstance(value, str):
+            raise _WrongKeyError(name, f"{key}: {needed}")
+    return table
+
+
+def _keymap(table: dict[str, Any]) -> dict[str, str]:
+    from kdissect.tui.actions import IDS, clash, key_name
+
+    for name, keys in table.items():
+        if name not in IDS:
+            raise _WrongKeyError(name, f"keymap: there is no action {name!r}{nearest(name, IDS)}")
+        if not isinstance(keys, str) or not keys.split():
+            raise _WrongKeyError(name, f"{name}: keys are needed, as text, with blanks between")
+        for key in keys.split():
+            if key_name(key) is None:
+                raise _WrongKeyError(name, f"{name}: there is no key {key!r}")
+    found = clash(table)
+    if found is not None:
+        name, other, key = found
+        raise _WrongKeyError(name, f"{name}: {key} is the key of {other} too; give that another one")
+    return table
+
+
 def _limit(limits: Limits, name: str, number: Any) -> Limits:
     if name not in Limits._fields:
         raise _WrongKeyError(name, f"there is no limit {name!r}{nearest(name, Limits._fields)}")
@@ -145,7 +195,7 @@ def _is_port(value: Any) -> bool:
 
 
 def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
-    variables = {f"KDISSECT_{key.upper()}": key for key in ("columns", "ports", "color", "time")}
+    variables = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
     limits = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
     for variable, text in environment.items():
         if not variable.startswith("KDISSECT_") or variable in _OTHER_VARIABLES:
@@ -165,6 +215,8 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
 
 
 def _value(key: str, text: str) -> Any:
+    if key == "slow_ms":
+        return int(text) if text.isdecimal() else text
     if key not in ("columns", "ports"):
         return text
     words = [word for word in re.split(r"[,\s]+", text) if word]

@@ -36,6 +36,7 @@ EXTRAS = (
     ("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),
     ("textual", "textual", "tui", "the screens"),
     ("numpy", "numpy", "tui", "the screens"),
+    ("textual-serve", "textual_serve", "web", "the screens in a browser"),
 )
 """Package, module, the extra that installs it, what for."""
 

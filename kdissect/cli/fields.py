@@ -1,4 +1,5 @@
-"""``kdissect fields``: the columns of every table, their types, aliases and meanings; the kinds of faults."""
+"""``kdissect fields``: the columns of every table, their types, aliases and meanings; the kinds of faults;
+the actions of the screens."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from typing import Any
 
 import click
 
+from kdissect.cli.completing import a_table_of_fields
 from kdissect.cli.errors import Wrong
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.faults import KINDS
 from kdissect.filter.computed import MACROS
 from kdissect.filter.field import Kind
 from kdissect.filter.fields import names, own_fields
+from kdissect.filter.paths import OLD_NAMES
 from kdissect.present.catalogue import BATCHES, TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.log_columns import INDEX, SNAPSHOT
@@ -20,6 +23,7 @@ from kdissect.present.nearest import nearest
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
+from kdissect.tui.actions import PLACES, actions_of
 
 ALL_TABLES = {
     **TABLES,
@@ -31,14 +35,20 @@ ALL_TABLES = {
 
 
 @click.command()
-@click.argument("pattern", required=False, metavar="[TABLE | filter | faults | aliases | WORD]")
+@click.argument(
+    "pattern",
+    required=False,
+    metavar="[TABLE | filter | faults | aliases | actions | WORD]",
+    shell_complete=a_table_of_fields,
+)
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def command(pattern: str | None, form: str) -> None:
     """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
 
     kdissect fields filter lists what a display filter can ask beside the columns of exchanges and Kafka's
     fields by their path, kdissect fields faults the kinds of faults, kdissect fields aliases every other name
-    of a column or an API.
+    of a column or an API, kdissect fields actions what the screens can do and its keys, for [keymap] in the
+    configuration.
     """
     rows = list(_rows(pattern))
     if not rows and pattern:
@@ -65,12 +75,27 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
     if pattern == "aliases":
         yield from _alias_rows()
         return
+    if pattern == "actions":
+        yield from _action_rows()
+        return
     for name, table in ALL_TABLES.items():
         yield from _table_rows(name, table, None if pattern in (None, name) else pattern)
     yield from _filter_rows(pattern)
     for kind, (layer, meaning) in KINDS.items():
         if pattern in (None, "faults") or _has(pattern, kind, layer, meaning):
             yield {"table": "kinds of faults", "name": kind, "type": layer, "meaning": meaning, "aliases": []}
+
+
+def _action_rows() -> Iterator[dict[str, Any]]:
+    for place, heading in PLACES.items():
+        for action in actions_of(place):
+            yield {
+                "table": f"actions: {heading.lower()}",
+                "name": action.id,
+                "type": action.keys,
+                "meaning": action.help,
+                "aliases": [],
+            }
 
 
 def _table_rows(name: str, table: Table, word: str | None) -> Iterator[dict[str, Any]]:
@@ -116,6 +141,15 @@ def _alias_rows() -> Iterator[dict[str, Any]]:
                 "type": "",
                 "meaning": meaning,
                 "aliases": list(row.also),
+            }
+    for (api, side), renamed in OLD_NAMES.items():
+        for old, new in renamed.items():
+            yield {
+                "table": "Kafka's fields",
+                "name": f"{api[0].lower()}{api[1:]}.{side}.{new}",
+                "type": "",
+                "meaning": "older name of the field, after the API",
+                "aliases": [old],
             }
 
 

@@ -1,13 +1,17 @@
-"""``-Y``: which rows of a table a display filter shows.
+"""``-Y`` and ``--slow``: which rows of a table a display filter shows.
 
 The filter chooses exchanges. Of the other tables it shows what belongs to those: a connection that has
-one of them; a record, asked with ``record.…`` about itself alone; a fault, in the same way.
+one of them; a record, asked with ``record.…`` about itself alone; a fault, in the same way. ``--slow`` is the
+filter ``slow``, beside another one or alone.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from kdissect.cli.completing import a_filter
 from kdissect.cli.errors import Wrong, complain
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -15,24 +19,71 @@ from kdissect.model import Fault
 from kdissect.present.options import Options
 from kdissect.session.conversation import Connection
 
+if TYPE_CHECKING:
+    from kdissect.analysis.slow import Slowness
+    from kdissect.cli.reading import Reading
+    from kdissect.filter.compiled import Filter
+
+MILLISECOND = 1_000_000
+
+
+def filter_options(function: click.decorators.FC) -> click.decorators.FC:
+    """``-Y`` and ``--slow``."""
+    slow = click.option(
+        "--slow", is_flag=True, help="Only what took longer than 99 % of its API, or than slow_ms."
+    )
+    of_filter = click.option(
+        "-Y",
+        "filter",
+        metavar="FILTER",
+        shell_complete=a_filter,
+        help="Only what this display filter shows.",
+    )
+    return of_filter(slow(function))
+
+
+def chooser_of(
+    text: str | None, slow: bool, table: str, options: Options, slow_ms: int | None
+) -> Chooser | None:
+    """What chooses the rows of a table; None where all are shown.
+
+    :param text: the filter, if there is one.
+    :param slow: whether only what is slow is shown.
+    :param slow_ms: what the configuration calls slow.
+    :raises Wrong: the filter is none; the text tells where, and what was meant.
+    """
+    texts = [*((text,) if text is not None else ()), *(("slow",) if slow else ())]
+    return Chooser(texts, table, options, slow_ms) if texts else None
+
 
 class Chooser:
-    """A filter for one table."""
+    """Filters for one table, all of which must show a row."""
 
-    def __init__(self, text: str, table: str, options: Options) -> None:
-        """:raises Wrong: the filter is none; the text tells where, and what was meant."""
-        from kdissect.filter.compiled import compile_filter
-        from kdissect.filter.errors import FilterError
+    def __init__(self, texts: list[str], table: str, options: Options, slow_ms: int | None = None) -> None:
+        """:raises Wrong: one of them is none."""
+        from kdissect.analysis.slow import Slowness
 
-        try:
-            self._filter = compile_filter(text, options)
-        except FilterError as error:
-            raise Wrong(f"-Y: {error}", error.excerpt()) from None
-        for hint in self._filter.hints:
-            complain(f"-Y: {hint}")
+        self.slowness = Slowness(None if slow_ms is None else slow_ms * MILLISECOND)
+        """What tells the flag ``slow``. Where :attr:`must_learn`, it has to be fed the capture first:
+        :meth:`learn`."""
+        self._filters = [_filter(text, options, self.slowness) for text in texts]
         self._table = table
         self._connections: set[int] = set()
         """Those with an exchange that the filter shows."""
+
+    @property
+    def must_learn(self) -> bool:
+        """Whether it must be known how long exchanges take before one can be chosen."""
+        return self.slowness.slow_ns is None and any("slow" in each.fields for each in self._filters)
+
+    def learn(self, reading: Reading, names: bool) -> None:
+        """Read a capture before it is read, for how long its exchanges take.
+
+        :param names: whether for the names of topic ids too.
+        """
+        reading.read_before(names, self.slowness.feed)
+        if not self.slowness.can_tell:
+            complain("nothing is slow: there are no 100 exchanges of one API; slow_ms sets a time instead")
 
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
@@ -41,16 +92,39 @@ class Chooser:
         if isinstance(event, Fault) or self._table in ("records", "faults"):
             return True
         if self._table == "connections":
-            if event.connection not in self._connections and self._filter.matches(event):
+            if event.connection not in self._connections and self._matches(event):
                 self._connections.add(event.connection)
             return False
-        return self._filter.matches(event)
+        return self._matches(event)
+
+    def counts(self, event: Event) -> bool:
+        """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
+        if isinstance(event, Exchange) and self._matches(event):
+            self._connections.add(event.connection)
+            return True
+        return isinstance(event, Connection) and event.connection in self._connections
 
     def row(self, event: Event, source: Any) -> bool:
         """Whether a row that an event brought is shown."""
         exchange = event if isinstance(event, Exchange) else None
         if self._table == "records" and exchange is not None:
-            return self._filter.matches_record(exchange, source)
+            return all(each.matches_record(exchange, source) for each in self._filters)
         if self._table == "faults" and isinstance(source, Fault):
-            return self._filter.matches_fault(source, exchange)
+            return all(each.matches_fault(source, exchange) for each in self._filters)
         return True
+
+    def _matches(self, exchange: Exchange) -> bool:
+        return all(each.matches(exchange) for each in self._filters)
+
+
+def _filter(text: str, options: Options, slowness: Slowness) -> Filter:
+    from kdissect.filter.compiled import compile_filter
+    from kdissect.filter.errors import FilterError
+
+    try:
+        found = compile_filter(text, options, slowness)
+    except FilterError as error:
+        raise Wrong(f"-Y: {error}", error.excerpt()) from None
+    for hint in found.hints:
+        complain(f"-Y: {hint}")
+    return found

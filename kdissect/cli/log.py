@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import click
 
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Wrong, complain
 from kdissect.cli.formats import Form, columns_of, form_of, writer_of
@@ -29,9 +30,17 @@ from kdissect.present.tables import BINARY
     "form",
     default="text",
     metavar="FORMAT",
+    shell_complete=a_form(("text",), LOG_TABLES),
     help=f"text (the default), or a table as NDJSON: {', '.join(LOG_TABLES)}; or records.parquet …",
 )
-@click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
+@click.option(
+    "-e",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    shell_complete=a_column_of(LOG_TABLES),
+    help="Only this column; may be given often.",
+)
 @click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
 @click.option(
     "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -17,6 +19,7 @@ COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "tui": "The same on the screen: list, tree and bytes.",
+    "web": "The screens in a browser.",
     "log": "Broker log directories and files → records, batches, index entries.",
     "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",
     "schema": "What is known of Kafka's messages, field by field.",
@@ -27,13 +30,40 @@ COMMANDS = {
 """Command: what it does. Each is ``command`` in the module of its name."""
 
 
+NEEDED = ("textual", "numpy")
+"""What the screens need beyond kdissect itself."""
+NO_SCREENS = ("dumb", "unknown")
+"""Kinds of terminals (``TERM``) that screens cannot be drawn on."""
+
+
 def _is_word(text: str) -> bool:
     """Whether it may be meant for a command: neither an option nor, by its form, the name of a file."""
     return not text.startswith("-") and "." not in text and os.path.basename(text) == text
 
 
+def _is_for_screens(args: list[str]) -> bool:
+    """Whether the screens have every option that is given."""
+    from kdissect.cli.tui import command
+
+    known = {
+        name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts
+    }
+    given = {
+        arg.partition("=")[0] if arg.startswith("--") else arg[:2] for arg in args if arg[:1] == "-" != arg
+    }
+    return given <= known
+
+
+def _has_screen(args: list[str]) -> bool:
+    """Whether there is a terminal that screens can be drawn on, and what draws them."""
+    streams = [sys.stdout, sys.stderr] if "-" in args else [sys.stdin, sys.stdout, sys.stderr]
+    is_terminal = all(stream.isatty() for stream in streams) and os.environ.get("TERM") not in NO_SCREENS
+    return is_terminal and all(find_spec(module) is not None for module in NEEDED)
+
+
 class Root(HelpfulGroup):
-    """Imports a command when it is run; takes anything else for files to ``read``."""
+    """Imports a command when it is run; takes anything else for files: to look through where there is a
+    terminal, else to ``read``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -46,13 +76,16 @@ class Root(HelpfulGroup):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect read …``."""
+        """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect tui …``, or ``kdissect read …`` where
+        there is no terminal or an option is given that the screens do not have."""
+        if not args and _has_screen(args):
+            args = ["tui"]
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if args and args[0] not in COMMANDS and args[0] not in own:
             if _is_word(args[0]) and not os.path.exists(args[0]):
                 hint = nearest(args[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
                 raise click.UsageError(f"there is no command and no file of the name {args[0]}{hint}", ctx)
-            args = ["read", *args]
+            args = ["tui" if _has_screen(args) and _is_for_screens(args) else "read", *args]
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -78,5 +111,6 @@ class Root(HelpfulGroup):
 def root() -> None:
     """The network protocol analyzer for Apache Kafka.
 
-    kdissect FILE… reads captures, as kdissect read does.
+    kdissect FILE… shows captures on the screen, as kdissect tui does; where there is no terminal it prints
+    them, as kdissect read does.
     """

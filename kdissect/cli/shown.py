@@ -4,23 +4,24 @@ Which packets those are is known only when rows have been shown, so the input is
 the handshakes, once to write. Standard input is kept in a temporary file while it is read the first time.
 
 Of a connection that is shown, the packets of its handshake and of its end (SYN, FIN, RST) belong to it:
-without them another reading could not tell where the bytes begin, and would have to infer it.
+without them another reading could not tell where the bytes begin, and would have to infer it. Of an IP
+packet that came in fragments, all fragments belong to it.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
-from kdissect.capture.segments import SegmentReader
+from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.reading import Reading, packets_of
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import FIN, RST, SYN, Endpoint, Fault, Packet, Segment
+from kdissect.model import Fault, Packet
 
 
 class Shown:
@@ -57,7 +58,7 @@ class Shown:
         """Write the packets, in the order of the capture, of which so many packets were ``read``."""
         if self._spool is not None:
             self._spool.flush()
-        wanted = self._packets | ends_of_connections(self._items(read), self._packets)
+        wanted = self._packets | belonging(self._items(read), self._packets, self._limits)
         last = max(wanted, default=0)
         capture = packets_of(self._paths, self._limits)
         writer = PcapngWriter(file, capture.interfaces)
@@ -80,30 +81,3 @@ class Shown:
                     break
                 yield item
         capture.close()
-
-
-def ends_of_connections(packets: Iterable[Packet], wanted: set[int]) -> set[int]:
-    """The packets with which the connections of the ``wanted`` packets begin and end."""
-    reader = SegmentReader()
-    begun: dict[frozenset[Endpoint], list[Segment]] = {}
-    """Handshakes of connections of which no wanted packet has come."""
-    shown: set[frozenset[Endpoint]] = set()
-    found: set[int] = set()
-    for packet in packets:
-        segment = reader.feed(packet)
-        if not isinstance(segment, Segment):
-            continue
-        ends = frozenset((segment.source, segment.destination))
-        if segment.flags & SYN:
-            earlier = begun.setdefault(ends, [])
-            if segment.ack is None and not any(each.seq == segment.seq for each in earlier):
-                earlier.clear()  # the endpoints are used for another connection
-                shown.discard(ends)
-            earlier.append(segment)
-        if packet.number in wanted:
-            shown.add(ends)
-        if ends in shown:
-            found.update(each.packet for each in begun.pop(ends, ()))
-            if segment.flags & (FIN | RST):
-                found.add(packet.number)
-    return found

@@ -11,13 +11,14 @@ import click
 from kdissect.analysis.catalogue import STATISTICS as NAMES
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Statistic
-from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.filtering import chooser_of, filter_options
 from kdissect.cli.formats import writer_of
 from kdissect.cli.output import TextOutput, open_output, refuse_terminal
 from kdissect.cli.read import ports_of
-from kdissect.cli.reading import Reading
+from kdissect.cli.reading import Reading, read_twice
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import TIMES, Clock, plural
 from kdissect.present.nearest import nearest
@@ -36,6 +37,7 @@ from kdissect.present.tables import BINARY, FORMATS
     multiple=True,
     required=True,
     metavar="TABLE",
+    shell_complete=a_statistic,
     help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; io,100ms. May be given often.",
 )
 @click.option(
@@ -45,7 +47,15 @@ from kdissect.present.tables import BINARY, FORMATS
     default="table",
     help="How it prints; several tables go into table and ndjson only.",
 )
-@click.option("-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often.")
+@filter_options
+@click.option(
+    "-e",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    shell_complete=a_column_of_statistics,
+    help="Only this column; may be given often.",
+)
 @click.option(
     "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in a table, as those of read; r by default."
 )
@@ -70,6 +80,8 @@ def command(**given: Any) -> int:
     clients      software, and the versions it speaks
     errors       error codes, with the first and last exchange
     io           requests, bytes, records and errors of each interval (1s)
+
+    With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.
 
     kdissect fields lists the columns. Several FILEs are one capture.
     """
@@ -97,6 +109,9 @@ class _Stats:
         if self._form in BINARY:
             refuse_terminal(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
+        self._chooser = chooser_of(
+            given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
+        )
 
     def _statistic(self, text: str) -> tuple[str, str, Statistic]:
         """What was asked for, the name of its table, and the fold."""
@@ -117,22 +132,40 @@ class _Stats:
             raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
     def run(self) -> int:
-        talks = sys.stderr.isatty() and not self._given["quiet"]
-        reading = Reading(
-            self._paths,
+        given = self._given
+        talks = sys.stderr.isatty() and not given["quiet"]
+        must_learn = self._chooser is not None and self._chooser.must_learn
+        with (
+            read_twice(self._paths, must_learn) as paths,
+            closing(self._reading(paths, talks)) as reading,
+        ):
+            reading.open()
+            with open_output(given["output"], self._paths) as file:
+                if self._chooser is not None and must_learn:
+                    self._chooser.learn(reading, names=False)
+                self._count(reading)
+                rows = self._print(file, reading)
+        return reading.exit_code(talks, given["strict"], rows > 0 or not given["exit_status"])
+
+    def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
+        return Reading(
+            paths,
             self._options,
             self._ports,
             self._config.topics,
             progress=talks,
             count_faults=talks or self._given["strict"],
         )
-        reading.open()
-        with closing(reading), open_output(self._given["output"], self._paths) as file:
-            for event in reading:
-                for _, _, fold in self._asked:
+
+    def _count(self, reading: Reading) -> None:
+        """Feed the statistics: what is not chosen too, for what it tells of the rest."""
+        for event in reading:
+            counts = self._chooser is None or self._chooser.counts(event)
+            for _, _, fold in self._asked:
+                if counts:
                     fold.feed(event)
-            rows = self._print(file, reading)
-        return self._end(reading, rows, talks)
+                else:
+                    fold.see(event)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""
@@ -166,14 +199,3 @@ class _Stats:
         return Table(
             name, (Column("table", "text", "the table", lambda _row, _options: name), *table.columns)
         )
-
-    def _end(self, reading: Reading, rows: int, talks: bool) -> int:
-        if talks:
-            complain(reading.summary())
-        if reading.is_damaged:
-            return UNREADABLE
-        if self._given["strict"] and reading.faults:
-            return FAULTS_SEEN
-        if self._given["exit_status"] and not rows:
-            return NOTHING_MATCHED
-        return DONE

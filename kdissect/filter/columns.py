@@ -67,6 +67,8 @@ def column_fields() -> Iterator[Field]:
             field = field._replace(read=partial(_json, column), cost=WHOLE, alone=f"{name}_packet")
         elif name == "connection":
             field = field._replace(read=_connection)
+        elif name in ("client", "broker"):
+            field = field._replace(kind=Kind.ADDRESS)
         elif name.endswith(("_start_ns", "_time_ns")):
             field = field._replace(kind=Kind.MOMENT)
         elif name == "api":
@@ -90,9 +92,17 @@ def _derived(name: str, convert: Callable[[Any], Any], row: Row) -> Any:
     return None if row.exchange is None else convert(getattr(row.exchange, name))
 
 
+def _both(convert: Callable[[Any], Any], row: Row) -> list[Any]:
+    return [] if row.exchange is None else [_derived(end, convert, row) for end in ("client", "broker")]
+
+
+BOTH_ENDS = {"ip.addr": ("client.ip", "broker.ip"), "tcp.port": ("client.port", "broker.port")}
+"""Wireshark's names for what both ends have: the fields of which one, or each, must be so."""
+
+
 def end_fields() -> Iterator[Field]:
     for name in ("client", "broker"):
-        for part, kind, convert in (("ip", Kind.TEXT, _address), ("port", Kind.NUMBER, _port)):
+        for part, kind, convert in (("ip", Kind.ADDRESS, _address), ("port", Kind.NUMBER, _port)):
             yield Field(
                 f"{name}.{part}",
                 kind,
@@ -101,3 +111,5 @@ def end_fields() -> Iterator[Field]:
                 source=name,
                 derive=convert,
             )
+    yield Field("ip.addr", Kind.ADDRESS, "the addresses of both ends", partial(_both, _address), True)
+    yield Field("tcp.port", Kind.NUMBER, "the ports of both ends", partial(_both, _port), True)

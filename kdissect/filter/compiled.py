@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import Expression, compiled, leaves
+from kdissect.filter.expression import Expression, compiled, fields_of
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
@@ -21,38 +22,45 @@ if TYPE_CHECKING:
 class Filter:
     """What :func:`compile_filter` makes of a text."""
 
-    def __init__(self, text: str, expression: Expression, hints: tuple[str, ...], options: Options) -> None:
+    def __init__(
+        self,
+        text: str,
+        expression: Expression,
+        hints: tuple[str, ...],
+        options: Options,
+        slowness: Slowness | None = None,
+    ) -> None:
         self.text = text
         self.expression = expression
         self.hints = hints
         """What the author may not have meant, one line each."""
         self.options = options
+        self.slowness = slowness
         self._answer = compiled(expression)
 
     def __repr__(self) -> str:
         return f"<Filter {self.text!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compile_filter, (self.text, self.options)
+        return compile_filter, (self.text, self.options, self.slowness)
 
     def matches(self, exchange: Exchange) -> bool:
         """Whether an exchange is shown."""
-        return self._answer(Row(exchange, self.options))
+        return self._answer(Row(exchange, self.options, slowness=self.slowness))
 
     def matches_record(self, exchange: Exchange, record: dict[str, Any]) -> bool:
         """Whether a row of the table of records is shown: ``record.…`` asks about this one."""
-        return self._answer(Row(exchange, self.options, records=(record,)))
+        return self._answer(Row(exchange, self.options, records=(record,), slowness=self.slowness))
 
     def matches_fault(self, fault: Fault, exchange: Exchange | None = None) -> bool:
         """Whether a row of the table of faults is shown: ``fault.…`` asks about this one."""
-        return self._answer(
-            Row(exchange, self.options, () if exchange is None else None, (fault,), fault.connection)
-        )
+        records = () if exchange is None else None
+        return self._answer(Row(exchange, self.options, records, (fault,), fault.connection, self.slowness))
 
     @property
     def fields(self) -> frozenset[str]:
         """The names of the fields that it asks, or of the columns from which those are made."""
-        return frozenset(leaf.field.source or leaf.field.name for leaf in leaves(self.expression))
+        return frozenset(field.source or field.name for field in fields_of(self.expression))
 
     def masks(self, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
         """What the columns of an index tell of ``rows`` exchanges: which are shown for certain, and which
@@ -62,13 +70,15 @@ class Filter:
         return masks(self.expression, columns, rows)
 
 
-def compile_filter(text: str, options: Options = PLAIN) -> Filter:
+def compile_filter(text: str, options: Options = PLAIN, slowness: Slowness | None = None) -> Filter:
     """A filter of this text. ``options`` are those of the output: what they hide is hidden here too.
 
+    :param slowness: what tells the flag ``slow``; it must know before the filter is asked. Without it, a
+        filter that asks for ``slow`` is none.
     :raises FilterError: it is none; the error tells the position and the nearest name.
     """
     try:
-        meaning = resolve(parse(text))
+        meaning = resolve(parse(text), slowness is not None)
     except FilterError as error:
         raise FilterError(error.reason, error.position, error.length, text) from None
-    return Filter(text, meaning.expression, meaning.hints, options)
+    return Filter(text, meaning.expression, meaning.hints, options, slowness)

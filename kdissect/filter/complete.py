@@ -96,9 +96,10 @@ def _offers(before: str, begun: str, accepted: set[str]) -> Iterator[tuple[str, 
             yield "not in", ""
     elif begun[:1] in _QUOTES and begun:
         return
-    elif "LPAR" in accepted:
+    elif "LPAR" in accepted or accepted == {"WORD"}:
         yield from _names(begun)
-        yield "not", ""
+        if "LPAR" in accepted:
+            yield from (("not", ""), ("any", "any value of a field"), ("all", "every value of a field"))
     elif "IN" in accepted and "OPERATOR" not in accepted:
         yield "in", ""
     for terminal in ("AND", "OR", "LPAR", "RPAR", "LBRACE", "RBRACE", "COMMA", "RANGE"):
@@ -179,9 +180,12 @@ def _steps(api: int, head: str, rest: str) -> Iterator[tuple[str, str]]:
     side = plain(done[0])
     if side not in paths.SIDES:
         return
-    twigs = paths.tree(api, side)
-    for step in done[1:]:
-        twig = twigs.get(plain(step))
+    in_header = len(done) > 1 and plain(done[1]) == paths.HEADER_STEP
+    if len(done) == 1:
+        yield f"{head}.{done[0]}.{paths.HEADER_STEP}.", f"the fields of the {side}'s header"
+    twigs = paths.header_tree(side) if in_header else paths.tree(api, side)
+    for step in done[1 + in_header :]:
+        twig = twigs.get(plain(step.partition("[")[0]))
         if twig is None:
             return
         twigs = twig.children

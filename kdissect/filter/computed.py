@@ -105,6 +105,12 @@ def _undecoded(row: Row) -> bool:
     return any(body.struct is None or body.remainder for body in bodies)
 
 
+def _slow(row: Row) -> bool:
+    return row.exchange is not None and row.slowness is not None and row.slowness.is_slow(row.exchange)
+
+
+SLOW = "slow"
+
 COMPUTED = (
     Field("errors", Kind.ERROR, "every error code of the response that is not 0", _errors, True, BODY),
     Field("partition", Kind.NUMBER, "partitions in request and response", _partitions, True, BODY),
@@ -152,6 +158,14 @@ COMPUTED = (
         True,
         aliases=("frame", "frame.number"),
     ),
+    Field(
+        SLOW,
+        Kind.FLAG,
+        "it took longer than 99 % of its API, or than slow_ms of the configuration; "
+        "waits that were asked for do not count",
+        _slow,
+        cost=BODY,
+    ),
     Field("truncated", Kind.FLAG, "not all bytes of the request or the response were captured", _truncated),
     Field(
         "undecoded",
@@ -167,13 +181,12 @@ MACROS = {
         'request_packet and not response_packet and not missing == "acks=0"',
         "a response was due and is not there",
     ),
+    "duplicate": ("fault.kind == duplicate-correlation", "a request whose correlation id is still in use"),
     "no_request": ("response_packet and not request_packet", "a response whose request is not there"),
 }
 """Flags that are short for a filter: name, filter, meaning."""
 
 NOT_OFFERED = {
-    "slow": "say how slow: latency > 500ms",
-    "duplicate": "ask for fault.kind == duplicate-correlation, or quote the word to look for it as text",
     "retransmitted": "bytes sent again are counted for connections (-T connections), not for exchanges; "
     "quote the word to look for it as text",
 }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kdissect.filter.checks import Check
 from kdissect.filter.field import Field
+from kdissect.filter.pairs import Comparison
 from kdissect.filter.row import Row
 
 Answer = Callable[[Row], bool]
@@ -17,6 +18,14 @@ class Leaf(NamedTuple):
 
     field: Field
     check: Check
+
+
+class Pair(NamedTuple):
+    """Two fields, compared."""
+
+    left: Field
+    right: Field
+    comparison: Comparison
 
 
 class And(NamedTuple):
@@ -31,30 +40,35 @@ class Not(NamedTuple):
     part: Expression
 
 
-Expression = Leaf | And | Or | Not
+Expression = Leaf | Pair | And | Or | Not
 
 
-def leaves(expression: Expression) -> Iterator[Leaf]:
-    """All questions in it."""
+def fields_of(expression: Expression) -> Iterator[Field]:
+    """The fields of all questions in it."""
     if isinstance(expression, Leaf):
-        yield expression
+        yield expression.field
+    elif isinstance(expression, Pair):
+        yield expression.left
+        yield expression.right
     elif isinstance(expression, Not):
-        yield from leaves(expression.part)
+        yield from fields_of(expression.part)
     else:
         for part in expression.parts:
-            yield from leaves(part)
+            yield from fields_of(part)
 
 
 def cost(expression: Expression) -> int:
     """The highest cost of its fields."""
-    return max(leaf.field.cost for leaf in leaves(expression))
+    return max(field.cost for field in fields_of(expression))
 
 
 def compiled(expression: Expression) -> Answer:
-    """The function that answers it. What is cheap is asked first: records are unpacked only for exchanges
-    of which the columns leave the answer open."""
+    """The function that answers it. What is cheap is asked first: bodies are decoded and records unpacked
+    only for exchanges of which the columns leave the answer open."""
     if isinstance(expression, Leaf):
         return _leaf(expression)
+    if isinstance(expression, Pair):
+        return _pair(expression)
     if isinstance(expression, Not):
         part = compiled(expression.part)
         return lambda row: not part(row)
@@ -93,3 +107,13 @@ def _leaf(leaf: Leaf) -> Answer:
 
         return every
     return lambda row: any(map(one, read(row)))
+
+
+def _pair(pair: Pair) -> Answer:
+    left, right, comparison = pair
+
+    def answer(row: Row) -> bool:
+        ours = comparison.left(left.values(row))
+        return bool(ours) and comparison.holds(ours, comparison.right(right.values(row)))
+
+    return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ class Kind(Enum):
     FLOAT = "a decimal number"
     MOMENT = "a time"
     TEXT = "text"
+    ADDRESS = "an address"
     BYTES = "bytes"
     FLAG = "true or false"
     API = "an API"
@@ -54,6 +55,13 @@ class Field(NamedTuple):
     alone: str = ""
     """The field whose presence is asked for where this one stands alone: the same, and cheaper to tell."""
     aliases: tuple[str, ...] = ()
+
+    def values(self, row: Row) -> Sequence[Any]:
+        """The values, of which there may be none."""
+        found = self.read(row)
+        if self.many:
+            return found  # type: ignore[no-any-return]
+        return () if found is None else (found,)
 
 
 def plain(name: str) -> str:

@@ -5,6 +5,7 @@ An index has some of the fields as columns, under the fields' own names:
 * :class:`Numbers`, or a bare array: one number (or truth) a row, and which rows have one;
 * :class:`Texts`: one text a row, as its place in a list of different texts, which columns may share;
 * :class:`TextLists`: any number of texts a row;
+* :class:`TextSets`: the same, where rows have the same lists again and again;
 * :class:`Known`: only whether there is a value.
 
 What a column cannot answer stays open. So a filter gives two masks: ``certain``, the rows that it shows
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from kdissect.exchange import Exchange
 from kdissect.filter.checks import Check
-from kdissect.filter.expression import And, Expression, Leaf, Not
+from kdissect.filter.expression import And, Expression, Leaf, Not, Pair
 from kdissect.filter.field import Field
 from kdissect.filter.literals import Interval, day_length, local_offset, quarter_length, time_of_day
 
@@ -62,13 +63,21 @@ class TextLists(NamedTuple):
     words: Sequence[str]
 
 
+class TextSets(NamedTuple):
+    """A column of lists of text, of which each different list stands once."""
+
+    codes: NDArray[Any]
+    """Places in ``lists``."""
+    lists: Sequence[Sequence[str]]
+
+
 class Known(NamedTuple):
     """A column of which is only known whether there is a value."""
 
     there: Mask
 
 
-IndexColumn = NDArray[Any] | Numbers | Texts | TextLists | Known
+IndexColumn = NDArray[Any] | Numbers | Texts | TextLists | TextSets | Known
 
 
 class Masks(NamedTuple):
@@ -89,6 +98,8 @@ def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int)
     """What ``columns`` of an index tell of its ``rows``."""
     if isinstance(expression, Leaf):
         return _leaf(expression, columns, rows)
+    if isinstance(expression, Pair):
+        return _pair(expression, columns, rows)
     if isinstance(expression, Not):
         part = masks(expression.part, columns, rows)
         if part.certain is part.possible:
@@ -125,15 +136,51 @@ def _leaf(leaf: Leaf, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
     if column is None and field.source:
         column, convert = columns.get(field.source), field.derive
     if column is None:
-        return Masks(np.zeros(rows, np.bool_), np.ones(rows, np.bool_))
+        return _unknown(rows)
     if isinstance(column, Known):
         return _settled(column.there) if check.presence else Masks(np.zeros(rows, np.bool_), column.there)
     if isinstance(column, Texts):
         return _settled(_words(column.codes, column.words, check, convert, column.none)[column.codes])
     if isinstance(column, TextLists):
         return _settled(_lists(column, _words(column.codes, column.words, check, convert), check.every))
+    if isinstance(column, TextSets):
+        return _settled(_sets(column, check)[column.codes])
     values, there = column if isinstance(column, Numbers) else (column, None)
     mask = _numbers(values, there, field, check)
+    return _settled(mask if there is None else mask & there)
+
+
+def _unknown(rows: int) -> Masks:
+    """The columns do not tell."""
+    return Masks(np.zeros(rows, np.bool_), np.ones(rows, np.bool_))
+
+
+_COMPARED: dict[str, Callable[[NDArray[Any], NDArray[Any]], Mask]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+def _pair(pair: Pair, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
+    """Two columns of numbers in one unit can be compared; other fields cannot here."""
+    there: Mask | None = None
+    sides = []
+    for field in (pair.left, pair.right):
+        column = columns.get(field.name)
+        values = column.values if isinstance(column, Numbers) else column
+        # numpy would compare uint64 with int64 as floats, which are not exact.
+        if field.many or pair.comparison.scaled or not isinstance(values, np.ndarray):
+            return _unknown(rows)
+        if values.dtype == np.uint64:
+            return _unknown(rows)
+        if isinstance(column, Numbers) and column.there is not None:
+            there = column.there if there is None else there & column.there
+        sides.append(values)
+    mask = _COMPARED[pair.comparison.operator](*sides)
     return _settled(mask if there is None else mask & there)
 
 
@@ -149,7 +196,18 @@ def _words(
     occurs[codes] = True
     for code in np.flatnonzero(occurs[:-1]).tolist():
         if code != none:
-            hit[code] = check.one(words[code] if convert is None else convert(words[code]))
+            value = words[code] if convert is None else convert(words[code])
+            hit[code] = value is not None and check.one(value)
+    return hit
+
+
+def _sets(column: TextSets, check: Check) -> Mask:
+    """Of which lists that occur the check is true."""
+    hit, occurs = np.zeros((2, len(column.lists)), np.bool_)
+    occurs[column.codes] = True
+    for code in np.flatnonzero(occurs).tolist():
+        texts = column.lists[code]
+        hit[code] = bool(texts) and (all if check.every else any)(map(check.one, texts))
     return hit
 
 

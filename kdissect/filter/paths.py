@@ -6,38 +6,71 @@ definitions, in any version. It may be shortened from the front: to the API and 
 (``highWatermark``, ``partitions.highWatermark``). A short path means every field whose path ends so, in
 every API that has one; if some of them are text and others numbers, it is ambiguous, and an error.
 
+The fields of a message's header are named with the step ``header`` before them, which only headers have:
+``fetch.request.header.clientId``, ``response.header.correlationId``; those of its body with ``body`` before
+them or not, as in ``request`` and ``response`` of the NDJSON.
+
 Arrays are passed through: a field inside has as many values as there are elements. A records field can be
-asked for its presence and, as in Kafka's JSON, for its ``…SizeInBytes``.
+asked for its presence and, as in Kafka's JSON, for its ``…SizeInBytes``. How values are read:
+:mod:`kdissect.filter.reach`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, partial
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
 
-from kdissect.filter.field import BODY, Field, Kind, plain
-from kdissect.filter.row import Row
-from kdissect.present.redact import REDACTED, SECRETS, is_secret
-from kdissect.present.sanitise import valid_text
+from kdissect.filter.field import Kind, plain
 from kdissect.protocol import apis
 from kdissect.protocol.definition import FieldDefinition
 from kdissect.protocol.json_form import SIZE_SUFFIX
 from kdissect.protocol.library import library
 
 SIDES = ("request", "response")
+HEADER_STEP, BODY_STEP = "header", "body"
+"""What may stand after a side; no field of Kafka's is called so."""
+ANY_API = -1
+"""Stands for the API of a header's field where the path names none: of every API, unknown ones too."""
+
+
+OLD_NAMES: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("Produce", "request"): {"topics": "topicData", "partitions": "partitionData", "recordSet": "records"},
+    ("Produce", "response"): {"topics": "responses", "partitions": "partitionResponses"},
+    ("Fetch", "response"): {
+        "topics": "responses",
+        "partitionResponses": "partitions",
+        "partition": "partitionIndex",
+        "recordSet": "records",
+        "recordSetSizeInBytes": "recordsSizeInBytes",
+    },
+    ("TxnOffsetCommit", "request"): {"generationId": "generationIdOrMemberEpoch"},
+    ("Vote", "request"): {
+        "candidateEpoch": "replicaEpoch",
+        "candidateId": "replicaId",
+        "candidateDirectoryId": "replicaDirectoryId",
+    },
+    ("ListConfigResources", "response"): {
+        "clientMetricsResources": "configResources",
+        "name": "resourceName",
+    },
+}
+"""Names that fields had in older releases of Kafka, or go by beside their own: the one in the definitions.
+They are understood in paths that begin with the API."""
 
 
 class Twig:
     """A field of a message in all its versions, with the fields inside it."""
 
-    __slots__ = ("children", "kind", "name", "spellings", "type", "unit")
+    __slots__ = ("children", "is_array", "kind", "name", "spellings", "type", "unit")
 
     def __init__(self, definition: FieldDefinition) -> None:
         self.name = definition.name
         """As the newest definition that has it spells it."""
         self.spellings = {definition.name}
         self.type = definition.element
+        self.is_array = False
+        """Whether it is one in some version."""
         self.kind, self.unit = _kind(definition)
         self.children: dict[str, Twig] = {}
         """By plain name."""
@@ -73,6 +106,15 @@ def tree(api_key: int, side: str) -> dict[str, Twig]:
     return out
 
 
+@cache
+def header_tree(side: str) -> dict[str, Twig]:
+    """The fields of the header of requests or responses, by plain name."""
+    out: dict[str, Twig] = {}
+    for block in library().data_class(f"{side.capitalize()}Header").blocks:
+        _grow(out, block.fields, _structures(block.fields))
+    return out
+
+
 def _structures(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
     """The struct types of a block, which are spelled out where they are first used."""
     found: dict[str, tuple[FieldDefinition, ...]] = {}
@@ -91,6 +133,7 @@ def _grow(
     for definition in fields:
         twig = twigs.setdefault(plain(definition.name), Twig(definition))
         twig.spellings.add(definition.name)
+        twig.is_array |= definition.type.startswith("[]")
         _grow(twig.children, structures.get(definition.element, ()), structures)
 
 
@@ -106,6 +149,8 @@ class Place(NamedTuple):
     """From the message's own field down to it."""
     of_size: bool = False
     """Whether its length is meant, not the records themselves."""
+    in_header: bool = False
+    """Whether it is a field of the header, not of the body."""
 
     @property
     def kind(self) -> Kind:
@@ -118,9 +163,11 @@ class Place(NamedTuple):
     @property
     def name(self) -> str:
         """The whole path."""
-        api = apis.api_name(self.api_key)
-        steps = ".".join(twig.name for twig in self.twigs)
-        return f"{api[0].lower()}{api[1:]}.{self.side}.{steps}{SIZE_SUFFIX if self.of_size else ''}"
+        steps = [self.side, *((HEADER_STEP,) if self.in_header else ()), *(twig.name for twig in self.twigs)]
+        if self.api_key != ANY_API:
+            api = apis.api_name(self.api_key)
+            steps.insert(0, f"{api[0].lower()}{api[1:]}")
+        return ".".join(steps) + (SIZE_SUFFIX if self.of_size else "")
 
 
 def api_of(word: str) -> int | None:
@@ -141,11 +188,36 @@ def places(name: str) -> list[Place]:
         keys, parts = (api,), parts[1:]
     if len(parts) > 1 and parts[0] in SIDES:
         sides, parts = (parts[0],), parts[1:]
+    if len(parts) == 2 and parts[0] == HEADER_STEP:
+        return [
+            Place(ANY_API if api is None else api, side, (twig,), in_header=True)
+            for side in sides
+            if (twig := header_tree(side).get(parts[1])) is not None
+        ]
+    if len(sides) == 1:
+        if len(parts) > 1 and parts[0] == BODY_STEP:
+            parts = parts[1:]
         if api is not None:
             whole = list(_ending(api, sides[0], parts, exact=True))
             if whole:
                 return whole
-    return [place for key in keys for side in sides for place in _ending(key, side, parts)]
+    found = [place for key in keys for side in sides for place in _ending(key, side, parts)]
+    if api is not None and not found:
+        for side in sides:
+            found += _ending(api, side, [_renamed(api, side).get(part, part) for part in parts])
+    return found
+
+
+@cache
+def _renamed(api_key: int, side: str) -> dict[str, str]:
+    """Plain old names: plain names."""
+    names = OLD_NAMES.get((apis.api_name(api_key), side), {})
+    return {plain(old): plain(new) for old, new in names.items()}
+
+
+def old_names(api_key: int) -> set[str]:
+    """The plain old names of an API's fields."""
+    return {name for side in SIDES for name in _renamed(api_key, side)}
 
 
 def _ending(api_key: int, side: str, parts: list[str], exact: bool = False) -> Iterator[Place]:
@@ -183,69 +255,6 @@ def all_names() -> tuple[str, ...]:
             for steps, twigs, of_size in _all_paths(key, side):
                 found[twigs[-1].name + (SIZE_SUFFIX if of_size else "") if steps else ""] = None
     return tuple(found)
-
-
-# -- places → a field -------------------------------------------------------------------------------
-
-
-def field_at(name: str, found: list[Place]) -> Field:
-    """The field that stands for all these places.
-
-    :raises ValueError: they are of different kinds; the text names two.
-    """
-    useful = [place for place in found if place.kind is not Kind.PRESENCE] or found
-    first = useful[0]
-    for other in useful:
-        if other.kind is not first.kind:
-            raise ValueError(
-                f"{name} is ambiguous: {first.name} is {first.kind.value}, {other.name} {other.kind.value}"
-            )
-    unit = first.unit if all(place.unit == first.unit for place in useful) else ""
-    places_of: dict[tuple[int, str], list[Place]] = {}
-    for place in useful:
-        places_of.setdefault((place.api_key, place.side), []).append(place)
-    meaning = f"{first.name} and {len(useful) - 1} more" if len(useful) > 1 else first.name
-    return Field(name, first.kind, meaning, partial(_values, places_of), True, BODY, unit)
-
-
-def _values(places_of: dict[tuple[int, str], list[Place]], row: Row) -> list[Any]:
-    out: list[Any] = []
-    exchange = row.exchange
-    key = None if exchange is None else exchange.api_key
-    if exchange is None or key is None:
-        return out
-    for message in exchange.messages:
-        for place in places_of.get((key, message.kind), ()):
-            body = message.decoded()
-            if body.struct is not None:
-                hidden = "" if row.options.show_secrets else body.struct.name
-                _collect(place, 0, (body.values,), hidden, out)
-    return out
-
-
-def _collect(place: Place, at: int, ancestors: tuple[Any, ...], message: str, out: list[Any]) -> None:
-    """Gather the values below a struct.
-
-    :param message: the class of the message if its secrets are hidden; else nothing.
-    """
-    twig, values = place.twigs[at], ancestors[-1]
-    is_last = at + 1 == len(place.twigs)
-    for name in twig.spellings:
-        value = values.get(name)
-        if value is None:
-            continue
-        for item in value if isinstance(value, list) else (value,):
-            if not is_last:
-                if isinstance(item, dict):
-                    _collect(place, at + 1, (*ancestors, item), message, out)
-            elif message in SECRETS and is_secret(message, name, ancestors, item):
-                out.append(REDACTED)
-            elif place.of_size:
-                out.append(len(item))
-            elif isinstance(item, str):
-                out.append(valid_text(item))
-            elif item is not None:
-                out.append(item)
 
 
 def below(api_key: int, side: str) -> Iterator[Place]:

@@ -7,16 +7,20 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from kdissect.filter import checks, paths
+from kdissect.filter import checks, pairs, paths
+from kdissect.filter.brackets import steps_of
 from kdissect.filter.checks import Check
-from kdissect.filter.computed import MACROS, NOT_OFFERED
+from kdissect.filter.columns import BOTH_ENDS
+from kdissect.filter.computed import MACROS, NOT_OFFERED, SLOW
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import And, Expression, Leaf, Not, Or
-from kdissect.filter.field import Field, plain
+from kdissect.filter.expression import And, Expression, Leaf, Not, Or, Pair
+from kdissect.filter.field import Field, Kind, plain
 from kdissect.filter.fields import by_name, names
 from kdissect.filter.parts import HEADER_PREFIX, header_field
-from kdissect.filter.syntax import Bare, Joined, Negated, Syntax, Word, parse
-from kdissect.filter.values import OPERATORS, check_of, error_code, not_asked, presence
+from kdissect.filter.reach import field_at, parts_of
+from kdissect.filter.syntax import Bare, Compared, Joined, Negated, Syntax, Word, parse
+from kdissect.filter.values import OPERATORS as VALUE_OPERATORS
+from kdissect.filter.values import check_of, error_code, not_asked, presence
 from kdissect.present.nearest import nearest
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
@@ -36,10 +40,16 @@ class Meaning(NamedTuple):
     hints: tuple[str, ...]
 
 
-def resolve(syntax: Syntax) -> Meaning:
-    """:raises FilterError: a name is not known, or a value not one of its field."""
+def resolve(syntax: Syntax, knows_slow: bool = True) -> Meaning:
+    """:param knows_slow: whether it can be told what is slow.
+
+    :raises FilterError: a name is not known, or a value not one of its field.
+    """
     hints: list[str] = []
-    return Meaning(_resolve(syntax, hints), tuple(dict.fromkeys(hints)))
+    meaning = Meaning(_resolve(syntax, hints), tuple(dict.fromkeys(hints)))
+    if not knows_slow:
+        _refuse_slow(syntax)
+    return meaning
 
 
 def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
@@ -50,12 +60,90 @@ def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
         return Not(_resolve(syntax.part, hints))
     if isinstance(syntax, Bare):
         return _bare(syntax.word, hints)
+    return _compared(syntax, hints)
+
+
+def _refuse_slow(syntax: Syntax) -> None:
+    """See that nothing asks for what is slow."""
+    if isinstance(syntax, Joined):
+        for part in syntax.parts:
+            _refuse_slow(part)
+    elif isinstance(syntax, Negated):
+        _refuse_slow(syntax.part)
+    else:
+        word = syntax.word if isinstance(syntax, Bare) else syntax.field
+        if not word.quoted and plain(word.text) == SLOW:
+            raise word.error("what is slow is not known here: say how slow, latency > 500ms")
+
+
+# -- comparisons ------------------------------------------------------------------------------------
+
+
+def _compared(syntax: Compared, hints: list[str]) -> Expression:
     field = named(syntax.field)
     if field is None:
         raise _unknown(syntax.field)
-    if syntax.operator not in OPERATORS[field.kind]:
+    if syntax.operator not in VALUE_OPERATORS[field.kind]:
         raise syntax.at.error(not_asked(field, syntax.operator))
-    return Leaf(field, check_of(field, syntax, hints))
+    if field.name in BOTH_ENDS:
+        return _of_both_ends(syntax, BOTH_ENDS[field.name], hints)
+    (word, high), *others = syntax.items
+    if word.quoted or high is not None or others or syntax.operator not in pairs.OPERATORS:
+        return Leaf(field, check_of(field, syntax, hints))
+    if field.kind in (Kind.TEXT, Kind.BYTES):
+        other = _text_field(word)
+        if other is None:
+            return Leaf(field, check_of(field, syntax, hints))
+        if "." not in word.text:
+            hints.append(f'{word.text} is the field of that name here; "{word.text}" would be the text')
+        return _pair(field, syntax, other)
+    try:
+        return Leaf(field, check_of(field, syntax, hints))
+    except FilterError as error:
+        other = named(word) if word.text[:1].isalpha() else None
+        if other is not None:
+            return _pair(field, syntax, other)
+        raise (error if field.kind is Kind.ADDRESS else _nearer(error, word)) from None
+
+
+def _of_both_ends(syntax: Compared, names: tuple[str, ...], hints: list[str]) -> Expression:
+    """The same asked of each end, which an index has columns of."""
+    parts = [_compared(syntax._replace(field=syntax.field._replace(text=name)), hints) for name in names]
+    every = any(
+        part.check.every if isinstance(part, Leaf) else part.comparison.every
+        for part in parts
+        if isinstance(part, (Leaf, Pair))
+    )
+    return And(tuple(parts)) if every else Or(tuple(parts))
+
+
+def _pair(field: Field, syntax: Compared, other: Field) -> Pair:
+    refused = pairs.refusal(field, other)
+    if refused is not None:
+        raise syntax.items[0][0].error(refused)
+    return Pair(field, other, pairs.comparison(field, syntax.operator, other, syntax.every))
+
+
+def _text_field(word: Word) -> Field | None:
+    """The field that a word after a field of text means. Where any text may stand, a word is a name only if
+    it is one of kdissect's own, or a path that begins with an API or a side."""
+    head, dot, _ = word.text.partition(".")
+    is_path = dot and (head.lower() in _ROOTS or paths.api_of(head) is not None)
+    if not is_path and plain(word.text.partition("[")[0]) not in by_name():
+        return None
+    found = named(word)
+    return found if found is not None and found.kind in (Kind.TEXT, Kind.BYTES) else None
+
+
+def _nearer(error: FilterError, word: Word) -> FilterError:
+    """An error about a value; where the word looks like the name of a field, with the one it may be."""
+    wrong = _wrong_step(word)
+    if wrong is not None:
+        return wrong
+    if error.position != word.start or "did you mean" in error.reason or not word.text[:1].isalpha():
+        return error
+    near = nearest(word.text, _known(word.text))
+    return FilterError(error.reason + near, error.position, error.length)
 
 
 # -- names ------------------------------------------------------------------------------------------
@@ -64,23 +152,25 @@ def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
 def named(word: Word) -> Field | None:
     """The field of a name; None where there is none.
 
-    :raises FilterError: the path is ambiguous.
+    :raises FilterError: the path is ambiguous, or what stands in brackets is wrong.
     """
     text = word.text
-    field = by_name().get(plain(text))
-    if field is not None:
-        return field
-    first, _, rest = text.partition(".")
-    second, _, header = rest.partition(".")
-    if header and plain(f"{first}.{second}.") == HEADER_PREFIX:
-        return header_field(header)
-    found = paths.places(text)
-    if not found:
-        return None
+    steps = steps_of(word) if "[" in text else []
+    name = ".".join(step.name for step in steps) or text
+    own = by_name().get(plain(name)) or _header_field(name)
     try:
-        return paths.field_at(text, found)
+        if own is not None:
+            return own if not steps else parts_of(own, text, steps)
+        found = paths.places(name)
+        return field_at(text, found, steps) if found else None
     except ValueError as error:
         raise word.error(str(error)) from None
+
+
+def _header_field(name: str) -> Field | None:
+    first, _, rest = name.partition(".")
+    second, _, header = rest.partition(".")
+    return header_field(header) if header and plain(f"{first}.{second}.") == HEADER_PREFIX else None
 
 
 def _unknown(word: Word) -> FilterError:
@@ -102,15 +192,19 @@ def _wrong_step(word: Word) -> FilterError | None:
         return None
     known = [
         *paths.SIDES,
+        paths.HEADER_STEP,
+        paths.BODY_STEP,
+        *(twig.name for side in paths.SIDES for twig in paths.header_tree(side).values()),
         *(place.name.rpartition(".")[2] for side in paths.SIDES for place in paths.below(api, side)),
     ]
-    plains = set(map(plain, known))
+    plains = {*map(plain, known), *paths.old_names(api)}
     start = word.start + len(head) + 1
-    for step in steps:
+    for text in steps:
+        step = text.partition("[")[0]
         if plain(step) not in plains:
             reason = f"{apis.api_name(api)} has no field {step or 'without a name'}{nearest(step, known)}"
             return FilterError(reason, start, max(1, len(step)))
-        start += len(step) + 1
+        start += len(text) + 1
     return None
 
 
@@ -142,7 +236,8 @@ def _bare(word: Word, hints: list[str]) -> Expression:
         if name in NOT_OFFERED:
             raise word.error(f"{word.text} is no flag: {NOT_OFFERED[name]}")
         # A field of a message is asked for by more than its last name, which may be any word.
-        field = named(word) if "." in word.text else by_name().get(name)
+        whole = "." in word.text or plain(word.text.partition("[")[0]) in by_name()
+        field = named(word) if whole else None
         if field is not None:
             field = by_name()[plain(field.alone)] if field.alone else field
             return Leaf(field, presence(field))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.present.options import Options
@@ -18,7 +19,7 @@ class Row:
     ``fault.…`` ask about those, everything else about the exchange. A fault may have no exchange.
     """
 
-    __slots__ = ("_faults", "_records", "connection", "exchange", "options")
+    __slots__ = ("_faults", "_records", "connection", "exchange", "options", "slowness")
 
     def __init__(
         self,
@@ -27,11 +28,14 @@ class Row:
         records: Sequence[dict[str, Any]] | None = None,
         faults: Sequence[Fault] | None = None,
         connection: int | None = None,
+        slowness: Slowness | None = None,
     ) -> None:
         self.exchange = exchange
         self.options = options
         self.connection = connection
         """Of a fault without exchange."""
+        self.slowness = slowness
+        """Tells what is slow."""
         self._records = records
         self._faults = faults
 

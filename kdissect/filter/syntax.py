@@ -1,8 +1,9 @@
 """Text → syntax: what a filter says, before it is known what its names mean.
 
 The grammar is LALR, read by lark. A word is anything between blanks, brackets, commas, quotes and
-operators, so that ``10.0.0.1:9092``, ``12:03:01``, ``50ms`` and ``connect-offsets`` need no quotes. Words
-that are operators (``and``, ``in``, ``contains`` …) must be quoted to be values.
+operators, so that ``10.0.0.0/8``, ``12:03:01``, ``50ms``, ``connect-offsets`` and ``topics[0].name`` need no
+quotes. Words that are operators (``and``, ``in``, ``contains`` …) must be quoted to be values; ``any`` and
+``all`` only to be looked for as text.
 
 In ``"…"`` and ``'…'`` a backslash begins ``\\n``, ``\\t``, ``\\xff``, ``\\u20ac`` or stands before the
 character itself; in ``r"…"`` and in regular expressions it is a backslash.
@@ -31,12 +32,11 @@ or_: and_ (OR and_)*
 and_: not_ (AND not_)*
 ?not_: NOT not_                       -> negated
      | "(" or_ ")"                    -> group
-     | WORD OPERATOR value            -> compared
-     | WORD (CONTAINS | MATCHES) value -> compared
-     | WORD NOT? IN "{" item ("," item)* "}" -> within
+     | QUANTIFIER? WORD (OPERATOR | CONTAINS | MATCHES) value -> compared
+     | QUANTIFIER? WORD NOT? IN ("{" item ("," item)* "}" | item) -> compared
      | text+                          -> bare
 item: value (RANGE value)?
-value: WORD WORD? | STRING
+value: (WORD | QUANTIFIER) WORD? | STRING
 text: WORD | STRING
 
 OPERATOR.3: /===|!==|==|!=|<=|>=|<|>|(?:any_eq|all_eq|any_ne|all_ne|eq|ne|gt|lt|ge|le)(?!IN_A_WORD)/i
@@ -46,6 +46,7 @@ IN.3: /in(?!IN_A_WORD)/i
 AND.3: /&&|and(?!IN_A_WORD)/i
 OR.3: /\|\||or(?!IN_A_WORD)/i
 NOT.3: /!(?!=)|not(?!IN_A_WORD)/i
+QUANTIFIER.3: /any(?!IN_A_WORD)|all(?!IN_A_WORD)/i
 RANGE.2: ".."
 STRING.4: /r?"(?:[^"\\]|\\.)*"|r?'(?:[^'\\]|\\.)*'/s
 WORD.1: /(?:(?!\.)IN_A_WORD|\.(?!\.))+/
@@ -75,6 +76,7 @@ SPELLINGS = {
     "CONTAINS": "contains",
     "MATCHES": "matches",
     "IN": "in",
+    "QUANTIFIER": "any",
 }
 """How a terminal of the grammar is written; a word or string is not among them."""
 
@@ -109,7 +111,7 @@ class Negated(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """``field == value``, ``field in {value, low..high}``."""
+    """``field == value``, ``field in {value, low..high}``, with ``any`` or ``all`` before it or not."""
 
     field: Word
     operator: str
@@ -118,6 +120,8 @@ class Compared(NamedTuple):
     """The operator as it stands there."""
     items: tuple[tuple[Word, Word | None], ...]
     """Values, and the upper end of each that is a range."""
+    every: bool | None = None
+    """Whether ``all`` stands before it, or ``any``; None: neither."""
 
 
 class Bare(NamedTuple):
@@ -201,8 +205,12 @@ def _wanted(accepted: set[str]) -> str:
     """What the grammar would take, in words."""
     if "LPAR" in accepted:
         return "a field or a word"
-    if accepted <= {"STRING", "WORD"}:
+    if accepted == {"WORD"}:
+        return "a field"
+    if accepted <= {"STRING", "WORD", "QUANTIFIER"}:
         return "a value"
+    if accepted == {"STRING", "WORD", "QUANTIFIER", "LBRACE"}:
+        return "a value or '{'"
     # Where a whole question has been asked, that an operator or a unit could follow goes without saying.
     told = {"AND", "OR", "RPAR"} if "AND" in accepted else set(SPELLINGS)
     words = [f"'{text}'" for each, text in SPELLINGS.items() if each in accepted & told]
@@ -227,11 +235,15 @@ def _build(tree: Any, depth: int) -> Syntax:
     if kind == "bare":
         words = tuple(Bare(_word(each.children[0])) for each in children)
         return words[0] if len(words) == 1 else Joined("and", words)
-    field, *operators = (each for each in children if _is_token(each))
-    operator = operators[-1]
+    return _compared(children)
+
+
+def _compared(children: list[Any]) -> Syntax:
+    *before, operator = (each for each in children if _is_token(each))
+    every = before.pop(0).lower() == "all" if before[0].type == "QUANTIFIER" else None
     items = tuple(_item(each) for each in children if not _is_token(each))
-    found = Compared(_word(field), _operator(operator), _word(operator), items)
-    return Negated(found) if len(operators) > 1 else found
+    found = Compared(_word(before[0]), _operator(operator), _word(operator), items, every)
+    return Negated(found) if len(before) > 1 else found
 
 
 def _is_token(child: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from kdissect.filter import checks, literals, paths
+from kdissect.filter import addresses, checks, literals, paths
 from kdissect.filter.checks import Check
 from kdissect.filter.field import Field, Kind, plain
 from kdissect.filter.syntax import Compared, Word
@@ -24,6 +24,7 @@ OPERATORS = {
     Kind.MOMENT: _EQUAL + _ORDER,
     Kind.TEXT: _EQUAL + _ORDER + _SEARCH,
     Kind.BYTES: _EQUAL + _ORDER + _SEARCH,
+    Kind.ADDRESS: _EQUAL + _ORDER + _SEARCH,
     Kind.FLAG: _EQUAL,
     Kind.API: _EQUAL + _SEARCH,
     Kind.ERROR: _EQUAL + _SEARCH,
@@ -60,6 +61,11 @@ def check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
 
     :raises FilterError: a word is no value of this field.
     """
+    check = _check_of(field, asked, hints)
+    return check if asked.every is None else check._replace(every=asked.every)
+
+
+def _check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
     operator, items = asked.operator, asked.items
     if operator in _SEARCH:
         return _search(field, operator, items[0][0])
@@ -75,6 +81,8 @@ def check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
         return _ordered(operator, items, lambda word: float(literals.number(word, "", field.name)))
     if field.kind is Kind.TEXT:
         return _ordered(operator, items, lambda word: word.text)
+    if field.kind is Kind.ADDRESS:
+        return _addresses(field, operator, items)
     if field.kind is Kind.BYTES:
         return checks.converted(_ordered(operator, items, lambda word: checks.as_bytes(word.text)), _bytes_of)
     known = {Kind.API: _api, Kind.FLAG: _truth}.get(field.kind, lambda word: _word_of(field, word))
@@ -139,6 +147,32 @@ def _moments(field: Field, operator: str, items: Items) -> Check:
     if sorts == {True}:
         return checks.times_of_day(intervals, field.unit, operator in _EVERY)
     return checks.whole_numbers(intervals, operator in _EVERY)
+
+
+def _addresses(field: Field, operator: str, items: Items) -> Check:
+    ranges: list[tuple[addresses.Key, addresses.Key]] = []
+    with_port = not field.name.endswith((".ip", ".addr"))
+    for low, high in items:
+        first, last = addresses.range_of(low, field.name, with_port)
+        if high is not None:
+            last = addresses.range_of(high, field.name, with_port)[1]
+            if first > last:
+                raise high.error("the range ends before it begins")
+        ranges.append((first, last))
+    first, last = ranges[0]
+
+    def among(key: addresses.Key) -> bool:
+        return any(low <= key <= high for low, high in ranges)
+
+    tests: dict[str, checks.Predicate] = {
+        "!=": lambda key: not among(key),
+        "!==": lambda key: not among(key),
+        "<": lambda key: key[0] == first[0] and key < first,
+        "<=": lambda key: key[0] == first[0] and key <= last,
+        ">": lambda key: key[0] == first[0] and key > last,
+        ">=": lambda key: key[0] == first[0] and key >= first,
+    }
+    return checks.converted(Check(tests.get(operator, among), operator in _EVERY), addresses.key_of)
 
 
 def _ordered(operator: str, items: Items, value: Callable[[Word], Any]) -> Check:

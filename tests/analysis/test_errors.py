@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kdissect.exchange import ZERO_UUID
 from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import ZERO_UUID
 from tests.acceptance.test_request_log import LOGGED_CASES
 from tests.analysis.folds import fold, ids_of, logged, rows_of
 

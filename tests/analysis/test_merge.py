@@ -85,7 +85,7 @@ def test_rows_have_the_columns_of_their_table(text: str) -> None:
 
 
 _TYPES: dict[str, type] = {"int16": int, "int32": int, "int64": int, "float64": float}
-_TYPES |= {"bool": bool, "text": str, "texts": list}
+_TYPES |= {"bool": bool, "text": str, "texts": list, "int64s": list}
 
 
 @pytest.mark.parametrize("text", SPEC)

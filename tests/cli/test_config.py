@@ -33,15 +33,23 @@ def test_every_key(tmp_path: Path) -> None:
         ports = [29092]
         color = "never"
         time = "u"
+        slow_ms = 250
+        theme = "nord"
         [topics]
         "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
+        [filters]
+        slow = "latency > 1s"
+        [keymap]
+        save = "ctrl-s f2"
         [limits]
         frame_bytes = 1000
         """,
     )
     topics = {"lVhqmGaYRoKUVMnTbJRSXA": "orders"}
     limits = DEFAULTS._replace(frame_bytes=1000)
-    assert found == Config(("number", "api"), frozenset({29092}), "never", "u", topics, limits)
+    ports, keys = frozenset({29092}), {"save": "ctrl-s f2"}
+    filters = {"slow": "latency > 1s"}
+    assert found == Config(("number", "api"), ports, "never", "u", 250, "nord", topics, filters, keys, limits)
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -50,10 +58,12 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         'columns = ["api"]\n[limits]\nframe_bytes = 1000\ndepth = 9',
         KDISSECT_COLUMNS="number, latency",
         KDISSECT_PORTS="1,2",
+        KDISSECT_SLOW_MS="300",
         KDISSECT_LIMITS_FRAME_BYTES="2000",
     )
     assert found.columns == ("number", "latency")
     assert found.ports == {1, 2}
+    assert found.slow_ms == 300
     assert (found.limits.frame_bytes, found.limits.depth) == (2000, 9)
 
 
@@ -69,7 +79,14 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ("topics = 1", 1, "table"),
         ("[limits]\n\nframe_byts = 1", 3, "did you mean frame_bytes?"),
         ("[limits]\nframe_bytes = 0", 2, "above 0"),
-        ("[topics]\nx = 1", 1, "names"),
+        ("[topics]\nx = 1", 2, "names"),
+        ("slow_ms = 0", 1, "above 0"),
+        ("theme = 1", 1, "a name"),
+        ("[filters]\nx = 1", 2, "as text"),
+        ('[keymap]\nsav = "x"', 2, "did you mean save?"),
+        ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),
+        ('[keymap]\nsave = ""', 2, "keys are needed"),
+        ('[keymap]\n\nsave = "e"', 3, "e is the key of next-error too"),
     ],
 )
 def test_what_is_wrong_names_file_line_and_nearest_key(

@@ -14,6 +14,8 @@ from kdissect.cli.formats import LINES
 from kdissect.model import Packet
 from kdissect.present.tables import FORMATS
 from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.kafka import Talk, request, response
+from tests.present.captures import write_capture
 
 Capsys = pytest.CaptureFixture[bytes]
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
@@ -60,6 +62,22 @@ def test_of_the_connections_those_with_a_shown_exchange_are_shown(capsysbinary: 
     ]
     shown = run(capsysbinary, CAPTURE, "-T", "connections", "-Y", "api == Produce").lines
     assert [json.loads(line)["connection"] for line in shown] == sorted({row["connection"] for row in rows})
+
+
+@pytest.mark.parametrize("form", ["records", "connections", "faults"])
+@pytest.mark.parametrize("written", FORMATS)
+def test_every_table_takes_a_filter_in_every_format(
+    form: str, written: str, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    capture, text = (
+        (CAPTURES / "loss.pcapng", "fault.kind == gap") if form == "faults" else (CAPTURE, "api == 0")
+    )
+    sizes = []
+    for chosen in ("api == Vote", text, "not api == Vote"):
+        path = tmp_path / "out"
+        assert run(capsysbinary, capture, "-T", f"{form}.{written}", "-o", path, "-Y", chosen).code == 0
+        sizes.append(path.stat().st_size)
+    assert sizes[0] < sizes[1] <= sizes[2]
 
 
 def test_of_the_faults_those_that_match_are_shown(capsysbinary: Capsys) -> None:
@@ -139,3 +157,58 @@ def test_fields_lists_what_a_filter_can_ask(capsysbinary: Capsys) -> None:
     assert {"partition", "group", "record.key", "fault.layer", "no_response"} <= {row["name"] for row in rows}
     assert "api" not in {row["name"] for row in rows}
     assert run(capsysbinary, "fields", "recrd.key").err.endswith("did you mean record.key?\n")
+
+
+def test_slow_shows_what_took_longer_than_is_configured(
+    capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDISSECT_SLOW_MS", "5")
+    rows = [json.loads(line) for line in run(capsysbinary, CAPTURE, "-T", "ndjson").lines]
+    expected = []
+    for row in rows:
+        wait = row["request"]["body"]["maxWaitMs"] if row["api"] == "Fetch" else 0
+        waits_for_members = row["api"] in ("JoinGroup", "SyncGroup")
+        if not waits_for_members and (row["latency_ns"] or 0) - wait * 1_000_000 > 5_000_000:
+            expected.append(row["number"])
+    assert 0 < len(expected) < len(rows)
+    assert numbers(capsysbinary, "--slow") == numbers(capsysbinary, "-Y", "slow") == expected
+    some = [row["number"] for row in rows if row["api"] == "Produce" and row["number"] in expected]
+    assert numbers(capsysbinary, "--slow", "-Y", "api == Produce") == some
+    assert sorted(numbers(capsysbinary, "-Y", "not slow") + expected) == sorted(row["number"] for row in rows)
+
+
+def test_slow_is_measured_in_the_capture_itself(tmp_path: Path, capsysbinary: Capsys) -> None:
+    path = write_capture(tmp_path / "beats.pcapng", beats(120, slow={17}))
+    (number,) = run(capsysbinary, path, "--slow", "-e", "number").lines
+    assert number == "18"
+    piped = spawn("read", "-", "--slow", "-e", "number", stdin=path.read_bytes())
+    assert (piped.lines, piped.err) == (["18"], "")
+    run(capsysbinary, path, "--slow", "-w", tmp_path / "slow.pcapng", "-o", tmp_path / "rows")
+    assert run(capsysbinary, tmp_path / "slow.pcapng", "-e", "api").lines == ["Heartbeat"]
+    records = run(capsysbinary, path, "--slow", "-T", "connections", "-e", "connection").lines
+    assert [json.loads(line) for line in records] == [{"connection": 0}]
+
+
+def test_where_there_is_too_little_to_tell_it_is_said(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, CAPTURE, "--slow")
+    assert (ran.code, ran.out) == (0, b"")
+    assert "there are no 100 exchanges of one API" in ran.err
+
+
+def beats(count: int, slow: set[int]) -> Talk:
+    """Heartbeats, each answered a millisecond later; after some of them time passes first."""
+    talk = Talk()
+    for each in range(count):
+        talk.ask(request("Heartbeat", 0, each, "beats", groupId="g", generationId=1, memberId="m"))
+        if each in slow:
+            talk.segments += [talk.segments[-1]] * 30  # sent again; the capture's clock goes on
+        talk.answer(response("Heartbeat", 0, each, errorCode=0))
+    return talk.close()
+
+
+def test_fields_lists_the_old_names_of_kafkas_fields(capsysbinary: Capsys) -> None:
+    rows = [json.loads(line) for line in run(capsysbinary, "fields", "aliases", "-T", "ndjson").lines]
+    found = {
+        alias: row["name"] for row in rows if row["table"] == "Kafka's fields" for alias in row["aliases"]
+    }
+    assert found["candidateId"] == "vote.request.replicaId"

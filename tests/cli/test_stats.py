@@ -45,6 +45,72 @@ def test_a_table_has_a_heading_and_a_line_a_row(name: str, stats: Command) -> No
     assert not any(line.endswith(" ") for line in ran.lines)
 
 
+def test_only_what_the_filter_shows_is_counted(stats: Command) -> None:
+    rows = [json.loads(line) for line in stats(CAPTURE, "-z", "srt", "-T", "ndjson").lines]
+    chosen = stats(CAPTURE, "-z", "srt", "-T", "ndjson", "-Y", "api in {Fetch, Heartbeat}").lines
+    assert [json.loads(line) for line in chosen] == [
+        row for row in rows if row["api"] in ("Fetch", "Heartbeat")
+    ]
+    (row,) = stats(CAPTURE, "-z", "srt", "-T", "ndjson", "-Y", "nowhere", "-e", "count").lines or [
+        '{"count": 0}'
+    ]
+    assert json.loads(row) == {"count": 0}
+    total = sum(json.loads(row)["count"] for row in stats(CAPTURE, "-z", "srt", "-T", "ndjson").lines)
+    parts = 0
+    for text in ("latency < 5ms", "not latency < 5ms"):
+        lines = stats(CAPTURE, "-z", "srt", "-T", "ndjson", "-Y", text).lines
+        parts += sum(json.loads(line)["count"] for line in lines)
+        assert lines
+    assert parts == total
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("form", ["table", "ndjson", "csv", "parquet"])
+def test_every_statistic_takes_a_filter_in_every_format(
+    name: str, form: str, stats: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "out"
+    sizes = []
+    for text in ("api == Vote", "not api == Vote"):
+        assert stats(CAPTURE, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
+        sizes.append(path.stat().st_size)
+    assert sizes[0] < sizes[1]
+    assert stats(CAPTURE, "-z", name, "-T", form, "-o", path).code == 0
+    assert path.stat().st_size == sizes[1]
+
+
+def test_connections_are_those_with_a_shown_exchange(stats: Command) -> None:
+    whole = [json.loads(line) for line in stats(CAPTURE, "-z", "connections", "-T", "ndjson").lines]
+    found = [
+        json.loads(line)
+        for line in stats(CAPTURE, "-z", "connections", "-T", "ndjson", "-Y", "api == Heartbeat").lines
+    ]
+    assert 0 < len(found) < len(whole)
+    ends = {row["connection"]: row["end"] for row in whole}
+    assert all(row["end"] == ends[row["connection"]] == "fin" for row in found)
+
+
+def test_a_wrong_filter_is_told_with_its_place_before_anything_is_read(stats: Command) -> None:
+    ran = stats("no such file", "-z", "srt", "-Y", "error or latncy > 5ms")
+    assert (ran.code, ran.out) == (2, b"")
+    assert ran.err.split("\n") == [
+        "kdissect: -Y: position 10: there is no field latncy; did you mean latency?",
+        "  error or latncy > 5ms",
+        "           ^~~~~~",
+        "",
+    ]
+
+
+def test_statistics_of_what_is_slow(stats: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KDISSECT_SLOW_MS", "5")
+    found = stats(CAPTURE, "-z", "srt", "--slow", "-T", "ndjson").lines
+    assert found == stats(CAPTURE, "-z", "srt", "-Y", "slow", "-T", "ndjson").lines
+    rows = [json.loads(line) for line in found]
+    assert rows
+    assert all(row["work_count"] == 0 or row["min_ns"] > 5_000_000 for row in rows)
+    assert {row["api"] for row in rows}.isdisjoint({"JoinGroup", "SyncGroup"})
+
+
 def test_times_durations_and_sizes_are_for_people(stats: Command) -> None:
     heading, *lines = stats(CAPTURE, "-z", "io,5s", "-e", "start_ns,interval_ns,request_bytes").lines
     assert heading.split() == ["start", "interval", "request_bytes"]

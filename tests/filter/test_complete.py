@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.complete import MOST, complete
 from kdissect.filter.fields import own_fields
+
+HEADER = ("requestApiKey", "requestApiVersion", "correlationId", "clientId")
 
 
 def offered(text: str, cursor: int | None = None) -> list[str]:
@@ -19,7 +22,14 @@ def offered(text: str, cursor: int | None = None) -> list[str]:
     [
         ("lat", ["latency_ns", "latency"]),
         ("error and cli", ["client", "client_id", "client.ip", "client.port", "client.id"]),
-        ("no_", ["no_response", "no_request"]),
+        ("any lat", ["latency_ns", "latency"]),
+        ("error or all client.", ["client.ip", "client.port", "client.id"]),
+        ("fetch.request.header.", [f"fetch.request.header.{name}" for name in HEADER]),
+        ("fetch.response.header.", ["fetch.response.header.correlationId"]),
+        ("fetch.request.hea", ["fetch.request.header."]),
+        ("fetch.request.topics[0].parti", ["fetch.request.topics[0].partitions."]),
+        ("slo", ["slow"]),
+        ("no_r", ["no_response", "no_request"]),
         ("fetch.", ["fetch.request.", "fetch.response."]),
         ("fetch.response.resp", ["fetch.response.responses."]),
         ("fetch.response.responses.partitions.high", ["fetch.response.responses.partitions.highWatermark"]),
@@ -78,8 +88,8 @@ def test_completed_filters_compile() -> None:
         for each in found:
             compile_filter(text[: each.start] + each.text)
     for each in complete(""):
-        if not each.text.endswith((".", "(", "not")):
-            compile_filter(each.text)
+        if not each.text.endswith((".", "(", "not", "any", "all")):
+            compile_filter(each.text, slowness=Slowness())
 
 
 def test_so_many_and_no_more() -> None:

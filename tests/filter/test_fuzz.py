@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.complete import complete
 from kdissect.filter.errors import FilterError
@@ -18,6 +19,9 @@ Make = Callable[[random.Random], str]
 NAMES = [
     *(name for field in own_fields() for name in (field.name, *field.aliases)),
     *("fetch.response.responses.partitions.highWatermark", "throttleTimeMs", "errorCode", "name", "leader"),
+    *("topics[0]", "client_id[0:3]", "partition[-1]", "record.key[1-2]", "topics[", "topics[]", "topics[:]"),
+    *("fetch.request.topics[0].partitions[-1].partition", "fetch[0].x", "topics[*][2:]", "topics[-]", "[0]"),
+    *("request.header.clientId", "fetch.request.header.", "header", "fetch.request.body.maxWaitMs"),
     *("fetch.response", "fetch.", "record.header.x", "no_response", "slow", "nothing", "a.b", "..", "."),
 ]
 VALUES = [
@@ -49,6 +53,19 @@ VALUES = [
         "2023-11-14T22:13Z",
         "0001-01-01",
     ),
+    *(
+        "10.0.0.7",
+        "10.0.0.0/8",
+        "10.0.0.0/99",
+        "::1",
+        "[::1]:9092",
+        "[::1",
+        "::/0",
+        "1.2.3.4:5:6",
+        "all",
+        "any",
+    ),
+    *("latency", "response_size", "group", "topics[0]", "throttleTimeMs", "fetch.highWatermark", "broker.ip"),
     *("9999-12-31T23:59:59+23:59", '"text"', "'text'", '"\\xff"', '"\\u20ac"', '"\\ud800"', '"', "'", '"\\'),
     *(
         "'('",
@@ -82,7 +99,7 @@ OPERATORS = [
     ),
     *("=", "&", "|", "=~", "<>", "!"),
 ]
-GLUE = ["and", "or", "not", "&&", "||", "!", "(", ")", "{", "}", ",", "..", " ", "AND", "Not"]
+GLUE = ["and", "or", "not", "&&", "||", "!", "any", "all", "(", ")", "{", "}", ",", "..", " ", "AND", "Not"]
 CHARACTERS = "aeF0159.:-_ \t\n\"'\\(){}[],<>=!&|~+*?^$#@/;%µΩ\x00\x1b\u2028\ud800\udc80\udcff🦆"
 
 
@@ -101,7 +118,8 @@ def from_grammar(dice: random.Random, depth: int = 0) -> str:
         items = [dice.choice(VALUES) for _ in range(dice.randrange(4))]
         items += [f"{dice.choice(VALUES)}..{dice.choice(VALUES)}" for _ in range(dice.randrange(2))]
         return f"{dice.choice(NAMES)} in {{{', '.join(items)}}}"
-    return f"{dice.choice(NAMES)} {dice.choice(OPERATORS)} {dice.choice(VALUES)}"
+    quantifier = dice.choice(("", "", "any ", "ALL "))
+    return f"{quantifier}{dice.choice(NAMES)} {dice.choice(OPERATORS)} {dice.choice(VALUES + NAMES)}"
 
 
 def from_pieces(dice: random.Random) -> str:
@@ -124,7 +142,7 @@ def changed(dice: random.Random) -> str:
 def tried(text: str) -> Filter | FilterError:
     """What becomes of a text; anything else that is raised is a defect."""
     try:
-        return compile_filter(text)
+        return compile_filter(text, slowness=Slowness(1))
     except FilterError as error:
         return error
 
@@ -182,6 +200,13 @@ def test_completion_of_fuzzed_expressions_never_fails(make: Make) -> None:
         "\\" * 4_000,
         "." * 4_000,
         "a." * 2_000,
+        "topics" + "[0]" * 1_000,
+        "topics[" + "9" * 4_000 + "]",
+        "a[0]." * 800,
+        "client == " + ":" * 4_000,
+        "client in {" + "::/0, " * 600 + "::}",
+        "all " * 1_000,
+        "partition == partition and " * 150 + "error",
         "1" * 4_000,
         "partition == " + "1" * 4_000,
         'topic matches "' + "(" * 4_000 + '"',

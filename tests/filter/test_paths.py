@@ -11,6 +11,7 @@ import pytest
 from kdissect.dissect import read
 from kdissect.filter import paths
 from kdissect.filter.field import Kind
+from kdissect.filter.reach import field_at
 from kdissect.filter.row import Row
 from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
@@ -83,7 +84,7 @@ def test_a_path_reads_what_was_decoded(capture: str) -> None:
                 name = ".".join((apis.api_name(message.api_key), message.kind, *steps))
                 expected.setdefault(name, []).append(value)
             for name, values in expected.items():
-                field = paths.field_at(name, paths.places(name))
+                field = field_at(name, paths.places(name))
                 if field.kind is not Kind.PRESENCE:
                     assert field.read(row) == values
                     checked += 1

@@ -1,0 +1,136 @@
+"""What a shell may put where the cursor is: the words of options and arguments that are no fixed choice.
+
+Each function is what click calls for one of them, with the word as far as it is written. Where a word holds
+several things (``-e api,lat``, ``-z srt,bro``, a whole filter), what is offered is the whole word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from kdissect.present.columns import Table
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _beginning(incomplete: str, offered: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+    """Those that begin so, without regard to case."""
+    low = incomplete.lower()
+    return [CompletionItem(text, help=meaning) for text, meaning in offered if text.lower().startswith(low)]
+
+
+def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """After ``-Y``. Of a path that can only go on one way, what may follow it is offered at once: shells take
+    a word that is offered alone for finished."""
+    from kdissect.filter.complete import complete
+
+    found = complete(incomplete)
+    while len(found) == 1 and found[0].text.endswith("."):
+        incomplete = incomplete[: found[0].start] + found[0].text
+        found = complete(incomplete)
+    return [CompletionItem(incomplete[: each.start] + each.text, help=each.meaning) for each in found]
+
+
+def a_column_of(tables: Mapping[str, Table]) -> Complete:
+    """After ``-e``: the columns of the table that ``-T`` names, else of the first."""
+
+    def found(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        name = str(context.params.get("form") or "").partition(".")[0]
+        table = tables.get(name) or next(iter(tables.values()))
+        return _columns(incomplete, ((column.name, column.meaning) for column in table.columns))
+
+    return found
+
+
+def a_form(lines: tuple[str, ...], tables: Iterable[str]) -> Complete:
+    """After ``-T``, where tables have formats: ``ndjson``, ``records``, ``records.csv``."""
+
+    def found(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from kdissect.present.tables import FORMATS
+
+        table, dot, _rest = incomplete.partition(".")
+        if dot:
+            known = [f"{table}.{form}" for form in FORMATS] if table in tables else []
+        else:
+            known = [*lines, *FORMATS, *tables]
+        return _beginning(incomplete, ((name, "") for name in known))
+
+    return found
+
+
+def a_column_of_statistics(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """After ``-e`` of ``stats``: the columns of the tables that ``-z`` names, else of all."""
+    from kdissect.present.statistics import STATISTICS
+
+    asked = [text.partition(",")[0] for text in context.params.get("tables") or ()]
+    tables = [STATISTICS[name] for name in asked if name in STATISTICS] or STATISTICS.values()
+    found = {column.name: column.meaning for table in tables for column in table.columns}
+    return _columns(incomplete, found.items())
+
+
+def _columns(incomplete: str, known: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+    """The last of several columns with commas between them."""
+    before, comma, _ = incomplete.rpartition(",")
+    return _beginning(incomplete, ((before + comma + name, meaning) for name, meaning in known))
+
+
+def a_statistic(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """After ``-z``: a table, or how ``srt`` is told apart."""
+    from kdissect.analysis.catalogue import STATISTICS
+    from kdissect.analysis.srt import GROUPINGS
+
+    before, comma, _rest = incomplete.rpartition(",")
+    if not comma:
+        return _beginning(incomplete, ((name, "") for name in STATISTICS))
+    if before.partition(",")[0] != "srt":
+        return []
+    left = [name for name in GROUPINGS if name not in before.split(",")]
+    return _beginning(incomplete, ((f"{before},{name}", "") for name in left))
+
+
+def an_api(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The name of an API."""
+    return _beginning(incomplete, _apis())
+
+
+def a_message_class(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The name of an API or of another message class."""
+    from kdissect.protocol import apis
+
+    return _beginning(incomplete, [*_apis(), *((name, "") for name in apis.data_names())])
+
+
+def _apis() -> list[tuple[str, str]]:
+    from kdissect.protocol import apis
+
+    return [(apis.api_name(key), f"API {key}") for key in apis.api_keys()]
+
+
+def a_version(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A version of the API or class that stands before it."""
+    from kdissect.protocol import apis
+
+    name = str(context.params.get("name") or context.params.get("api") or "")
+    try:
+        versions = (
+            apis.data_versions(name) if name in apis.data_names() else apis.versions(apis.api_key(name))
+        )
+    except LookupError:
+        return []
+    return _beginning(incomplete, ((str(version), "") for version in reversed(versions)))
+
+
+def a_table_of_fields(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What ``kdissect fields`` lists."""
+    from kdissect.cli.fields import ALL_TABLES
+
+    return _beginning(
+        incomplete, ((name, "") for name in (*ALL_TABLES, "filter", "faults", "aliases", "actions"))
+    )

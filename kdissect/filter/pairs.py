@@ -1,0 +1,103 @@
+"""Two fields compared: ``request_size > response_size``, ``record.offset >= highWatermark``.
+
+Each side may have many values. ``==`` and the orders are true where any value of the one and any of the
+other are so; ``!=`` where both are there and no value of the one is one of the other; ``===`` where all are
+the same one, ``!==`` where any two differ. ``any`` and ``all`` before it choose between these. None of them
+looks at every pair: an exchange may hold a million values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import isnan
+from typing import Any, NamedTuple
+
+from kdissect.filter.addresses import key_of
+from kdissect.filter.checks import as_bytes
+from kdissect.filter.field import Field, Kind
+from kdissect.filter.values import code_of
+
+Values = Sequence[Any]
+_GROUPS = ((Kind.NUMBER, Kind.FLOAT), (Kind.TEXT, Kind.BYTES))
+"""Kinds that go together; any other goes with itself."""
+_SCALES = {"ns": 1, "ms": 1_000_000}
+"""Unit: nanoseconds."""
+OPERATORS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
+
+
+class Comparison(NamedTuple):
+    """How values of two fields are compared."""
+
+    operator: str
+    every: bool
+    """Whether every value is asked, else any."""
+    left: Callable[[Values], Values]
+    """Values of a side as they are compared; those that cannot be are left out."""
+    right: Callable[[Values], Values]
+    scaled: bool
+    """Whether the units of the two differ."""
+
+    def holds(self, ours: Values, theirs: Values) -> bool:
+        """Whether it is true of these values."""
+        return bool(ours) and bool(theirs) and _HOLDS[self.operator, self.every](ours, theirs)
+
+
+def _alike(ours: Values, theirs: Values) -> bool:
+    return len({*ours, *theirs}) == 1
+
+
+_HOLDS: dict[tuple[str, bool], Callable[[Values, Values], bool]] = {
+    ("==", False): lambda ours, theirs: not set(ours).isdisjoint(theirs),
+    ("==", True): _alike,
+    ("!=", False): lambda ours, theirs: not _alike(ours, theirs),
+    ("!=", True): lambda ours, theirs: set(ours).isdisjoint(theirs),
+    ("<", False): lambda ours, theirs: bool(min(ours) < max(theirs)),
+    ("<", True): lambda ours, theirs: bool(max(ours) < min(theirs)),
+    ("<=", False): lambda ours, theirs: bool(min(ours) <= max(theirs)),
+    ("<=", True): lambda ours, theirs: bool(max(ours) <= min(theirs)),
+    (">", False): lambda ours, theirs: bool(max(ours) > min(theirs)),
+    (">", True): lambda ours, theirs: bool(min(ours) > max(theirs)),
+    (">=", False): lambda ours, theirs: bool(max(ours) >= min(theirs)),
+    (">=", True): lambda ours, theirs: bool(min(ours) >= max(theirs)),
+}
+_MEANING = {"===": ("==", True), "!==": ("!=", False), "!=": ("!=", True)}
+
+
+def refusal(left: Field, right: Field) -> str | None:
+    """Why two fields do not go together; None where they do."""
+    if left.kind is not right.kind and not any(left.kind in each and right.kind in each for each in _GROUPS):
+        return f"{left.name} is {left.kind.value}, and {right.name} is {right.kind.value}"
+    if "bytes" in (left.unit, right.unit) and (left.unit in _SCALES or right.unit in _SCALES):
+        size, time = (left, right) if left.unit == "bytes" else (right, left)
+        return f"{size.name} is a size, and {time.name} is a time"
+    return None
+
+
+def comparison(left: Field, operator: str, right: Field, every: bool | None) -> Comparison:
+    """The comparison of two fields that go together."""
+    plain, of_all = _MEANING.get(operator, (operator, False))
+    scaled = left.unit != right.unit and left.unit in _SCALES and right.unit in _SCALES
+    hosts = any(field.name.endswith((".ip", ".addr")) for field in (left, right))
+    ours, theirs = (
+        partial(_comparable, field.kind, _SCALES[field.unit] if scaled else 1, hosts)
+        for field in (left, right)
+    )
+    return Comparison(plain, of_all if every is None else every, ours, theirs, scaled)
+
+
+def _comparable(kind: Kind, scale: int, hosts: bool, values: Values) -> Values:
+    """What is compared of values of this kind.
+
+    :param hosts: whether of addresses the port does not count.
+    """
+    if kind in (Kind.TEXT, Kind.BYTES):
+        return [value if isinstance(value, bytes) else as_bytes(value) for value in values]
+    if kind is Kind.ERROR:
+        return [code for value in values if (code := code_of(value)) is not None]
+    if kind is Kind.ADDRESS:
+        keys = [key for value in values if (key := key_of(value)) is not None]
+        return [key[:2] for key in keys] if hosts else keys
+    if kind is Kind.FLOAT:
+        return [value for value in values if not isnan(value)]
+    return values if scale == 1 else [value * scale for value in values]

@@ -1,0 +1,148 @@
+"""Places → values: what a path of Kafka's fields finds in the messages of an exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from kdissect.filter.brackets import Bracket, Step
+from kdissect.filter.field import BODY, HEADER, Field, Kind
+from kdissect.filter.paths import ANY_API, Place, Twig
+from kdissect.filter.row import Row
+from kdissect.present.redact import REDACTED, SECRETS, is_secret
+from kdissect.present.sanitise import valid_text
+
+Brackets = tuple[tuple[Bracket, ...], ...]
+"""What stands in brackets after each step of a path."""
+
+SLICED = (Kind.TEXT, Kind.BYTES)
+"""What has parts."""
+
+
+def field_at(name: str, found: Sequence[Place], steps: Sequence[Step] = ()) -> Field:
+    """The field that stands for all these places.
+
+    :param steps: those of the name, where there are brackets in it.
+    :raises ValueError: they are of different kinds, and the text names two; or brackets stand where nothing
+        has elements.
+    """
+    useful = [place for place in found if place.kind is not Kind.PRESENCE] or list(found)
+    if steps:
+        useful = [place for place in useful if _has_elements(place, _aligned(place, steps))]
+        if not useful or any(step.brackets for step in steps[: -_shortest(useful)]):
+            raise ValueError(f"{name}: brackets go with arrays, text and bytes, and this is none there")
+    first = useful[0]
+    for other in useful:
+        if other.kind is not first.kind:
+            raise ValueError(
+                f"{name} is ambiguous: {first.name} is {first.kind.value}, {other.name} {other.kind.value}"
+            )
+    unit = first.unit if all(place.unit == first.unit for place in useful) else ""
+    places_of: dict[tuple[int, str], list[tuple[Place, Brackets]]] = {}
+    for place in useful:
+        places_of.setdefault((place.api_key, place.side), []).append((place, _aligned(place, steps)))
+    meaning = f"{first.name} and {len(useful) - 1} more" if len(useful) > 1 else first.name
+    cost = HEADER if all(place.in_header for place in useful) else BODY
+    return Field(name, first.kind, meaning, partial(_values, places_of), True, cost, unit)
+
+
+def parts_of(field: Field, name: str, steps: Sequence[Step]) -> Field:
+    """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. Of
+    records and faults there are many too, but brackets choose within the value of each.
+
+    :raises ValueError: it has neither elements nor parts.
+    """
+    listed = field.many and "." not in field.name
+    brackets = steps[-1].brackets
+    if any(step.brackets for step in steps[:-1]) or len(brackets) > listed + (field.kind in SLICED):
+        raise ValueError(f"{name}: brackets go with arrays, text and bytes, and this is none there")
+    elements = brackets[0] if listed else None
+    inside = brackets[listed:]
+
+    def read(row: Row) -> Any:
+        values = list(field.values(row))
+        if elements is not None:
+            values = elements.elements(values)
+        values = [part for value in values if (part := _part(value, inside)) is not None]
+        return values if field.many else next(iter(values), None)
+
+    if field.many or field.source:
+        return field._replace(name=name, read=read, alone="", source="", derive=None)
+    return field._replace(name=name, read=read, source=field.name, derive=lambda value: _part(value, inside))
+
+
+def _shortest(found: Sequence[Place]) -> int:
+    return min(len(place.twigs) for place in found)
+
+
+def _aligned(place: Place, steps: Sequence[Step]) -> Brackets:
+    """The brackets after each field of a place: a name may leave out the first of them, and may have the
+    API and the side before them."""
+    given = [step.brackets for step in steps[-len(place.twigs) :]] if steps else []
+    return (*((),) * (len(place.twigs) - len(given)), *given)
+
+
+def _has_elements(place: Place, brackets: Brackets) -> bool:
+    """Whether there is something for every bracket to choose among."""
+    return all(
+        len(each) <= _room(twig, twig is place.twigs[-1] and not place.of_size)
+        for twig, each in zip(place.twigs, brackets, strict=True)
+    )
+
+
+def _room(twig: Twig, is_last: bool) -> int:
+    return twig.is_array + (is_last and twig.kind in SLICED)
+
+
+def _values(places_of: dict[tuple[int, str], list[tuple[Place, Brackets]]], row: Row) -> list[Any]:
+    out: list[Any] = []
+    exchange = row.exchange
+    if exchange is None:
+        return out
+    key = ANY_API if exchange.api_key is None else exchange.api_key
+    for message in exchange.messages:
+        found = places_of.get((key, message.kind)) or places_of.get((ANY_API, message.kind)) or ()
+        for place, brackets in found:
+            if place.in_header:
+                _collect(place, brackets, 0, (message.header(),), "", out)
+                continue
+            body = message.decoded()
+            if body.struct is not None:
+                hidden = "" if row.options.show_secrets else body.struct.name
+                _collect(place, brackets, 0, (body.values,), hidden, out)
+    return out
+
+
+def _collect(
+    place: Place, brackets: Brackets, at: int, ancestors: tuple[Any, ...], message: str, out: list[Any]
+) -> None:
+    """Gather the values below a struct.
+
+    :param message: the class of the message if its secrets are hidden; else nothing.
+    """
+    twig, values, chosen = place.twigs[at], ancestors[-1], brackets[at]
+    is_last = at + 1 == len(place.twigs)
+    for name in twig.spellings:
+        value = values.get(name)
+        if value is None:
+            continue
+        items = value if isinstance(value, list) else [value]
+        if chosen and twig.is_array:
+            items = chosen[0].elements(items)
+        for item in items:
+            if not is_last:
+                if isinstance(item, dict):
+                    _collect(place, brackets, at + 1, (*ancestors, item), message, out)
+            elif message in SECRETS and is_secret(message, name, ancestors, item):
+                out.append(REDACTED)
+            elif place.of_size:
+                out.append(len(item))
+            elif item is not None:
+                part = _part(valid_text(item) if isinstance(item, str) else item, chosen[twig.is_array :])
+                if part is not None:
+                    out.append(part)
+
+
+def _part(value: Any, brackets: tuple[Bracket, ...]) -> Any:
+    return brackets[0].part(value) if brackets else value

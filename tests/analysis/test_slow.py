@@ -1,0 +1,94 @@
+"""What is slow, against the latencies themselves."""
+
+from __future__ import annotations
+
+import pickle
+from math import ceil
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.slow import Slowness, taken_ns
+from kdissect.exchange import Exchange
+from tests.analysis.folds import events_of, made
+
+BEAT = {"groupId": "g", "generationId": 1, "memberId": "m"}
+FETCH: dict[str, Any] = {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "maxBytes": 1, "isolationLevel": 0}
+FETCHED: dict[str, Any] = {"throttleTimeMs": 0, "responses": []}
+
+
+def beat(ns: int) -> Exchange:
+    return made("Heartbeat", 0, BEAT, {"errorCode": 0}, (1, 1 + ns))
+
+
+def fetch(ms: int) -> Exchange:
+    return made("Fetch", 4, {**FETCH, "topics": []}, FETCHED, (1, 1 + ms * MILLISECOND))
+
+
+def fed(*exchanges: Exchange) -> Slowness:
+    found = Slowness()
+    for exchange in exchanges:
+        found.feed(exchange)
+    return found
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=400))
+def test_no_more_than_one_in_a_hundred_is_slow_and_all_that_are_took_longer(times: list[int]) -> None:
+    found = fed(*map(beat, times))
+    slow = [time for time in times if found.is_slow(beat(time))]
+    assert len(slow) <= len(times) / 100
+    exact = sorted(times)[ceil(0.99 * len(times)) - 1]
+    assert all(time > exact for time in slow)
+    assert all(time in slow for time in times if time * 127 > exact * 128)
+
+
+def test_of_an_api_of_its_own_the_slow_ones_are_found() -> None:
+    found = fed(*(beat(MILLISECOND + at) for at in range(99)), beat(9 * MILLISECOND))
+    assert found.is_slow(beat(9 * MILLISECOND))
+    assert not found.is_slow(beat(MILLISECOND))
+    assert not found.is_slow(fetch(9_000))  # nothing is known of how long a Fetch takes here
+
+
+def test_of_few_none_is_slow() -> None:
+    assert not fed(beat(1), beat(10**9)).is_slow(beat(10**9))
+
+
+def test_a_time_of_the_users_holds_for_every_api_and_needs_no_capture() -> None:
+    found = Slowness(200 * MILLISECOND)
+    assert found.is_slow(beat(201 * MILLISECOND))
+    assert not found.is_slow(beat(200 * MILLISECOND))
+
+
+def test_waits_that_were_asked_for_do_not_count() -> None:
+    found = Slowness(200 * MILLISECOND)
+    assert [taken_ns(fetch(ms)) for ms in (3, 500, 501, 701)] == [0, 0, MILLISECOND, 201 * MILLISECOND]
+    assert [found.is_slow(fetch(ms)) for ms in (3, 500, 501, 701)] == [False, False, False, True]
+    joins = [e for e in events_of("java43-groups") if isinstance(e, Exchange) and e.api == "JoinGroup"]
+    assert max(exchange.latency_ns or 0 for exchange in joins) > 200 * MILLISECOND
+    assert not any(found.is_slow(exchange) for exchange in joins)
+
+
+def test_what_has_no_response_is_not_slow() -> None:
+    assert not Slowness(1).is_slow(made("Heartbeat", 0, BEAT, None))
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=150), st.integers(0, 150))
+def test_parts_merged_and_sent_elsewhere_say_the_same(times: list[int], at: int) -> None:
+    first, second = fed(*map(beat, times[:at])), fed(*map(beat, times[at:]))
+    first.merge(pickle.loads(pickle.dumps(second)))
+    assert first.limit_ns(12) == fed(*map(beat, times)).limit_ns(12)
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=200), st.integers(1, 100))
+def test_the_ceiling_of_a_percentile_is_near_it_and_not_below(values: list[int], percent: int) -> None:
+    histogram = Histogram()
+    for value in values:
+        histogram.add(value)
+    exact = sorted(values)[ceil(percent * len(values) / 100) - 1]
+    ceiling = histogram.ceiling(percent)
+    assert ceiling is not None
+    assert exact <= ceiling <= exact + abs(exact) / 128 + 1
+    assert Histogram().ceiling(percent) is None
