@@ -1,6 +1,6 @@
 """The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
 
-srt  srt,broker  srt,client,client_id  topics  positions  groups  members  rebalances
+srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  members  rebalances
 connections  clients  errors  io  io,100ms
 """
 

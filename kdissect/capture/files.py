@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
 from typing import cast
@@ -47,25 +47,38 @@ def open_capture(path: str) -> BufferedIOBase:
     return cast(BufferedIOBase, open(path, "rb"))
 
 
-def read_packets(paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture) -> Capture:
+def read_packets(
+    paths: Iterable[Path],
+    limits: Limits = DEFAULTS,
+    opener: Opener = open_capture,
+    unfinished: Container[str] = (),
+) -> Capture:
     """The packets, secrets and faults of these files, as of one capture.
 
     :param opener: opens them; another one than the usual for files that are elsewhere.
+    :param unfinished: the files of which more is to come: what stands incomplete at their end is no damage.
     :raises CaptureError: no file among them can be read as a capture; the text has one line, with the
         path, what it is and what to do.
     """
-    return Capture(paths, limits, opener)
+    return Capture(paths, limits, opener, unfinished)
 
 
 class Capture(Iterator[Item]):
     """Iterates over one capture. A file is open only as long as its packets are needed."""
 
     def __init__(
-        self, paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture
+        self,
+        paths: Iterable[Path],
+        limits: Limits = DEFAULTS,
+        opener: Opener = open_capture,
+        unfinished: Container[str] = (),
     ) -> None:
         self.interfaces: list[Interface] = []
         """By the index that packets have. It grows, and drop counts come in, while packets are read."""
-        self._files = [_File(os.fspath(path), order, limits, opener) for order, path in enumerate(paths)]
+        self._files = [
+            _File(os.fspath(path), order, limits, opener, os.fspath(path) in unfinished)
+            for order, path in enumerate(paths)
+        ]
         if not self._files:
             raise CaptureError("no capture file is given")
         if sum(file.path == "-" for file in self._files) > 1:
@@ -141,13 +154,14 @@ class Capture(Iterator[Item]):
 class _File:
     """One file of the input."""
 
-    def __init__(self, path: str, order: int, limits: Limits, opener: Opener) -> None:
+    def __init__(self, path: str, order: int, limits: Limits, opener: Opener, unfinished: bool) -> None:
         self.path = path
         self.first_ns: int | None = None
         """Time of the first packet, after :meth:`probe`; None if there is none."""
         self._name = "standard input" if path == "-" else path
         self._limits = limits
         self._opener = opener
+        self._unfinished = unfinished
         self._pieces: Pieces | None = None
         self._items: Iterator[Item] | None = None
         self._held: list[Item] = []
@@ -235,6 +249,8 @@ class _File:
             yield fault("unreadable", f"reading failed: {error.strerror or error}")
         finally:
             self.close()
+        if self._unfinished:
+            return
         if pieces.fault is not None:
             yield pieces.fault
         yield from reader.close()

@@ -20,6 +20,7 @@ COMMANDS = {
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
+    "spark": "Many captures → tables, on Spark.",
     "log": "Broker log directories and files → records, batches, index entries.",
     "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",
     "schema": "What is known of Kafka's messages, field by field.",

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 import click
@@ -76,10 +77,12 @@ def command(
         app = Kdissect(
             feed,
             options,
-            Settings(config.time, chosen_theme, config.columns, config.keymap, filter or ""),
+            Settings(config.time, chosen_theme, config.columns, config.keymap, filter or "", config.slow_ms),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener.chosen,
         )
+        # What helps to start processes takes over our stderr, which is none while the screens are on.
+        resource_tracker.ensure_running()
         app.run()
     return app.return_code or DONE
 
@@ -161,10 +164,10 @@ def _known_theme(given: str | None, config: Config) -> str | None:
     """
     name = given or config.theme
     if name is not None:
-        from textual.theme import BUILTIN_THEMES
+        from kdissect.tui.settings import themes
 
-        if name not in BUILTIN_THEMES:
-            hint = nearest(name, BUILTIN_THEMES) or f"; try {', '.join(sorted(BUILTIN_THEMES))}"
+        if name not in themes():
+            hint = nearest(name, themes()) or f"; try {', '.join(sorted(themes()))}"
             where = f"--theme {name}" if given else f"{config_path()}: theme {name}"
             raise Wrong(f"{where}: there is no such theme{hint}")
     return name

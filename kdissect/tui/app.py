@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+import numpy as np
 from rich.text import Text
-from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.screen import Screen
+from textual.timer import Timer
 
+from kdissect.model import CaptureError
 from kdissect.present.options import Options
+from kdissect.tui.actions import ACTIONS, PAGES, PLACES
 from kdissect.tui.feed.decoder import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
+from kdissect.tui.filtering import Shown
+from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.tui.marks import Marks
+from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.groups import GroupsPage
+from kdissect.tui.pages.ladder import LadderPage
+from kdissect.tui.pages.latency import LatencyPage
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
+from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.topics import TopicsPage
+from kdissect.tui.palette import Commands
+from kdissect.tui.recent import recent_files
+from kdissect.tui.remembered import Remembered
+from kdissect.tui.settings import Settings
+from kdissect.tui.statistics import Statistics
+from kdissect.tui.terminal import end_with_terminal
 from kdissect.tui.widgets.dialogs import Help
 
 TICK_SECONDS = 0.1
@@ -25,34 +48,88 @@ class Kdissect(App[None]):
     """The screens over one feed."""
 
     TITLE = "kdissect"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
+    BINDING_GROUP_TITLE = PLACES["everywhere"]
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, Commands}
 
     def __init__(
         self,
-        feed: Feed,
+        feed: Feed | None,
         options: Options = Options(embedded=True),  # noqa: B008 - it cannot be changed
+        settings: Settings = Settings(),  # noqa: B008
         *,
-        time_form: str = "r",
+        remembered: Remembered | None = None,
+        opener: Callable[[str], Feed] | None = None,
     ) -> None:
         super().__init__()
-        self.feed = feed
+        self.settings = settings
+        self.set_keymap(keymap_of(settings.keys))
+        if settings.theme is not None:
+            self.theme = settings.theme
+        self.marks = Marks()
         self.options = options
-        self.time_form = time_form
+        self.columns = settings.columns
+        """Those of the list of exchanges; none for as many as there is room for."""
+        self._opener = opener
+        self.pages: dict[str, Page] = {}
         self.index = Index()
         self.ended: Ended | None = None
         self.errors: list[tuple[str, int, int, int]] = []
         """Errors by name, as the index counts them."""
+        self.remembered = remembered or Remembered()
+        """Filters that were used or saved."""
+        self._asking: Timer | None = None
+        """Runs while the second stage of a filter goes on."""
+        self.is_open = feed is not None
+        """Whether there is a capture to show."""
+        if feed is not None:
+            self._take(feed)
 
     def on_mount(self) -> None:
+        if self.is_open:
+            self._begin()
+        else:
+            self.push_screen(Start(recent_files()))
+        end_with_terminal(lambda: self.call_from_thread(self.exit))
+
+    # -- the capture ----------------------------------------------------------------------------------
+
+    def open(self, path: str) -> str | None:
+        """Show a capture; gives why it cannot be read, if it cannot."""
+        assert self._opener is not None
+        try:
+            self._take(self._opener(path))
+        except CaptureError as error:
+            return str(error)
+        self._begin()
+        return None
+
+    def _take(self, feed: Feed) -> None:
+        self.feed = feed
+        self.shown = Shown(self.index, feed, self.options, self._filter_changed)
+        """The display filter."""
+        self.statistics = Statistics(self.index, feed, self.shown)
+        """Figures of what is shown."""
+        self.is_open = True
+
+    def _begin(self) -> None:
         self._poll()
-        self.pages: dict[str, Page] = {
+        self.pages = {
             "exchanges": ExchangesPage(),
             "connections": ConnectionsPage(),
+            "topics": TopicsPage(),
+            "groups": GroupsPage(),
+            "latency": LatencyPage(),
             "problems": ProblemsPage(),
+            "records": RecordsPage(),
+            "ladder": LadderPage(),
+            "capture": CapturePage(),
         }
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
         self.push_screen("exchanges")
+        if self.settings.filter:
+            self.shown.push(self.settings.filter)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
 
@@ -63,19 +140,60 @@ class Kdissect(App[None]):
         for message in messages:
             if isinstance(message, Batch):
                 self.index.add(message)
+                self.marks.found(message.comments)
             else:
                 self.ended = message
         if len(self.index) != before:
             self.errors = self.index.errors()
+            self.shown.index_grew()
+            self._watch_filter()
         return bool(messages)
 
     def _tick(self) -> None:
         if self._poll():
-            for screen in self.screen_stack:
-                if isinstance(screen, Page):
-                    screen.index_grew()
+            for page in self._pages_shown():
+                page.index_grew()
         if self.ended is not None:
             self._timer.stop()
+
+    def on_unmount(self) -> None:
+        if self.is_open:
+            self.shown.close()
+            self.statistics.close()
+
+    def _pages_shown(self) -> list[Page]:
+        """Those that are complete: a timer may go off while they are being made, or at the end."""
+        if not self._running:
+            return []
+        return [each for each in self.screen_stack if isinstance(each, Page) and each.is_mounted]
+
+    # -- the filter -----------------------------------------------------------------------------------
+
+    def filter_by(self, text: str) -> None:
+        """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
+
+        :raises FilterError: it is no filter.
+        """
+        self.shown.push(text)
+        self.action_page("exchanges")
+
+    def _filter_changed(self) -> None:
+        for page in self._pages_shown():
+            page.filter_changed()
+        self._watch_filter()
+
+    def _watch_filter(self) -> None:
+        """Ask for what the second stage finds, as long as it goes on."""
+        if self._asking is None and self.shown.progress is not None:
+            self._asking = self.set_interval(TICK_SECONDS, self._poll_filter)
+
+    def _poll_filter(self) -> None:
+        found = self.shown.poll()
+        if self.shown.progress is None and self._asking is not None:
+            self._asking.stop()
+            self._asking = None
+        for page in self._pages_shown():
+            page.filter_went_on(found)
 
     def _fatal_error(self) -> None:
         """A defect of ours ends the screens with one line. Textual would print a traceback with the values
@@ -88,21 +206,49 @@ class Kdissect(App[None]):
 
     def share(self) -> str:
         """How far reading is. Of compressed files that cannot be told: more comes out than goes in."""
+        if self.feed.source.is_live:
+            return "live"
         total = self.feed.source.bytes_in_all
         read = self.index.bytes_read
         return f"{100 * read // total} %" if 0 < read <= total else "reading"
 
     def action_page(self, name: str) -> None:
         """Show one of the screens."""
-        if self.screen is not self.pages[name]:
+        if name in self.pages and self.screen is not self.pages[name]:
             self.switch_screen(name)
+
+    def action_turn_page(self, step: int) -> None:
+        """Show the screen after this one, or before it."""
+        names = [name for name in PAGES if name in self.pages]
+        here = next((name for name, page in self.pages.items() if page is self.screen), names[0])
+        self.action_page(names[(names.index(here) + step) % len(names)])
+
+    def titles(self) -> list[tuple[str, str, str]]:
+        """Name, key and title of the screens there are."""
+        keys = {action.id: action.keys for action in ACTIONS} | dict(self.settings.keys)
+        return [(name, keys[name].split()[0], title) for name, title in PAGES.items() if name in self.pages]
+
+    def name_of(self, page: Page) -> str:
+        """The name of one of the screens."""
+        return next(name for name, each in self.pages.items() if each is page)
 
     def show_connection(self, connection: int) -> None:
         """Show the exchanges of a connection."""
-        page = self.pages["exchanges"]
-        assert isinstance(page, ExchangesPage)
-        self.action_page("exchanges")
-        page.only(connection)
+        self.filter_by(f"connection == {connection}")
+
+    def action_ladder(self) -> None:
+        """Show the ladder of the marked exchanges; where none is marked, or it is that already, of the client
+        of the exchange under the cursor."""
+        ladder, here = self.pages["ladder"], self.screen
+        assert isinstance(ladder, LadderPage)
+        place = here.chosen_place() if isinstance(here, Page) else None
+        if self.marks.numbers and not ladder.is_of_marks_on(here):
+            ladder.show_marked(place)
+        elif place is not None:
+            ladder.show_client_of(place)
+        self.action_page("ladder")
+        if here is ladder:
+            ladder.index_grew()
 
     def show_exchange(self, place: int) -> None:
         """Show the exchange at a place of the index."""
@@ -111,5 +257,16 @@ class Kdissect(App[None]):
         self.action_page("exchanges")
         page.go_to(place)
 
+    def go_to_number(self, number: int) -> None:
+        """Show the exchange with a number."""
+        found = np.flatnonzero(self.index.column("number") == number)
+        if len(found):
+            self.show_exchange(int(found[0]))
+        elif isinstance(self.screen, Page):
+            self.screen.say(f"there is no exchange No. {number:,}")
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield SystemCommand("Theme", "other colours", self.action_change_theme)
+
     def action_help(self) -> None:
-        self.push_screen(Help())
+        self.push_screen(Help(help_of(self.screen)))

@@ -1,4 +1,5 @@
-"""What of a line of the tree can be copied: its value, its path, its message, its bytes.
+"""What of a line of the tree can be copied: its value, its path, the filter that finds it, its message, its
+bytes; and the commands with which kcat and tshark show it.
 
 Secrets are copied as they are shown: not at all.
 """
@@ -12,18 +13,29 @@ from kdissect.present.body import message_object
 from kdissect.present.options import Options
 from kdissect.present.redact import REDACTED
 from kdissect.protocol.json_form import base64_text, dumps
+from kdissect.tui.commands import kcat_command, tshark_command
 from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.selecting import filter_of_line
 
-FORMS = ("value", "path", "JSON", "hex")
+FORMS = ("value", "path", "filter", "JSON", "hex", "kcat command", "tshark command")
 
 
-def copied(form: str, detail: Detail, spots: Sequence[Spot], options: Options) -> str:
-    """The text for the clipboard.
+def copied(
+    form: str, detail: Detail, spots: Sequence[Spot], options: Options, paths: Sequence[str] = ()
+) -> str | None:
+    """The text for the clipboard; None if there is none in that form.
 
     :param form: one of :data:`FORMS`.
     :param spots: the line, after those around it, the outermost first.
+    :param paths: the files of the capture.
     """
     spot = spots[-1]
+    if form == "filter":
+        return filter_of_line(detail, spots)
+    if form == "kcat command":
+        return kcat_command(detail.exchange, spots)
+    if form == "tshark command":
+        return tshark_command(detail.exchange, paths) if len(paths) == 1 else None
     if form == "path":
         return path_of(detail, spots)
     if form == "JSON":

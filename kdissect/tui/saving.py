@@ -1,14 +1,23 @@
-"""Exchanges that are shown → a file: their packets as pcapng, or their rows as NDJSON or CSV."""
+"""Exchanges → a file: their packets as pcapng, or their rows as NDJSON, CSV or Parquet.
+
+A file is written whole or not at all: under another name first, and only then under its own. Packets that
+are saved read as they did: the handshakes and ends of their connections are saved with them. What was
+written about an exchange becomes a comment of the packet that completed its first message.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from typing import BinaryIO, cast
 
+from kdissect.capture.belonging import belonging
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
-from kdissect.model import Packet, Secrets
+from kdissect.model import CaptureError, Packet, Secrets
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import plural
 from kdissect.present.options import Options
@@ -16,36 +25,98 @@ from kdissect.present.tables import table_writer
 from kdissect.tui.feed.decoder import Feed
 from kdissect.tui.feed.index import Index, Places
 
-FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv"}
+FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
 """By the end of the file's name."""
 
 
 class CannotSaveError(Exception):
-    """Why the file was not written."""
+    """Why the file was not written, in one line."""
 
 
-def save(path: str, feed: Feed, index: Index, view: Places, options: Options) -> str:
-    """Write the exchanges of a view, in its order; gives what was written.
+class IsThereError(CannotSaveError):
+    """There is a file of that name."""
 
-    :raises CannotSaveError: the name says no format, the file is there already, or writing failed.
+
+def save(
+    path: str,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    options: Options,
+    comments: Mapping[int, str] = {},
+    *,
+    replace: bool = False,
+) -> str:
+    """Write the exchanges of a view, rows in its order; gives what was written.
+
+    :param comments: what was written about exchanges, by number.
+    :param replace: whether a file of that name is to be replaced.
+    :raises IsThereError: there is one, and it is not.
+    :raises CannotSaveError: the name says no format, or writing failed.
     """
     form = FORMS.get(os.path.splitext(path)[1].lower())
     if form is None:
         raise CannotSaveError(f"the name must end in one of {', '.join(FORMS)}")
+    if any(_is_same(path, source) for source in feed.source.paths):
+        raise CannotSaveError(f"{path} is the capture itself; give another name")
+    if os.path.lexists(path) and not (replace and os.path.isfile(path)):
+        raise IsThereError(f"{path} is there already")
     try:
-        with open(path, "xb") as file:
-            if form == "pcapng":
-                count = _write_packets(feed, index, view, PcapngWriter(file))
-                return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')} written to {path}"
-            writer = table_writer(form, EXCHANGES, file, options)
-            for exchange in _exchanges(feed, index, view):
-                writer.write(exchange)
-            writer.close()
-            return f"{plural(len(view), 'exchange')} written to {path}"
-    except FileExistsError:
-        raise CannotSaveError(f"{path} is there already; give another name") from None
+        return _replacing(path, lambda file: _write(form, file, feed, index, view, options, comments))
+    except (CaptureError, RuntimeError) as error:  # the capture has gone; an extra is not installed
+        raise CannotSaveError(str(error)) from None
     except OSError as error:
         raise CannotSaveError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _is_same(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _replacing(path: str, write: Callable[[BinaryIO], str]) -> str:
+    """Have a file written under another name, and give it its own when it is whole."""
+    is_new = not os.path.lexists(path)
+    if is_new:
+        open(path, "xb").close()  # the name is ours now, with the permissions that new files have
+    try:
+        mode = os.stat(path).st_mode
+        with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:
+            try:
+                said = write(cast(BinaryIO, file))
+                os.fchmod(file.fileno(), mode)
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
+    return f"{said} written to {path}"
+
+
+def _write(
+    form: str,
+    file: BinaryIO,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    options: Options,
+    comments: Mapping[int, str],
+) -> str:
+    """Write in one of the :data:`FORMS`; gives what was written."""
+    if form == "pcapng":
+        count = _write_packets(file, feed, index, view, comments)
+        return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')}"
+    writer = table_writer(form, EXCHANGES, file, options)
+    for exchange in _exchanges(feed, index, view):
+        writer.write(exchange)
+    writer.close()
+    return plural(len(view), "exchange")
 
 
 def _exchanges(feed: Feed, index: Index, view: Places) -> Iterator[Exchange]:
@@ -53,18 +124,31 @@ def _exchanges(feed: Feed, index: Index, view: Places) -> Iterator[Exchange]:
         yield feed.exchange(index.value("place", place), index.value("length", place))
 
 
-def _write_packets(feed: Feed, index: Index, view: Places, writer: PcapngWriter) -> int:
-    wanted = {
-        number
-        for exchange in _exchanges(feed, index, view)
-        for message in exchange.messages
-        for number in message.frame.packets
-    }
+def _write_packets(
+    file: BinaryIO, feed: Feed, index: Index, view: Places, comments: Mapping[int, str]
+) -> int:
+    shown: set[int] = set()
+    said: dict[int, tuple[str, ...]] = {}
+    for exchange in _exchanges(feed, index, view):
+        for message in exchange.messages:
+            shown.update(message.frame.packets)
+        if exchange.number in comments:
+            packet = exchange.messages[0].frame.last_packet
+            said[packet] = (*said.get(packet, ()), comments[exchange.number])
+    source = feed.source
+    with closing(read_packets(source.paths, source.limits)) as capture:
+        packets = (item for item in capture if isinstance(item, Packet))
+        wanted = shown | belonging(packets, shown, source.limits)
     count = 0
-    for item in read_packets(feed.source.paths, feed.source.limits):
-        if isinstance(item, Secrets):
-            writer.write(item)
-        elif isinstance(item, Packet) and item.number in wanted:
-            writer.write(item)
-            count += 1
+    with closing(read_packets(source.paths, source.limits)) as capture:
+        writer = PcapngWriter(file, capture.interfaces)
+        for item in capture:
+            if isinstance(item, Secrets):
+                writer.write(item)
+            elif isinstance(item, Packet) and item.number in wanted:
+                shown.discard(item.number)
+                writer.write(item._replace(comments=(*item.comments, *said.get(item.number, ()))))
+                count += 1
+    if shown:
+        raise CannotSaveError(f"{plural(len(shown), 'packet')} of these cannot be read from the capture now")
     return count

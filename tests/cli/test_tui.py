@@ -1,22 +1,15 @@
-"""``kdissect tui``: what it says where there can be no screens, and the screens in a real terminal."""
+"""``kdissect tui``: what it says where there can be no screens. The screens are in tests/tui."""
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import struct
-import subprocess
-import sys
-import time
-from fcntl import ioctl
-from termios import TIOCSWINSZ
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kdissect.cli import USAGE
-from kdissect.cli import tui as tui_command
-from tests.cli.run import CAPTURES, ROOT, run, spawn
+from kdissect.cli import USAGE, root
+from tests.cli.run import CAPTURES, run, spawn
+from tests.tui.terminals import Terminal
 
 CAPTURE = CAPTURES / "errors.pcapng"
 
@@ -30,7 +23,7 @@ def test_no_terminal_is_told_in_one_line() -> None:
 def test_what_is_not_installed_is_told(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui_command, "NEEDED", ("textual", "numpy", "not_there"))
+    monkeypatch.setattr(root, "NEEDED", ("textual", "numpy", "not_there"))
     ran = run(capsysbinary, "tui", CAPTURE)
     assert (ran.code, ran.err) == (
         USAGE,
@@ -43,62 +36,6 @@ def test_a_file_is_needed(capsysbinary: pytest.CaptureFixture[bytes], arguments:
     assert run(capsysbinary, "tui", *arguments).code == USAGE
 
 
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-
-
-class Terminal:
-    """The command in a terminal of its own."""
-
-    def __init__(self, *arguments: object, **environment: str) -> None:
-        self.ours, theirs = pty.openpty()
-        ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "kdissect", "tui", *map(str, arguments)],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=ROOT,
-            env={**_ENVIRONMENT, "TERM": "xterm-256color", **environment},
-            start_new_session=True,
-        )
-        os.close(theirs)
-        self.output = b""
-
-    def until(self, text: bytes, seconds: float = 30) -> None:
-        """Read until something was written."""
-        end = time.monotonic() + seconds
-        while text not in self.output:
-            assert time.monotonic() < end, self.output[-2000:]
-            self._read()
-
-    def _read(self) -> bool:
-        if select.select([self.ours], [], [], 0.1)[0]:
-            try:
-                piece = os.read(self.ours, 65_536)
-            except OSError:  # the other end is closed
-                return False
-            self.output += piece
-            return bool(piece)
-        return self.process.poll() is None
-
-    def close(self) -> int:
-        """Read to the end; gives the exit code."""
-        while self._read():
-            pass
-        os.close(self.ours)
-        return self.process.wait(30)
-
-
-@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}], ids=["colour", "no colour"])
-def test_the_screens_come_and_go(environment: dict[str, str]) -> None:
-    terminal = Terminal(CAPTURE, **environment)
-    terminal.until(b"52 exchanges")
-    terminal.until(b"RequestHeader")
-    os.write(terminal.ours, b"q")
-    assert terminal.close() == 0
-    assert b"Traceback" not in terminal.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "environment", "said", "code"),
     [
@@ -106,13 +43,37 @@ def test_the_screens_come_and_go(environment: dict[str, str]) -> None:
         ((CAPTURES / "nothing.pcap",), {}, b"nothing.pcap", 3),
         ((CAPTURE,), {"TERM": "dumb"}, b"cannot draw on TERM=dumb", 2),
         ((CAPTURE, "--theme", "textual-lihgt"), {}, b"textual-light", 2),
+        ((CAPTURE,), {"KDISSECT_THEME": "nrod"}, b"did you mean nord?", 2),
+        (("-",), {}, b"nothing is piped into it", 2),
+        (("-", CAPTURE), {}, b"alone", 2),
     ],
-    ids=["no capture", "no file", "dumb terminal", "no theme"],
+    ids=["no capture", "no file", "dumb terminal", "no theme", "no theme set", "no pipe", "pipe and file"],
 )
 def test_what_is_wrong_is_told_before_the_screens(
-    arguments: tuple[object, ...], environment: dict[str, str], said: bytes, code: int
+    arguments: tuple[object, ...], environment: dict[str, Any], said: bytes, code: int
 ) -> None:
-    terminal = Terminal(*arguments, **environment)
-    assert terminal.close() == code
-    assert said in terminal.output
-    assert terminal.output.count(b"\n") == 1
+    terminal = Terminal("tui", *arguments, **environment)
+    try:
+        assert terminal.end() == code
+        assert said in terminal.output
+        assert terminal.output.count(b"\n") == 1
+    finally:
+        terminal.close()
+
+
+def test_filters_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[filters]\nslow = "latncy > 1s"\n')
+    set_there: dict[str, Any] = {"KDISSECT_CONFIG": str(config)}
+    given: dict[str, Any] = {}
+    for arguments, environment, where in (
+        ((), set_there, b"filters: slow"),
+        (("-Y", "latncy > 1s"), given, b"-Y"),
+    ):
+        terminal = Terminal("tui", CAPTURE, *arguments, **environment)
+        try:
+            assert terminal.end() == USAGE
+            assert where in terminal.output
+            assert b"did you mean latency?" in terminal.output
+        finally:
+            terminal.close()

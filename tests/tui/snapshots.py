@@ -51,7 +51,7 @@ async def settle(pilot: Pilot[None]) -> None:
     for _ in range(250):
         await pilot.pause(0.02)
         await app.workers.wait_for_complete()
-        if page.is_at_rest:
+        if page.is_at_rest and getattr(app.screen, "is_at_rest", True):
             break
     await pilot.pause(0.02)
     await app.workers.wait_for_complete()

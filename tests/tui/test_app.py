@@ -24,6 +24,7 @@ class Slow:
     def __init__(self) -> None:
         self._whole = decoded(ERRORS)
         self.source = self._whole.source
+        self.descriptor = self._whole.descriptor
         batches = [each for each in self._whole.poll() if isinstance(each, Batch)]
         self._rows = b"".join(each.rows for each in batches)
         self._texts = [text for each in batches for text in each.texts]

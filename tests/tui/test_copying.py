@@ -48,5 +48,5 @@ def test_no_secret_is_copied(tmp_path: Path) -> None:
         detail = Detail(exchange, OPTIONS)
         for spots in lines(detail):
             for form in FORMS:
-                text = copied(form, detail, spots, OPTIONS)
+                text = copied(form, detail, spots, OPTIONS, ["x.pcapng"]) or ""
                 assert [each for each in coded if each in text] == [], (form, spots[-1].text)

@@ -8,8 +8,9 @@ import pytest
 from kdissect import read
 from kdissect.model import Node
 from kdissect.present.options import Options
+from kdissect.present.records import addressed_rows
 from kdissect.record.records import Record
-from kdissect.record.write import write_batch
+from kdissect.record.write import write_batch, write_message_set
 from kdissect.tui.detail import PAGE, Detail, Spot
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request, response
@@ -73,17 +74,66 @@ def test_a_byte_inside_unpacked_records_finds_its_field(tmp_path: Path) -> None:
     assert (found[-1].name, found[-1].value) == ("key", b"key-1")
 
 
-def test_many_elements_come_in_pages(tmp_path: Path) -> None:
-    names = [f"topic-{n}" for n in range(2 * PAGE + 1)]
-    asked = request("Metadata", 0, 1, topics=[{"name": name} for name in names])
+def many_topics(path: Path, count: int) -> tuple[Detail, Spot]:
+    """A Metadata request for so many topics, and the line of their array."""
+    asked = request("Metadata", 0, 1, topics=[{"name": f"topic-{n}"} for n in range(count)])
     answered = response("Metadata", 0, 1, brokers=[], topics=[])
-    (detail,) = details(write_capture(tmp_path / "c.pcapng", Talk().ask(asked).answer(answered).close()))
+    (detail,) = details(write_capture(path, Talk().ask(asked).answer(answered).close()))
     (topics,) = [spot for spot in all_spots(detail) if spot.text == "topics" and len(spot.data) > 5000]
-    pages = [spot for spot in detail.open(topics) if spot.branch is None]
-    assert [len(detail.open(page)) for page in pages][:2] == [PAGE, PAGE]
-    assert pages[0].text.endswith("…" + f" [{PAGE - 2}]") or "…" in pages[0].text
-    last = detail.path_to(topics.data, topics.end - 1)[-2]
-    assert [page.holds(last) for page in pages] == [False, False, True]
+    return detail, topics
+
+
+def test_many_elements_come_in_pages(tmp_path: Path) -> None:
+    detail, topics = many_topics(tmp_path / "c.pcapng", 3 * PAGE)
+    *lines, more = detail.open(topics)
+    assert len(lines) == PAGE
+    assert more.text == f"… {2 * PAGE + 1:,} more"  # the count is a line too
+    *lines, more = more.unfold()
+    assert lines[0].text == f"[{PAGE - 1}]"
+    assert len(lines) == PAGE
+    lines = more.unfold()  # one line is no reason for a line that stands for it
+    assert lines[-1].text == f"[{3 * PAGE - 1}]"
+    assert len(lines) == PAGE + 1
+
+
+def test_a_byte_far_down_a_long_array_unfolds_only_the_lines_around_it(tmp_path: Path) -> None:
+    detail, topics = many_topics(tmp_path / "c.pcapng", 4 * PAGE)
+    *_, more = detail.open(topics)
+    *_, wanted, name = detail.path_to(topics.data, topics.data.index(b"topic-%d" % (3 * PAGE)))
+    assert name.value == f"topic-{3 * PAGE}"
+    assert more.holds(wanted)
+    before, *lines = more.unfold(wanted)
+    assert before.text == f"… {2 * PAGE:,} more"
+    assert [line.text for line in lines if line.holds(wanted)] == [f"[{3 * PAGE}]"]
+    assert not before.holds(wanted)
+    assert [line.text for line in before.unfold()[:1]] == [f"[{PAGE - 1}]"]
+
+
+@pytest.mark.parametrize(
+    ("magic", "codec"),
+    [(0, 0), (0, 1), (0, 2), (0, 3), *((1, c) for c in range(4)), *((2, c) for c in range(5))],
+)
+def test_a_record_is_found_by_its_address_with_every_codec(magic: int, codec: int, tmp_path: Path) -> None:
+    records = [Record(n, 1, b"key-%d" % n, b"value" * 50) for n in range(3)]
+    packed = write_batch(records, codec) if magic == 2 else write_message_set(records, magic, codec)
+    partition = {"index": 0, "records": b64encode(packed * 2).decode()}
+    topics = [{"name": "t", "partitionData": [partition]}]
+    asked = request("Produce", 3, 1, transactionalId=None, acks=1, timeoutMs=1, topicData=topics)
+    path = write_capture(tmp_path / "c.pcapng", Talk().ask(asked).close())
+    (exchange,) = read(path)
+    (detail,) = details(path)
+    rows = list(addressed_rows(exchange))
+    assert len(rows) == 6
+    for address, row in rows:
+        found = detail.path_to_record(address)[-1]
+        (key,) = [child for child in found.children if child.name == "key"]
+        assert key.value == row["key"]
+        # Two batches of the same bytes have buffers of the same bytes, so that any will do; packed bytes,
+        # which come before what was unpacked of them, may have the key in them too.
+        data = [data for data in detail.buffers() if row["key"] in data][-1]
+        assert ("unpacked" in detail.name_of(data)) == bool(codec)
+        assert data[key.end - len(row["key"]) : key.end] == row["key"]
+        assert detail.path_to(data, key.end - 1)[-1].value == row["key"]
 
 
 def test_secrets_are_in_no_line_and_in_no_bytes(tmp_path: Path) -> None:

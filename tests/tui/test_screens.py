@@ -12,15 +12,34 @@ from tests.tui.snapshots import app_of, press, running
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 SCREENS = {
+    "filter-line": ("errors.pcapng", ("slash", "e", "r", "r")),
+    "filtered": ("errors.pcapng", ("j", "j", "j", "f", "right", "right", "right", "right")),
     "exchanges": ("errors.pcapng", ("e",)),
     "tree": ("basic-kafka43.pcapng", ("enter", "down", "down")),
     "bytes": ("basic-kafka43.pcapng", ("x",)),
     "loss": ("loss.pcapng", ("s", "s")),
     "secrets": ("sasl-scram.pcapng", ("j", "j", "j", "j", "enter", "G")),
     "connections": ("sasl-scram.pcapng", ("2", "j")),
+    "clients": ("sasl-scram.pcapng", ("2", "g")),
+    "topics": ("transactions-kafka39.pcapng", ("3",)),
+    "partitions": ("transactions-kafka39.pcapng", ("3", "g", "s", "s", "s")),
+    "groups": ("consumer-group-kip848.pcapng", ("4", "j")),
+    "latency": ("consumer-group-kip848.pcapng", ("5", "s", "s")),
+    "latency-topic": ("errors.pcapng", ("5", "g", "g", "g")),
+    "capture": ("loss.pcapng", ("8",)),
     "problems": ("errors.pcapng", ("6",)),
     "faults": ("loss.pcapng", ("6",)),
+    "records": ("basic-kafka43.pcapng", ("7", "j", "j", "j")),
+    "record": ("basic-kafka43.pcapng", ("7", "j", "j", "j", "enter")),
+    "records-hex": ("basic-kafka43.pcapng", ("7", "j", "v", "v", "v")),
+    "record-tree": ("basic-kafka43.pcapng", ("7", "G", "enter", "enter")),
+    "records-tab": ("basic-kafka43.pcapng", (*"jjjjj", "enter", "full_stop", "full_stop", "l")),
+    "timing": ("basic-kafka43.pcapng", ("j", "enter", "comma", "comma")),
+    "tcp": ("basic-kafka43.pcapng", ("j", "enter", "comma")),
+    "ladder": ("errors.pcapng", ("j", "L", "e")),
     "help": ("errors.pcapng", ("question_mark",)),
+    "columns": ("errors.pcapng", ("c",)),
+    "save": ("errors.pcapng", ("m", "w", "down")),
 }
 
 

@@ -9,24 +9,27 @@ as an Ended with a reason; what came before stays and, because the frames are in
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
-from multiprocessing.reduction import DupFd
-from typing import Any, BinaryIO, NamedTuple, Protocol, cast
+from threading import Event, Lock, Thread
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Dissector, Event
+from kdissect.capture.reader import Interface, Item
+from kdissect.dissect import Dissector
+from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault, Packet
+from kdissect.names import TopicNames
+from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.rows import Texts, pack_row
+from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended
 from kdissect.tui.feed.spool import SpoolWriter, read_exchange
 
 BATCH_SECONDS = 0.1
@@ -35,6 +38,10 @@ BATCH_ROWS = 5_000
 """How many wait, at most."""
 POLL_SECONDS = 0.02
 """How long one poll may go on taking in what came."""
+MOST_INTERFACES = 1_000
+"""How many interfaces are told apart: a merged capture of a day's rotated files has some hundred."""
+MOST_COMMENTS, LONGEST_COMMENT = 10_000, 500
+"""How many comments of packets are taken in, and how many characters of each."""
 _PACKET_HEADER = 24
 """About what a capture file adds to a packet's bytes."""
 
@@ -48,6 +55,8 @@ class Source(NamedTuple):
     """Ports whose connections are taken for Kafka's."""
     topics: Mapping[str, str] = {}
     """Names of topic ids that no capture tells."""
+    is_live: bool = False
+    """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
 
     @property
     def bytes_in_all(self) -> int:
@@ -60,6 +69,17 @@ class FaultCount(NamedTuple):
 
     number: int
     first: Fault
+
+
+class InterfaceCount(NamedTuple):
+    """What came from one interface, or one pcap file."""
+
+    interface: Interface
+    packets: int = 0
+    bytes: int = 0
+    """On the wire."""
+    captured: int = 0
+    """Of them, those that are in the file: less where a snap length cut packets."""
 
 
 class Batch(NamedTuple):
@@ -78,6 +98,16 @@ class Batch(NamedTuple):
     """About how many bytes of the files that were."""
     first_ns: int | None = None
     """Time of the first packet."""
+    last_ns: int | None = None
+    """Time of the latest."""
+    spooled: int = 0
+    """Bytes of the spool."""
+    interfaces: Sequence[InterfaceCount] = ()
+    """All interfaces so far, by number."""
+    names: Sequence[tuple[str, str, int]] = ()
+    """Topic ids that were named, with the name and the packet that told it."""
+    comments: Sequence[tuple[int, str]] = ()
+    """Exchanges of which the capture has comments: the number, and what their packets' comments say."""
 
 
 class Ended(NamedTuple):
@@ -91,6 +121,10 @@ class Feed(Protocol):
     """What fills an index, and gives the exchanges in it."""
 
     source: Source
+
+    @property
+    def descriptor(self) -> int:
+        """Of the spool, for processes that read it too."""
 
     def poll(self) -> list[Batch | Ended]:
         """What came since the last call."""
@@ -108,7 +142,13 @@ class Feed(Protocol):
 class Collector:
     """Collects events, and makes batches of them. Sends a batch when it is time."""
 
-    def __init__(self, spool: BinaryIO, send: Callable[[Batch], None]) -> None:
+    def __init__(
+        self,
+        spool: BinaryIO,
+        send: Callable[[Batch], None],
+        interfaces: Sequence[Interface],
+        names: TopicNames,
+    ) -> None:
         self._spool = SpoolWriter(spool)
         self._send = send
         self._texts = Texts()
@@ -117,20 +157,50 @@ class Collector:
         self._faults: dict[tuple[str, str], FaultCount] = {}
         self._packets = self._bytes = 0
         self._first_ns: int | None = None
+        self._last_ns: int | None = None
+        self._interfaces = interfaces
+        self._counts: dict[int, list[int]] = {}
+        """By interface: packets, bytes on the wire, bytes captured."""
+        self._names = names
+        self._named = 0
+        self._said: dict[int, str] = {}
+        """Comments by packet."""
+        self._comments: list[tuple[int, str]] = []
         self._due = 0.0
+        self._sent = 0
+        """Packets of the last batch."""
+        self.lock = Lock()
+        """To be held by who adds: batches are also made beside it (:meth:`flush_often`)."""
 
     def packet(self, packet: Packet) -> None:
         """A packet was read, and what it brought to light was added."""
         if self._first_ns is None:
             self._first_ns = packet.timestamp_ns
+        if self._last_ns is None or packet.timestamp_ns > self._last_ns:
+            self._last_ns = packet.timestamp_ns
+        counts = self._counts.get(packet.interface)
+        if counts is None:
+            counts = self._counts[packet.interface] = [0, 0, 0]
+        counts[0] += 1
+        counts[1] += packet.wire_length
+        counts[2] += len(packet.data)
         self._packets += 1
         self._bytes += len(packet.data) + _PACKET_HEADER
         if len(self._rows) >= BATCH_ROWS or (not self._packets & 0x3F and time.monotonic() >= self._due):
             self.flush()
 
-    def add(self, event: Event) -> None:
+    def flush_often(self, over: Event) -> None:
+        """Send what there is while no packets come that would have it sent, until ``over``."""
+        while not over.wait(BATCH_SECONDS):
+            with self.lock:
+                if self._sent != self._packets and not over.is_set():
+                    self.flush()
+
+    def add(self, event: Found) -> None:
         """Take in one event."""
         if isinstance(event, Exchange):
+            if self._said:
+                self._find_comments(event)
             place, length = self._spool.write(event)
             self._rows.append(pack_row(event, self._texts, place, length))
             for fault in event.faults:
@@ -139,6 +209,18 @@ class Collector:
             self._fault(event)
         else:
             self._connections.append(event)
+
+    def comment(self, packet: Packet) -> None:
+        """A packet with comments is about to be decoded."""
+        text = sanitise("  ".join(packet.comments), LONGEST_COMMENT)
+        if len(self._said) < MOST_COMMENTS:
+            self._said[packet.number] = text
+
+    def _find_comments(self, exchange: Exchange) -> None:
+        packets = (number for message in exchange.messages for number in message.frame.packets)
+        found = dict.fromkeys(self._said[number] for number in packets if number in self._said)
+        if found:
+            self._comments.append((exchange.number, "  ".join(found)))
 
     def _fault(self, fault: Fault) -> None:
         key = (fault.layer, fault.kind)
@@ -149,6 +231,8 @@ class Collector:
     def flush(self) -> None:
         """Send what there is."""
         self._spool.flush()
+        names = self._names.told(self._named)
+        self._named += len(names)
         batch = Batch(
             b"".join(self._rows),
             self._texts.take(),
@@ -157,41 +241,62 @@ class Collector:
             self._packets,
             self._bytes,
             self._first_ns,
+            self._last_ns,
+            self._spool.size,
+            [
+                InterfaceCount(each, *self._counts.get(number, ()))
+                for number, each in enumerate(self._interfaces[:MOST_INTERFACES])
+            ],
+            names,
+            self._comments,
         )
-        self._rows, self._connections, self._faults = [], [], {}
+        self._rows, self._connections, self._faults, self._comments = [], [], {}, []
         self._send(batch)
+        self._sent = self._packets
         self._due = time.monotonic() + BATCH_SECONDS
 
 
 def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
     """Read the capture to its end."""
-    collector = Collector(spool, send)
-    try:
-        for event in _events(source, collector):
-            collector.add(event)
-        collector.flush()
-    except CaptureError as error:
-        collector.flush()
-        return Ended(str(error))
-    return Ended()
-
-
-def _events(source: Source, collector: Collector) -> Iterator[Event]:
-    dissector = Dissector(source.limits, source.ports)
+    dissector = Dissector(source.limits, source.ports, embedded=True)
     for topic_id, name in source.topics.items():
         dissector.names.learn(topic_id, name, 0)
-    for item in read_packets(source.paths, source.limits):
-        yield from dissector.feed(item)
-        if isinstance(item, Packet):
-            collector.packet(item)
-    yield from dissector.close()
+    try:
+        capture = read_packets(source.paths, source.limits)
+    except CaptureError as error:
+        return Ended(str(error))
+    collector = Collector(spool, send, capture.interfaces, dissector.names)
+    ended = Ended()
+    over = Event()
+    if source.is_live:
+        Thread(target=collector.flush_often, args=(over,), daemon=True).start()
+    try:
+        _collect(capture, dissector, collector)
+    except CaptureError as error:
+        ended = Ended(str(error))
+    over.set()
+    with collector.lock:
+        collector.flush()
+    return ended
 
 
-def _run(source: Source, spool: Any, pipe: Pipe) -> None:
+def _collect(capture: Iterable[Item], dissector: Dissector, collector: Collector) -> None:
+    for item in capture:
+        with collector.lock:
+            if isinstance(item, Packet) and item.comments:
+                collector.comment(item)
+            for event in dissector.feed(item):
+                collector.add(event)
+            if isinstance(item, Packet):
+                collector.packet(item)
+    with collector.lock:
+        for event in dissector.close():
+            collector.add(event)
+
+
+def _run(source: Source, spool: Arrived, pipe: Pipe) -> None:
     """What the process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the key is the screens' to answer
-    # A traceback would be written over the screens; that the process failed is told by its end.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    be_quiet()
     with suppress(BrokenPipeError), os.fdopen(spool.detach(), "wb") as file:
         try:
             ended = decode_all(source, file, pipe.send)
@@ -212,7 +317,7 @@ class Decoder:
         self._spool = tempfile.TemporaryFile(prefix="kdissect-", suffix=".spool")  # noqa: SIM115
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe(duplex=False)
-        spool = _Shared(self._spool.fileno())
+        spool = Shared(self._spool.fileno())
         self._process = context.Process(target=_run, args=(source, spool, theirs), daemon=True)
         self._process.start()
         theirs.close()
@@ -237,14 +342,14 @@ class Decoder:
         return out
 
     def _death(self) -> str:
-        self._process.join(1)
-        code = self._process.exitcode
-        if code is not None and code < 0:
-            return f"the decoder was killed by signal {-code}; what it had decoded is shown"
-        return f"the decoder stopped with exit code {code}; what it had decoded is shown"
+        return f"{how_it_ended('the decoder', self._process)}; what it had decoded is shown"
+
+    @property
+    def descriptor(self) -> int:
+        return self._spool.fileno()
 
     def exchange(self, place: int, length: int) -> Exchange:
-        return read_exchange(self._spool.fileno(), place, length, self.source.limits)
+        return read_exchange(self.descriptor, place, length, self.source.limits)
 
     def close(self) -> None:
         self._is_over = True
@@ -252,23 +357,6 @@ class Decoder:
         self._process.join()
         self._pipe.close()
         self._spool.close()
-
-
-class _Shared:
-    """A file descriptor on its way to another process."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Arrived, (DupFd(self._descriptor),)
-
-
-class _Arrived:
-    """A file descriptor in the process it was sent to."""
-
-    def __init__(self, shared: Any) -> None:
-        self.detach = cast(Callable[[], int], shared.detach)
 
 
 class Decoded:
@@ -284,8 +372,12 @@ class Decoded:
         waiting, self._waiting = self._waiting, []
         return waiting
 
+    @property
+    def descriptor(self) -> int:
+        return self._spool.fileno()
+
     def exchange(self, place: int, length: int) -> Exchange:
-        return read_exchange(self._spool.fileno(), place, length, self.source.limits)
+        return read_exchange(self.descriptor, place, length, self.source.limits)
 
     def close(self) -> None:
         self._spool.close()

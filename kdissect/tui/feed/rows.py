@@ -1,8 +1,9 @@
 """Exchanges → rows of fixed size: what a list needs of an exchange, packed, with its texts by number.
 
-A row is 82 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
+A row is 98 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
 that grows, and a row names it by its place there, where 0 is no text. They are sanitised before they come
-into the list: what is in it can be shown as it is.
+into the list: what is in it can be shown as it is. A row of which one was changed or shortened by that is
+*rough* there: a filter cannot tell from the row what the exchange itself says.
 
 Plain Python, without numpy: the process that decodes needs no more.
 """
@@ -11,8 +12,9 @@ from __future__ import annotations
 
 from struct import Struct
 
+from kdissect.analysis.slow import taken_ns
 from kdissect.exchange import Exchange
-from kdissect.present.sanitise import sanitise
+from kdissect.present.sanitise import sanitise, valid_text
 from kdissect.present.text import MOST_TOPICS
 
 FIELDS = (
@@ -30,8 +32,11 @@ FIELDS = (
     ("response_size", "i4"),
     ("time_ns", "i8"),
     ("latency_ns", "i8"),
+    ("taken_ns", "i8"),  # of it, what was no wait (:mod:`kdissect.analysis.slow`)
     ("place", "i8"),  # in the spool
     ("length", "u4"),
+    ("request_packet", "u4"),  # that completed the message; 0 where there is none
+    ("response_packet", "u4"),
     ("api_version", "i2"),
     ("faults", "u2"),
     ("flags", "u2"),
@@ -48,6 +53,9 @@ HAS_VERSION, HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_CUT, IS
     1 << bit for bit in range(7)
 )
 """Bits of ``flags``."""
+HAS_TAKEN = 1 << 9
+ROUGH = {"client_id": 1 << 7, "topics": 1 << 8}
+"""Bits of ``flags`` that tell that this text is not what the exchange says."""
 
 MOST_FAULTS = 0xFFFF
 """A row counts no more faults than this."""
@@ -87,16 +95,20 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
     """
     request, response = exchange.request, exchange.response
     version, correlation = exchange.api_version, exchange.correlation_id
-    latency, error = exchange.latency_ns, exchange.error
+    latency, taken, error = exchange.latency_ns, taken_ns(exchange), exchange.error
     first = exchange.messages[0].frame
     flags = 0
     flags |= HAS_VERSION if version is not None else 0
     flags |= HAS_CORRELATION if correlation is not None else 0
     flags |= HAS_LATENCY if latency is not None else 0
+    flags |= HAS_TAKEN if taken is not None else 0
     flags |= HAS_REQUEST if request is not None else 0
     flags |= HAS_RESPONSE if response is not None else 0
     flags |= IS_CUT if any(message.is_cut for message in exchange.messages) else 0
     flags |= IS_INFERRED if exchange.inferred else 0
+    topics = exchange.topics
+    flags |= 0 if _is_exact(exchange.client_id) else ROUGH["client_id"]
+    flags |= 0 if _are_exact(topics) else ROUGH["topics"]
     return ROW.pack(
         exchange.number,
         exchange.connection,
@@ -105,18 +117,34 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
         texts.number(exchange.client_id),
         texts.number(exchange.api),
         texts.number(error),
-        texts.shown(topics_text(exchange.topics)),
+        texts.shown(topics_text(topics)),
         texts.number(exchange.missing),
         correlation or 0,
         -1 if request is None else request.frame.size,
         -1 if response is None else response.frame.size,
         first.last_ns if request is not None else first.first_ns,
         latency or 0,
+        taken or 0,
         place,
         length,
+        0 if request is None else request.frame.last_packet,
+        0 if response is None else response.frame.last_packet,
         version or 0,
         min(len(exchange.faults), MOST_FAULTS),
         flags,
+    )
+
+
+def _is_exact(text: str | None) -> bool:
+    """Whether a text of a row says what the exchange says. An empty one would not be told from none."""
+    return text is None or (bool(text) and sanitise(text) == valid_text(text))
+
+
+def _are_exact(topics: list[str]) -> bool:
+    """The same of all topics. A name with a comma or a blank would not be told from two names, or from the
+    count that stands for those left out."""
+    return len(topics) <= MOST_TOPICS and all(
+        _is_exact(name) and "," not in name and " " not in name for name in topics
     )
 
 

@@ -28,14 +28,15 @@ class SpoolWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._place = 0
+        self.size = 0
+        """Bytes that were appended."""
 
     def write(self, exchange: Exchange) -> tuple[int, int]:
         """Append an exchange; gives its place and length. It can be read after :meth:`flush`."""
         data = pickle.dumps(_plain(exchange), pickle.HIGHEST_PROTOCOL)
         self._file.write(data)
-        place = self._place
-        self._place += len(data)
+        place = self.size
+        self.size += len(data)
         return place, len(data)
 
     def flush(self) -> None:
@@ -70,6 +71,7 @@ def _plain(exchange: Exchange) -> tuple[Any, ...]:
         exchange.number,
         [tuple(fault) for fault in exchange.session_faults],
         {topic_id: name for topic_id, name in names.items() if name is not None},
+        exchange.embedded,
     )
 
 
@@ -88,19 +90,19 @@ def _plain_message(message: Message | None) -> tuple[Any, ...] | None:
 
 
 def _exchange(plain: tuple[Any, ...], limits: Limits) -> Exchange:
-    connection, client, broker, request, response, missing, inferred, number, faults, names = plain
+    connection, client, broker, request, response, missing, inferred, number, faults, names, embedded = plain
     return Exchange(
         connection,
         client,
         broker,
-        limits,
-        request=_request(request),
-        response=_response(response),
+        request=_request(request, limits),
+        response=_response(response, limits),
         missing=missing,
         inferred=inferred,
         number=number,
         session_faults=[Fault(*fault) for fault in faults],
         topic_names=names,
+        embedded=embedded,
     )
 
 
@@ -110,17 +112,18 @@ def _frame(plain: tuple[Any, ...]) -> Frame:
     return frame._replace(direction=_DIRECTIONS[plain[0]], fault=fault)
 
 
-def _request(plain: tuple[Any, ...] | None) -> Request | Token | None:
+def _request(plain: tuple[Any, ...] | None, limits: Limits) -> Request | Token | None:
     if plain is None or len(plain) == 2:
         return _token(plain)
     frame, key, version, correlation, header_version, start, client_id = plain
-    return Request(_frame(frame), key, version, correlation, client_id, header_version, start)
+    return Request(_frame(frame), key, version, correlation, client_id, header_version, start, limits)
 
 
-def _response(plain: tuple[Any, ...] | None) -> Response | Token | None:
+def _response(plain: tuple[Any, ...] | None, limits: Limits) -> Response | Token | None:
     if plain is None or len(plain) == 2:
         return _token(plain)
-    return Response(_frame(plain[0]), *plain[1:])
+    frame, key, version, correlation, header_version, start = plain
+    return Response(_frame(frame), key, version, correlation, header_version, start, limits)
 
 
 def _token(plain: tuple[Any, ...] | None) -> Token | None:

@@ -1,68 +1,113 @@
-"""The connections as rows of a table. Nothing here draws."""
+"""The connections, and the clients that made them, as columns of figures. Nothing here draws."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import numpy as np
 
-from kdissect.present.form import size
+from kdissect.analysis.fold import Row
+from kdissect.present.form import bars
 from kdissect.present.sanitise import sanitise
-from kdissect.session.conversation import Connection
-from kdissect.tui.feed.index import Index
-from kdissect.tui.lists import NORMAL_WIDTH
-from kdissect.tui.widgets.table import Heading
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.lists.figures import (
+    Column,
+    Figures,
+    Text,
+    address,
+    in_bytes,
+    listed,
+    number,
+    rare,
+    time_span,
+    words,
+)
+
+SPARKS = 16
+"""Bars that say when a connection had how many exchanges."""
+
+BY_CONNECTION, BY_CLIENT = ("connections",), ("clients",)
 
 
-class Connections:
-    """The connections that are over, by number; those still going on when the capture ends are over then."""
+def connection_columns(sparks: Text) -> tuple[Column, ...]:
+    """Columns of ``connections``; ``sparks`` gives the bars of a row."""
+    return (
+        number("Conn", "connection"),
+        address("Client", "client"),
+        words("Client id", "client_id", 3, most=28),
+        address("Broker", "broker", 5),
+        Column("State", _state, _state, 0, False, is_most_first=False),
+        number("Requests", "requests"),
+        number("Responses", "responses", 9),
+        in_bytes("To broker", "request_bytes", 4),
+        in_bytes("From", "response_bytes", 4),
+        time_span("p50", "p50_ns"),
+        time_span("p99", "p99_ns"),
+        time_span("Max", "max_ns", 7),
+        number("In fl.", "in_flight_max", 2),
+        rare("Errors", "errors"),
+        rare("Gap B", "gap_bytes", 6),
+        rare("Skip B", "skipped_bytes", 6),
+        Column("Activity", sparks, None, 8, False),
+        words("Software", "software", 4, most=32),
+    )
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._rows: list[Connection] = []
 
-    def refresh(self) -> None:
-        """Take in what came since."""
-        if len(self._rows) != len(self._index.connections):
-            self._rows = [each for _, each in sorted(self._index.connections.items())]
+CLIENT_COLUMNS = (
+    address("Client", "client"),
+    words("Client id", "client_id"),
+    words("Software", "software", 1),
+    words("Version", "software_version", 1, most=14),
+    number("Conns", "connections"),
+    number("Requests", "exchanges"),
+    in_bytes("To broker", "request_bytes", 2),
+    in_bytes("From", "response_bytes", 2),
+    listed("Speaks", "apis", 3, most=200),
+)
 
-    def __len__(self) -> int:
-        return len(self._rows)
 
-    def connection(self, row: int) -> Connection:
-        """The connection of a row."""
-        return self._rows[row]
+def _state(row: Row) -> str:
+    """How it ended; what else it speaks than Kafka."""
+    end = row["end"] or "going on"
+    return end if row["protocol"] == "kafka" else f"{end} ({sanitise(row['protocol'] or '?')})"
 
-    def headings(self, width: int) -> Sequence[Heading]:
-        few = (Heading("Conn", 5, True), Heading("Client", 21), Heading("Broker", 21), Heading("End", 6))
-        more = (Heading("Exchanges", 9, True), Heading("To broker", 10, True), Heading("From", 10, True))
-        last = (Heading("Gaps", 5, True), Heading("Client id", 18), Heading("Software and SASL", 0))
-        if width >= NORMAL_WIDTH:
-            return (*few, *more, *last)
-        return (*few, Heading("Exchanges", 9, True), Heading("Client id", 0))
 
-    def key(self, row: int) -> Hashable:
-        return self._rows[row].connection
+def connection_key(row: Row) -> object:
+    """Of both tables."""
+    if "connection" in row:
+        return row["connection"]
+    return row["client"], row["client_id"], row["software"], row["software_version"]
 
-    def tone(self, row: int) -> str | None:
-        each = self._rows[row]
-        if each.gaps or each.skipped_bytes:
-            return "table--warning"
-        return None if each.protocol == "kafka" else "table--dim"
 
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        each = self._rows[row]
-        said = [each.software or "" if each.protocol == "kafka" else f"({each.protocol})"]
-        if each.sasl is not None:
-            said.append(" ".join(str(value) for value in each.sasl.values() if value is not None))
-        values = {
-            "Conn": str(each.connection),
-            "Client": each.client,
-            "Broker": each.broker,
-            "End": each.end,
-            "Exchanges": f"{each.exchanges:,}",
-            "To broker": size(each.bytes_to_broker),
-            "From": size(each.bytes_from_broker),
-            "Gaps": str(each.gaps) if each.gaps else "",
-            "Client id": sanitise(each.client_id or ""),
-            "Software and SASL": sanitise("  ".join(part for part in said if part)),
-        }
-        return [values[heading.title] for heading in self.headings(width)]
+def connection_tone(row: Row) -> str | None:
+    """Red with errors, amber where bytes are missing, dim what is not Kafka."""
+    if row.get("errors"):
+        return "table--error"
+    if row.get("gap_bytes") or row.get("skipped_bytes"):
+        return "table--warning"
+    return "table--dim" if row.get("protocol", "kafka") != "kafka" else None
+
+
+def figures() -> Figures:
+    """The rows, empty."""
+    return Figures((), connection_key, connection_tone)
+
+
+class Activity:
+    """How many exchanges there were in each of :data:`SPARKS` parts of the capture's time, by connection."""
+
+    def __init__(self, index: Index, places: Places) -> None:
+        connection, times = index.column("connection")[places], index.column("time_ns")[places]
+        self._counts = np.zeros((0, SPARKS), np.int64)
+        if len(places):
+            whole = index.column("time_ns")
+            first, last = int(whole.min()), int(whole.max())
+            share = (times.astype(np.float64) - first) / max(1, last - first)  # perhaps 2^64 apart
+            part = np.minimum((share * SPARKS).astype(np.int64), SPARKS - 1)
+            most = int(connection.max()) + 1
+            cells = connection.astype(np.int64) * SPARKS + part
+            self._counts = np.bincount(cells, minlength=most * SPARKS).reshape(-1, SPARKS)
+
+    def text(self, connection: int) -> str:
+        """The bars of a connection."""
+        if connection >= len(self._counts) or not self._counts[connection].any():
+            return ""
+        return bars(self._counts[connection].tolist())

@@ -2,57 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.form import Clock, duration, plural, seconds, size
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import (
     HAS_CORRELATION,
     HAS_LATENCY,
     HAS_REQUEST,
     HAS_RESPONSE,
+    HAS_TAKEN,
     HAS_VERSION,
     IS_CUT,
 )
 from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
+from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
 
-SORTS = {
-    "number": "No.",
-    "time_ns": "Time",
-    "latency_ns": "Latency",
-    "response_size": "Response",
-    "request_size": "Request",
-    "api": "API",
-    "client_id": "Client",
-    "broker": "Broker",
-    "error": "Error",
-}
-"""Columns that the list can be ordered by, in the order in which the key goes through them."""
-
-TIMES = "raue"
+TIMES = "radue"
 """Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
+_LONG_TIMES, _LONG_TIME = "ue", 27
 
-_MARK, _NUMBER, _TIME = Heading("", 1), Heading("No.", 7, True), Heading("Time", 12, True)
-_API, _LATENCY, _INFO = Heading("API", 22), Heading("Latency", 8, True), Heading("Info", 0)
-_CLIENT, _SIZES = Heading("Client", 14), Heading("Bytes", 21)
-_NARROW = (_MARK, Heading("No.", 5, True), _TIME, Heading("API", 20), _LATENCY, _INFO)
-_NORMAL = (_MARK, _NUMBER, _TIME, _CLIENT, _API, _LATENCY, _SIZES, _INFO)
-_WIDE = (
-    *(_MARK, _NUMBER, _TIME, Heading("Conn", 5, True), _CLIENT, Heading("Address", 21)),
-    *(Heading("Broker", 21), _API, Heading("Corr", 8, True), _LATENCY, _SIZES, _INFO),
-)
+Cell = Callable[["Exchanges", int, int], str]
+"""The text of an exchange in a column, by its place in the index and its flags."""
+
+
+class ListColumn(NamedTuple):
+    """A column of the list."""
+
+    heading: Heading
+    cell: Cell
+    sort: str | None = None
+    """The column of the index that orders the list; None where none does."""
 
 
 class Exchanges:
-    """The exchanges of a view."""
+    """The exchanges of a view.
 
-    def __init__(self, index: Index) -> None:
+    :param chosen: names of columns; none for as many as there is room for.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        marks: Marks | None = None,
+        chosen: Sequence[str] = (),
+    ) -> None:
         self.index = index
         self.view: Places = index.view()
         self.clock = Clock()
+        self.chosen = chosen
+        self._marks = marks if marks is not None else Marks()
+        self.slow = np.zeros(0, np.int64)
+        """By the number of an API's name: what an exchange takes no longer unless it is slow."""
+
+    # -- which --------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.view)
@@ -66,6 +73,16 @@ class Exchanges:
         found = np.flatnonzero(self.view == place)
         return int(found[0]) if len(found) else None
 
+    def row_after(self, place: int) -> int:
+        """The row of a place of the index, or else that of the next higher number, or the last row."""
+        numbers = self.index.column("number")[self.view]
+        number = self.index.value("number", place)
+        above = numbers >= number
+        if not above.any():
+            return max(0, len(self) - 1)
+        least = numbers[above].min()
+        return int(np.flatnonzero(numbers == least)[0])
+
     def next_bad(self, row: int, step: int) -> int | None:
         """The next row after (1) or before (-1) one with an error or a fault."""
         bad = np.flatnonzero(self.index.is_bad()[self.view])
@@ -74,50 +91,62 @@ class Exchanges:
             return None
         return int(bad[0] if step > 0 else bad[-1])
 
+    # -- how ----------------------------------------------------------------------------------------
+
+    def names(self, width: int) -> Sequence[str]:
+        """The columns for a table that is so wide."""
+        if self.chosen:
+            return ("mark", *(name for name in self.chosen if name in COLUMNS))
+        return _WIDE if width >= WIDE_WIDTH else _NORMAL if width >= NORMAL_WIDTH else _NARROW
+
     def headings(self, width: int) -> Sequence[Heading]:
-        chosen = _WIDE if width >= WIDE_WIDTH else _NORMAL if width >= NORMAL_WIDTH else _NARROW
-        if self.clock.letter in "ue":
-            return [each._replace(width=27) if each.title == "Time" else each for each in chosen]
-        return chosen
+        names = self.names(width)
+        out = [COLUMNS[name].heading for name in names]
+        if self.clock.letter in _LONG_TIMES:
+            long = (each._replace(width=_LONG_TIME) if each.title == "Time" else each for each in out)
+            out = list(long)
+        if names is _NARROW:
+            out[1] = out[1]._replace(width=5)
+        if self.chosen and not any(heading.width == 0 for heading in out):
+            out[-1] = out[-1]._replace(width=0, is_right=False)
+        return out
 
     def key(self, row: int) -> Hashable:
-        return self.place(row)
+        place = self.place(row)
+        before = self.view[row - 1] if row and self.clock.letter == "d" else 0
+        return place, int(before), self._sign(place), self._is_slow(place)
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
         if index.value("error", place) or index.value("faults", place):
             return "table--error"
         flags = index.value("flags", place)
-        if flags & IS_CUT or not (flags & HAS_REQUEST and flags & HAS_RESPONSE):
-            return "table--dim" if index.text("missing", place) == "acks=0" else "table--warning"
-        return None
+        if flags & IS_CUT or self._is_slow(place):
+            return "table--warning"
+        return None if flags & HAS_REQUEST and flags & HAS_RESPONSE else "table--dim"
+
+    def _is_slow(self, place: int) -> bool:
+        """Whether it took longer than nearly all others of its API."""
+        index, api = self.index, self.index.value("api", place)
+        if not index.value("flags", place) & HAS_TAKEN or api >= len(self.slow):
+            return False
+        return index.value("taken_ns", place) > int(self.slow[api])
 
     def cells(self, row: int, width: int) -> Sequence[str]:
-        place, index = self.place(row), self.index
-        if self.clock.first_ns is None:
-            self.clock.first_ns = index.first_ns
-        flags = index.value("flags", place)
-        api = index.text("api", place) or "?"
-        if flags & HAS_VERSION:
-            api += f" v{index.value('api_version', place)}"
-        latency = duration(index.value("latency_ns", place)) if flags & HAS_LATENCY else ""
-        values = {
-            "": self._mark(place, flags),
-            "No.": str(index.value("number", place)),
-            "Time": self.clock.text(index.value("time_ns", place)),
-            "Conn": str(index.value("connection", place)),
-            "Client": index.text("client_id", place) or index.text("client", place),
-            "Address": index.text("client", place),
-            "Broker": index.text("broker", place),
-            "API": api,
-            "Corr": str(index.value("correlation_id", place)) if flags & HAS_CORRELATION else "",
-            "Latency": latency,
-            "Bytes": self._sizes(place),
-            "Info": self._info(place, flags),
-        }
-        return [values[heading.title] for heading in self.headings(width)]
+        place = self.place(row)
+        flags = self.index.value("flags", place)
+        self._row = row
+        return [COLUMNS[name].cell(self, place, flags) for name in self.names(width)]
+
+    def _sign(self, place: int) -> str:
+        return self._marks.sign(self.index.value("number", place))
+
+    # -- cells --------------------------------------------------------------------------------------
 
     def _mark(self, place: int, flags: int) -> str:
+        return (self._state(place, flags) or " ") + self._sign(place)
+
+    def _state(self, place: int, flags: int) -> str:
         index = self.index
         if index.value("error", place):
             return "✗"
@@ -129,7 +158,26 @@ class Exchanges:
             return "…" if index.text("missing", place) == "waiting" else "∅"
         return ""
 
-    def _sizes(self, place: int) -> str:
+    def _time(self, place: int, flags: int) -> str:
+        ns = self.index.value("time_ns", place)
+        if self.clock.letter == "d":  # since the row above, which may not have been drawn
+            above = self.index.value("time_ns", self.place(self._row - 1)) if self._row else ns
+            return seconds(ns - above)[:-3]
+        if self.clock.first_ns is None:
+            self.clock.first_ns = self.index.first_ns
+        return self.clock.text(ns)
+
+    def _who(self, place: int, flags: int) -> str:
+        return self.index.text("client_id", place) or self.index.text("client", place)
+
+    def _api(self, place: int, flags: int) -> str:
+        api = self.index.text("api", place) or "?"
+        return f"{api} v{self.index.value('api_version', place)}" if flags & HAS_VERSION else api
+
+    def _latency(self, place: int, flags: int) -> str:
+        return duration(self.index.value("latency_ns", place)) if flags & HAS_LATENCY else ""
+
+    def _sizes(self, place: int, flags: int) -> str:
         sides = (self.index.value(name, place) for name in ("request_size", "response_size"))
         return " → ".join("·" if count < 0 else size(count) for count in sides)
 
@@ -147,3 +195,80 @@ class Exchanges:
         if topics := index.text("topics", place):
             parts.append(topics)
         return " ".join(parts)
+
+
+def _text(title: str, name: str, width: int) -> ListColumn:
+    return ListColumn(Heading(title, width), lambda rows, place, _: rows.index.text(name, place), name)
+
+
+def _number(title: str, name: str, width: int, least: int | None = None, flag: int = 0) -> ListColumn:
+    """A column of numbers; nothing stands for those below ``least``, and in rows without the flag."""
+
+    def cell(rows: Exchanges, place: int, flags: int) -> str:
+        value = rows.index.value(name, place)
+        return "" if flags & flag != flag or (least is not None and value < least) else str(value)
+
+    return ListColumn(Heading(title, width, True), cell, name)
+
+
+def _size(title: str, name: str) -> ListColumn:
+    def cell(rows: Exchanges, place: int, _: int) -> str:
+        value = rows.index.value(name, place)
+        return "" if value < 0 else size(value)
+
+    return ListColumn(Heading(title, 9, True), cell, name)
+
+
+_TIME = ListColumn(Heading("Time", 12, True), Exchanges._time, "time_ns")
+
+COLUMNS: Mapping[str, ListColumn] = {
+    "mark": ListColumn(Heading("", 2), Exchanges._mark),
+    "number": _number("No.", "number", 7),
+    "request_time_ns": _TIME,
+    "connection": _number("Conn", "connection", 5),
+    "who": ListColumn(Heading("Client", 14), Exchanges._who, "client_id"),
+    "client_id": _text("Client id", "client_id", 14),
+    "client": _text("Address", "client", 21),
+    "broker": _text("Broker", "broker", 21),
+    "what": ListColumn(Heading("API", 22), Exchanges._api, "api"),
+    "api": _text("API", "api", 20),
+    "api_version": _number("Version", "api_version", 7, flag=HAS_VERSION),
+    "correlation_id": _number("Corr", "correlation_id", 8, flag=HAS_CORRELATION),
+    "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns"),
+    "request_size": _size("Request", "request_size"),
+    "response_size": _size("Response", "response_size"),
+    "sizes": ListColumn(Heading("Bytes", 21), Exchanges._sizes, "response_size"),
+    "request_packet": _number("Packet", "request_packet", 8, 1),
+    "response_packet": _number("Packet", "response_packet", 8, 1),
+    "missing": _text("Missing", "missing", 17),
+    "error": _text("Error", "error", 28),
+    "topics": _text("Topics", "topics", 28),
+    "faults": _number("Faults", "faults", 6, 1),
+    "info": ListColumn(Heading("Info", 0), Exchanges._info, "error"),
+}
+"""Columns of an exchange that the list can show, by their names; ``mark``, ``who``, ``what``, ``sizes`` and
+``info`` say in one what stands in several."""
+
+_NARROW = ("mark", "number", "request_time_ns", "what", "latency_ns", "info")
+_NORMAL = ("mark", "number", "request_time_ns", "who", "what", "latency_ns", "sizes", "info")
+_WIDE = (
+    *("mark", "number", "request_time_ns", "connection", "who", "client", "broker", "what"),
+    *("correlation_id", "latency_ns", "sizes", "info"),
+)
+
+SORTS = {
+    "number": "No.",
+    "time_ns": "Time",
+    "latency_ns": "Latency",
+    "response_size": "Response",
+    "request_size": "Request",
+    "api": "API",
+    "client_id": "Client",
+    "broker": "Broker",
+    "error": "Error",
+}
+"""Columns of the index that the list can be ordered by, in the order in which the key goes through them."""
+
+SORT_TITLES = {each.sort: each.heading.title for each in COLUMNS.values() if each.sort} | SORTS
+LARGEST_FIRST = ("latency_ns", "response_size", "request_size", "faults")
+"""Those by which the largest stand first."""

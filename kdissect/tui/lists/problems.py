@@ -1,76 +1,135 @@
-"""What is wrong, by error and by kind of fault, as rows of a table. Nothing here draws."""
+"""What is wrong: errors of brokers, exchanges without one side, faults of the captured bytes. Nothing here
+draws.
+
+An ERROR is an error code of a broker; a WARN is a fault of the bytes; a NOTE is what need not be wrong: a
+side that was not captured, and error codes that are how the protocol asks for the next step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from kdissect.model import Fault
-from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.index import Index
-from kdissect.tui.lists import NORMAL_WIDTH
-from kdissect.tui.widgets.table import Heading
+from kdissect.analysis.fold import Row
+from kdissect.faults import KINDS
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.filtering import quoted
+from kdissect.tui.lists.figures import Column, Figures, address, number, words
+
+ERROR, WARN, NOTE = "ERROR", "WARN", "NOTE"
+_ORDER = (ERROR, WARN, NOTE)
+
+EXPECTED = ("MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS")
+"""Codes with which a coordinator tells a member to join, or to join again (KIP-394)."""
+NOTHING_AMISS = ("acks=0", "waiting")
+"""Reasons for a missing response that say that none is due, or due yet."""
 
 
-class Problem:
-    """An error of brokers, or a kind of fault, with how often it came and where first."""
+def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
+    """The columns; ``time_text`` writes a time."""
 
-    def __init__(self, what: str, count: int, place: int | None, fault: Fault | None) -> None:
-        self.what = what
-        self.count = count
-        self.place = place
-        """Of the first exchange with it."""
-        self.fault = fault
-        """The first fault of the kind; None for errors of brokers."""
+    def when(name: str) -> Callable[[Row], str]:
+        def text(row: Row) -> str:
+            if row[f"{name}_ns"] is not None:
+                return time_text(row[f"{name}_ns"])
+            packet = row[f"{name}_packet"]
+            return f"packet {packet:,}" if packet is not None else ""
+
+        return text
+
+    return (
+        Column("Kind", lambda row: row["severity"], _gravity, 0, False, 5, False),
+        words("What", "what", most=44, least=28),
+        number("Count", "count"),
+        words("API", "api", 2, most=26),
+        words("Topic", "topic", 1, most=60, least=16),
+        number("Part", "partition", 4),
+        address("Broker", "broker", 5),
+        Column("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
+        Column("Last", when("last"), lambda row: row["last_ns"], 4),
+        number("No.", "number", 6),
+        words("Said", "said", 7, most=200),
+    )
 
 
-class Problems:
-    """Errors by name, then faults by kind, the most frequent first."""
+def _gravity(row: Row) -> int:
+    return _ORDER.index(row["severity"])
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._rows: list[Problem] = []
 
-    def refresh(self) -> None:
-        """Count anew."""
-        index = self._index
-        self._rows = [Problem(name, count, first, None) for name, count, first, _ in index.errors()]
-        for (_, kind), (count, fault) in sorted(index.faults.items(), key=lambda item: -item[1].number):
-            place = None
-            if fault.exchange is not None:
-                found = np.flatnonzero(index.column("number") == fault.exchange)
-                place = int(found[0]) if len(found) else None
-            self._rows.append(Problem(kind, count, place, fault))
+def figures(columns: tuple[Column, ...]) -> Figures:
+    """The rows, empty."""
+    return Figures(columns, lambda row: row["key"], lambda row: _TONES[row["severity"]])
 
-    def __len__(self) -> int:
-        return len(self._rows)
 
-    def problem(self, row: int) -> Problem:
-        """What a row shows."""
-        return self._rows[row]
+_TONES = {ERROR: "table--error", WARN: "table--warning", NOTE: "table--dim"}
 
-    def headings(self, width: int) -> Sequence[Heading]:
-        what = Heading("What", 32 if width < NORMAL_WIDTH else 40)
-        return (Heading("Kind", 6), what, Heading("Count", 9, True), Heading("First", 0))
 
-    def key(self, row: int) -> Hashable:
-        return (row, self._rows[row].what, self._rows[row].count)
+def problem_rows(errors: Iterable[Row], index: Index, places: Places, is_filtered: bool) -> list[Row]:
+    """All of them: errors as the statistic ``errors`` has them, then the others, the graver first."""
+    rows = [*map(_error, errors), *_missing(index, places), *_faults(index, is_filtered)]
+    return sorted(rows, key=lambda row: (_ORDER.index(row["severity"]), -row["count"]))
 
-    def tone(self, row: int) -> str | None:
-        return "table--error" if self._rows[row].fault is None else "table--warning"
 
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        each, index = self._rows[row], self._index
-        kind = "error" if each.fault is None else "fault"
-        parts = []
-        if each.place is not None:
-            parts.append(f"No. {index.value('number', each.place)}")
-            if each.fault is None:
-                parts.append(index.text("api", each.place))
-                parts.append(index.text("topics", each.place))
-        if each.fault is not None:
-            if each.fault.packet is not None:
-                parts.append(f"packet {each.fault.packet}")
-            parts.append(sanitise(each.fault.message))
-        return kind, each.what, f"{each.count:,}", ", ".join(part for part in parts if part)
+def _row(severity: str, what: str, count: int, key: object, **more: object) -> Row:
+    nothing = ("api", "topic", "partition", "broker", "first_ns", "last_ns", "first_packet", "last_packet")
+    rest = dict.fromkeys((*nothing, "number", "said", "filter"))
+    return {"severity": severity, "what": what, "count": count, "key": key, **rest, **more}
+
+
+def _error(row: Row) -> Row:
+    name = row["error"]
+    about = row["api"], row["topic"], row["partition"], row["broker"]
+    parts = [f"errors == {quoted(name)}"]
+    if row["api"] is not None:
+        parts.append(f"api == {quoted(row['api'])}")
+    if row["topic"] is not None:
+        parts.append(f"topic == {quoted(row['topic'])}")
+    parts.append(f"broker == {quoted(row['broker'])}")
+    same = ("api", "topic", "partition", "broker", "first_ns", "last_ns")
+    return _row(
+        NOTE if name in EXPECTED else ERROR,
+        name,
+        row["count"],
+        (name, *about),
+        **{each: row[each] for each in same},
+        number=row["first_exchange"],
+        filter=" and ".join(parts),
+    )
+
+
+def _missing(index: Index, places: Places) -> Iterator[Row]:
+    """Exchanges of which one side is missing, by the reason."""
+    column = index.column("missing")[places]
+    times, numbers = index.column("time_ns")[places], index.column("number")[places]
+    for reason in np.unique(column[column != 0]).tolist():
+        text = index.texts[reason]
+        if text in NOTHING_AMISS:
+            continue
+        here = column == reason
+        yield _row(
+            NOTE,
+            f"one side is missing: {text}",
+            int(here.sum()),
+            ("missing", text),
+            first_ns=int(times[here].min()),
+            last_ns=int(times[here].max()),
+            number=int(numbers[here].min()),
+            filter=f"missing == {quoted(text)}",
+        )
+
+
+def _faults(index: Index, is_filtered: bool) -> Iterator[Row]:
+    """Faults by kind, always of the whole capture: most belong to no exchange."""
+    for (layer, kind), (count, first) in index.faults.items():
+        whole = " (whole capture)" if is_filtered else ""
+        yield _row(
+            WARN,
+            f"{layer}: {kind}{whole}",
+            count,
+            ("fault", layer, kind),
+            first_packet=first.packet,
+            number=first.exchange,
+            said=f"{KINDS[kind][1]}; the first: {first.message}",
+            filter=f"fault == {quoted(kind)}" if first.exchange is not None else None,
+        )

@@ -1,34 +1,48 @@
-"""The screen of connections."""
+"""The screen of connections, and of the clients that made them."""
 
 from __future__ import annotations
 
-from textual import on
-from textual.app import ComposeResult
-from textual.widgets import Footer, Static
-
+from kdissect.analysis.fold import Row
 from kdissect.present.form import plural
-from kdissect.tui.lists.connections import Connections
-from kdissect.tui.pages.page import Page
-from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.filtering import quoted
+from kdissect.tui.lists import connections
+from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.statistics import Counted
 
 
-class ConnectionsPage(Page):
-    """The connections; Enter shows the exchanges of one."""
+class ConnectionsPage(GroupedPage):
+    """The connections, or the clients; Enter shows the exchanges of one."""
 
-    def compose(self) -> ComposeResult:
-        self.rows = Connections(self.kdissect.index)
-        yield Static(id="status", markup=False)
-        yield VirtualTable(self.rows, id="list")
-        yield Static(id="where", markup=False)
-        yield Footer(show_command_palette=False)
+    GROUPINGS = ("connection", "client")
 
-    def index_grew(self) -> None:
-        super().index_grew()
-        self.rows.refresh()
-        self.query_one(VirtualTable).rows_changed()
-        waiting = "" if self.kdissect.ended is not None else "; a connection is listed when it is over"
-        self.say(f"{plural(len(self.rows), 'connection')}{waiting}")
+    def __init__(self) -> None:
+        self._activity: connections.Activity | None = None
+        self._columns = connections.connection_columns(self._sparks)
+        super().__init__()
 
-    @on(VirtualTable.Chosen)
-    def _chosen(self, event: VirtualTable.Chosen) -> None:
-        self.kdissect.show_connection(self.rows.connection(event.row).connection)
+    def _sparks(self, row: Row) -> str:
+        return self._activity.text(row["connection"]) if self._activity is not None else ""
+
+    def figures(self) -> Figures:
+        return connections.figures()
+
+    def asked(self) -> Asked:
+        return connections.BY_CONNECTION if self.grouping == "connection" else connections.BY_CLIENT
+
+    def fill(self, counted: Counted) -> None:
+        if self.grouping == "connection":
+            self._activity = connections.Activity(self.kdissect.index, self.kdissect.shown.places)
+            self.rows.show(counted.tables["connections"], self._columns)
+        else:
+            self.rows.show(counted.tables["clients"], connections.CLIENT_COLUMNS)
+
+    def what(self) -> str:
+        return plural(len(self.rows), self.grouping)
+
+    def filter_of(self, row: Row) -> str | None:
+        if self.grouping == "connection":
+            return f"connection == {row['connection']}"
+        text = f"client_id == {quoted(row['client_id'])}" if row["client_id"] is not None else "not client_id"
+        return f"{text} and client.ip == {quoted(row['client'].strip('[]'))}"

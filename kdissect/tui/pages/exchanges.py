@@ -2,115 +2,65 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.timer import Timer
-from textual.widgets import Footer, Static
 from textual.worker import get_current_worker
 
+from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
-from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied
-from kdissect.tui.detail import Detail
-from kdissect.tui.lists.exchanges import SORTS, TIMES, Exchanges
-from kdissect.tui.pages.page import Page
-from kdissect.tui.saving import CannotSaveError, save
-from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.dialogs import Ask, Choose
-from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.present.form import bars, duration
+from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.feed.index import Places
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists import WIDE_WIDTH
+from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
+from kdissect.tui.lists.summary import NOTHING, Summary, slow_from, summarise
+from kdissect.tui.pages.finding import Finder
+from kdissect.tui.pages.ordering import Ordering
+from kdissect.tui.pages.split import SplitPage
+from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from kdissect.tui.widgets.dialogs import Pick
+from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
 REST_SECONDS = 0.05
 """How long the cursor must rest before the exchange under it is shown."""
-NARROW, LOW, HEX_WIDE = 100, 30, 158
-"""Fewer columns or lines than these have room for one pane; from the last there are 16 bytes a line."""
-SORT_SHARE = 0.1
-"""How much of the time, at most, goes into ordering a list that grows."""
 
 
-class ExchangesPage(Page):
+class ExchangesPage(SplitPage):
     """The screen."""
 
-    DEFAULT_CSS = """
-    ExchangesPage #panes { border-top: hkey $panel; }
-    ExchangesPage.-one-pane #panes { display: none; border-top: none; }
-    ExchangesPage.-one-pane.-in #panes { display: block; }
-    ExchangesPage.-one-pane.-in VirtualTable { display: none; }
-    ExchangesPage.-one-pane #bytes { display: none; width: 1fr; border-left: none; }
-    ExchangesPage.-one-pane.-hex #bytes { display: block; }
-    ExchangesPage.-one-pane.-hex #tree { display: none; }
-    ExchangesPage.-no-bytes #bytes { display: none; }
-    ExchangesPage.-zoom-table #panes { display: none; }
-    ExchangesPage.-zoom-tree VirtualTable, ExchangesPage.-zoom-tree #bytes { display: none; }
-    ExchangesPage.-zoom-bytes VirtualTable, ExchangesPage.-zoom-bytes #tree { display: none; }
-    ExchangesPage.-zoom-bytes #bytes { width: 1fr; border-left: none; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e", "next_bad(1)", "Next error"),
-        Binding("E", "next_bad(-1)", "Error before", show=False),
-        Binding("s", "sort", "Sort"),
-        Binding("S", "turn", "Turn", show=False),
-        Binding("f", "connection", "Connection", show=False),
-        Binding("F", "follow", "Follow", show=False),
-        Binding("t", "times", "Times", show=False),
-        Binding("x", "bytes", "Bytes"),
-        Binding("backslash", "zoom", "Zoom", show=False),
-        Binding("plus,equals_sign", "room(1)", "More list", show=False),
-        Binding("minus", "room(-1)", "Less list", show=False),
-        Binding("y", "copy", "Copy"),
-        Binding("w", "save", "Save"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("exchanges")
 
     def __init__(self) -> None:
         super().__init__()
-        self.sort, self.descending = "number", False
-        self.only_connection: int | None = None
         self.follow = False
-        self._share = 5
+        self.summary: Summary = NOTHING
         self._rest: Timer | None = None
         self._place: int | None = None
         """Of the exchange that is shown."""
-        self._ordered = 0
-        """How many exchanges there were when the list was put in order."""
-        self._ordered_at = self._order_seconds = 0.0
 
-    def compose(self) -> ComposeResult:
-        self.rows = Exchanges(self.kdissect.index)
-        self.rows.clock.letter = self.kdissect.time_form
-        yield Static(id="status", markup=False)
-        yield VirtualTable(self.rows, id="list")
+    def body(self) -> ComposeResult:
+        app = self.kdissect
+        self.rows = Exchanges(app.index, app.marks, app.columns)
+        self.rows.clock.letter = app.settings.time
+        self.order = Ordering(app.index, app.shown, self.rows)
+        self.finder = Finder(self)
+        yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
-        yield Static(id="where", markup=False)
-        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.list_pane.focus()
-        self.set_room()
         self.index_grew()
 
-    @property
-    def list_pane(self) -> VirtualTable:
-        return self.query_one("#list", VirtualTable)
-
-    @property
-    def panes(self) -> DetailPanes:
-        return self.query_one(DetailPanes)
-
-    def on_resize(self) -> None:
-        size = self.app.size
-        self.set_class(size.width < NARROW or size.height < LOW, "-one-pane")
-        self.panes.set_class(size.width >= HEX_WIDE, "-hex-wide")
-
-    @property
-    def is_one_pane(self) -> bool:
-        """Whether there is room for one pane only."""
-        return self.has_class("-one-pane")
+    def on_unmount(self) -> None:
+        self.finder.close()
 
     # -- the list -----------------------------------------------------------------------------------
 
@@ -119,89 +69,125 @@ class ExchangesPage(Page):
 
     def status(self) -> Text:
         out = super().status()
-        if self.only_connection is not None:
-            out.append(f"  connection {self.only_connection} only", "bold")
-        if (self.sort, self.descending) != ("number", False):
-            first = "largest" if self.descending else "smallest"
-            out.append(f"  by {SORTS[self.sort]}, {first} first", "bold")
+        if self.order.is_paused:
+            out.append(f"  paused, {self.order.waiting:,} more", "bold reverse")
         if self.follow:
             out.append("  following", "bold")
+        if self.order.text():
+            out.append(f"  {self.order.text()}", "bold")
+        summary = self.summary
+        if summary.p50_ns is not None and summary.p99_ns is not None:
+            out.append(f"  p50 {duration(summary.p50_ns)}  p99 {duration(summary.p99_ns)}")
+        if self.kdissect.shown.is_filtered:
+            out.append(f"  ✗ {summary.errors:,} of them", "red" if summary.errors else "")
+        if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
+            out.append(f"  {bars(summary.counts)} {summary.per_second:,.0f}/s")
         return out
 
     def index_grew(self) -> None:
-        index = self.kdissect.index
-        grew = self._ordered != len(index)
-        is_time = time.monotonic() - self._ordered_at >= self._order_seconds / SORT_SHARE
-        if grew and (is_time or self.kdissect.ended is not None):
-            self.order()
+        if self.order.is_due(self.kdissect.ended is not None):
+            self.reorder()
         super().index_grew()
 
-    def order(self) -> None:
-        """Make the view anew; the cursor stays on its exchange."""
+    def on_screen_resume(self) -> None:
+        if self.order.is_due(True):
+            self.reorder()
+
+    def filter_went_on(self, found: bool) -> None:
+        if self.order.is_due(self.kdissect.shown.progress is None):
+            self.reorder()
+        super().index_grew()
+
+    def filter_changed(self) -> None:
+        self.order.is_paused = False
+        self.reorder()
+        super().filter_changed()
+
+    def marks_changed(self) -> None:
+        self.list_pane.refresh()
+
+    def reorder(self) -> None:
+        """Put the list in order; the cursor stays on its exchange, or where it would be."""
         table, rows = self.list_pane, self.rows
-        before = rows.place(table.cursor) if len(rows) and table.cursor < len(rows) else None
-        began = time.monotonic()
-        self._ordered = len(self.kdissect.index)
-        rows.view = self.kdissect.index.view(self.sort, self.descending, self.only_connection)
-        self._ordered_at = time.monotonic()
-        self._order_seconds = self._ordered_at - began
+        before = self.chosen_place()
+        self.order.arrange()
         if self.follow:
-            row: int | None = len(rows) - 1
+            row = len(rows) - 1
+        elif before is None:
+            row = 0
         else:
-            row = None if before is None else rows.row_of(before)
-        table.rows_changed(row if row is not None else 0)
+            found = rows.row_of(before)
+            row = found if found is not None else rows.row_after(before) if len(rows) else 0
+        table.rows_changed(row)
         self._rest_at(table.cursor)
+        self._summarise(rows.view)
+
+    @work(thread=True, exclusive=True, group="summary")
+    def _summarise(self, view: Places) -> None:
+        app = self.kdissect
+        summary, slow = summarise(app.index, view), slow_from(app.index, app.settings.slow_ms)
+        if not get_current_worker().is_cancelled:
+            app.call_from_thread(self._summarised, summary, slow)
+
+    def _summarised(self, summary: Summary, slow: NDArray[np.int64]) -> None:
+        self.summary, self.rows.slow = summary, slow
+        self.list_pane.refresh()
+        super().index_grew()
 
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
-        if event.row != len(self.rows) - 1:
-            self._stop_following()
+        if self.follow and event.row != len(self.rows) - 1:
+            self.follow = False
+            super().index_grew()
         self._rest_at(event.row)
 
-    def _stop_following(self) -> None:
-        if self.follow:
-            self.follow = False
-            self.index_grew()
+    @on(VirtualTable.AtEnd)
+    def _at_end(self) -> None:
+        if self.kdissect.ended is None and not self.follow:
+            self.action_follow()
 
     def _rest_at(self, row: int) -> None:
         if self._rest is not None:
             self._rest.stop()
         place = self.rows.place(row) if row < len(self.rows) else None
-        if place != self._place:
+        if place != self._place or self.panes.detail is None:
             self._rest = self.set_timer(REST_SECONDS, lambda: self._load(place))
 
     def go_to(self, place: int) -> None:
         """Show the exchange at a place of the index."""
         row = self.rows.row_of(place)
         if row is None:
-            self.only_connection = None
-            self.order()
+            self.kdissect.shown.push("")
+            self.order.is_paused = False
+            self.reorder()
             row = self.rows.row_of(place)
         if row is not None:
             self.list_pane.cursor = row
 
-    def only(self, connection: int | None) -> None:
-        """Show one connection, or all."""
-        self.only_connection = connection
-        self.order()
-        self.index_grew()
+    def chosen_place(self) -> int | None:
+        cursor = self.list_pane.cursor
+        return self.rows.place(cursor) if cursor < len(self.rows) else None
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the exchange under the cursor is the one that the panes show."""
-        detail = self.panes.detail
-        if not len(self.rows):
-            return detail is None
-        number = self.kdissect.index.value("number", self.rows.place(self.list_pane.cursor))
-        return detail is not None and detail.exchange.number == number
+        """Whether the panes show the exchange under the cursor, and nothing is being filtered or searched."""
+        if self.finder.is_going_on or self.kdissect.shown.progress is not None:
+            return False
+        return self._shows_chosen or (self.chosen_place() is None and self.panes.detail is None)
 
-    # -- the exchange ---------------------------------------------------------------------------------
+    @property
+    def _shows_chosen(self) -> bool:
+        detail = self.panes.detail
+        return detail is not None and detail.exchange.number == self.chosen_number
+
+    # -- the exchange -------------------------------------------------------------------------------
 
     def _load(self, place: int | None) -> None:
         self._place = place
         if place is None:
             self.panes.show(None)
-            self.say("there is no exchange to show")
+            is_filtered = self.kdissect.shown.is_filtered
+            self.say("no exchange matches" if is_filtered else "there is no exchange to show")
             return
         index = self.kdissect.index
         self._decode(place, index.value("place", place), index.value("length", place))
@@ -220,34 +206,21 @@ class ExchangesPage(Page):
     def _decoded(self, place: int, detail: Detail) -> None:
         if place == self._place:
             self.panes.show(detail)
+            self.finder.show_match(detail)
 
     @on(VirtualTable.Chosen)
     def _chosen(self) -> None:
-        self.add_class("-in")
-        self.remove_class("-zoom-table")
-        self.query_one(FieldTree).focus()
+        self.go_in()
 
-    # -- keys -----------------------------------------------------------------------------------------
+    # -- keys ---------------------------------------------------------------------------------------
 
     def action_out(self) -> None:
-        self._leave()
+        if not self.leave_pane():
+            self.kdissect.shown.pop()
 
     def action_out_or_end(self) -> None:
-        if not self._leave():
+        if not self.leave_pane() and not self.kdissect.shown.pop():
             self.app.exit()
-
-    def _leave(self) -> bool:
-        """Go one level out; gives whether there was one."""
-        if self._leave_zoom():
-            return True
-        if self.has_class("-in") or not self.list_pane.has_focus:
-            self.remove_class("-in", "-hex")
-            self.list_pane.focus()
-        elif self.only_connection is not None:
-            self.only(None)
-        else:
-            return False
-        return True
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)
@@ -257,28 +230,72 @@ class ExchangesPage(Page):
             self.list_pane.cursor = row
 
     def action_sort(self) -> None:
-        names = list(SORTS)
-        self.sort = names[(names.index(self.sort) + 1) % len(names)]
-        self.descending = self.sort in ("latency_ns", "response_size", "request_size")
-        self._say_order()
+        column = self._column()
+        if column is not None:
+            self._sort_by(column)
+        else:
+            self.order.by_next()
+            self._sorted()
 
     def action_turn(self) -> None:
-        self.descending = not self.descending
-        self._say_order()
+        self.order.turn()
+        self._sorted()
 
-    def _say_order(self) -> None:
-        self.order()
-        self.index_grew()
+    @on(VirtualTable.HeadingClicked)
+    def _heading_clicked(self, event: VirtualTable.HeadingClicked) -> None:
+        self._sort_by(self.rows.names(self.list_pane.columns)[event.column])
+
+    def _column(self) -> str | None:
+        """The name of the column under the cursor; None where none was chosen."""
+        names = self.rows.names(self.list_pane.columns)
+        at = self.list_pane.column
+        return names[at] if at is not None and at < len(names) else None
+
+    def _sort_by(self, column: str) -> None:
+        sort = COLUMNS[column].sort
+        if sort is None:
+            self.say("the list cannot be ordered by this column")
+        else:
+            self.order.by(sort)
+            self._sorted()
+
+    def _sorted(self) -> None:
+        self.reorder()
+        super().index_grew()
 
     def action_connection(self) -> None:
-        if len(self.rows):
-            place = self.rows.place(self.list_pane.cursor)
-            self.only(self.kdissect.index.value("connection", place))
+        place = self.chosen_place()
+        if place is not None:
+            self.kdissect.shown.push(f"connection == {self.kdissect.index.value('connection', place)}")
+
+    def action_by(self, operation: str) -> None:
+        """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
+        detail = self.panes.detail
+        if detail is None or not self._shows_chosen:
+            return
+        if not self.list_pane.has_focus:
+            text = filter_of_line(detail, self.panes.chosen())
+        else:
+            text = filter_of_column(self._column() or "what", detail.exchange)
+        shown = self.kdissect.shown
+        if text is None:
+            self.say("no filter asks for this")
+            return
+        try:
+            shown.push(joined(operation, text, shown.text if shown.is_on else ""))
+        except FilterError as error:  # the whole of it is too long, or too deep
+            self.say(error.reason)
 
     def action_follow(self) -> None:
         self.follow = not self.follow
+        self.order.is_paused = False
         if self.follow:
+            self.index_grew()
             self.list_pane.action_last()
+        super().index_grew()
+
+    def action_pause(self) -> None:
+        self.order.is_paused = not self.order.is_paused
         self.index_grew()
 
     def action_times(self) -> None:
@@ -287,62 +304,39 @@ class ExchangesPage(Page):
         self.list_pane.rows_look_different()
         self.say(f"times: {TIMES_MEANING[clock.letter]}")
 
-    def action_bytes(self) -> None:
-        if not self.is_one_pane:
-            self.toggle_class("-no-bytes")
+    def action_other_side(self) -> None:
+        other = "request" if self.panes.tab == "response" else "response"
+        if other in self.panes.tabs():
+            self.panes.turn_to(other)
         else:
-            self.add_class("-in")
-            self.toggle_class("-hex")
-            self.query_one(BytesPane if self.has_class("-hex") else FieldTree).focus()
+            self.say(f"there is no {other} in the capture")
 
-    def action_zoom(self) -> None:
-        if self._leave_zoom() or self.is_one_pane:
-            return
-        focused = self.focused
-        tree, in_bytes = isinstance(focused, FieldTree), isinstance(focused, BytesPane)
-        self.add_class("-zoom-tree" if tree else "-zoom-bytes" if in_bytes else "-zoom-table")
+    def action_search(self) -> None:
+        self.finder.ask()
 
-    def _leave_zoom(self) -> bool:
-        zooms = [name for name in self.classes if name.startswith("-zoom-")]
-        self.remove_class(*zooms)
-        return bool(zooms)
+    def action_match(self, step: int) -> None:
+        self.finder.go(step)
 
-    def action_room(self, step: int) -> None:
-        self._share = min(9, max(1, self._share + step))
-        self.set_room()
+    def action_columns(self) -> None:
+        """Choose the columns of the list; with none ticked there are as many as there is room for."""
+        shown = self.rows.names(self.list_pane.columns)
+        words = [(name, _column_words(name), name in shown) for name in COLUMNS if name != "mark"]
+        self.app.push_screen(Pick("Columns", words), self._columns_chosen)
 
-    def set_room(self) -> None:
-        """Share the height between the list and the panes, in tenths."""
-        self.list_pane.styles.height = f"{self._share}fr"
-        self.panes.styles.height = f"{10 - self._share}fr"
+    def _columns_chosen(self, names: list[str] | None) -> None:
+        if names is not None:
+            self.kdissect.columns = self.rows.chosen = tuple(names)
+            self.list_pane.rows_look_different()
 
-    def action_copy(self) -> None:
-        if self.panes.detail is None or not self.panes.chosen():
-            self.say("there is nothing to copy")
-            return
-        self.app.push_screen(Choose("Copy", COPY_FORMS), self._copy)
+    # -- for what can be done with the exchange -------------------------------------------------------
 
-    def _copy(self, form: str | None) -> None:
+    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
         detail, spots = self.panes.detail, self.panes.chosen()
-        if form is not None and detail is not None and spots:
-            text = copied(form, detail, spots, self.kdissect.options)
-            self.app.copy_to_clipboard(text)
-            self.say(f"copied the {form}: {text[:60]}")
+        return (detail, spots) if detail is not None and spots else None
 
-    def action_save(self) -> None:
-        hint = "name.pcapng, name.ndjson or name.csv"
-        self.app.push_screen(Ask(f"Save {len(self.rows):,} exchanges", hint), self._save)
+    def listed(self) -> Places:
+        return self.rows.view
 
-    def _save(self, path: str | None) -> None:
-        if path is not None:
-            self.say(f"saving {path} …")
-            self._save_to(path, self.rows.view.copy())
 
-    @work(thread=True, group="save")
-    def _save_to(self, path: str, view: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> None:
-        app = self.kdissect
-        try:
-            said = save(path, app.feed, app.index, view, app.options)
-        except CannotSaveError as error:
-            said = str(error)
-        app.call_from_thread(self.say, said)
+def _column_words(name: str) -> str:
+    return f"{COLUMNS[name].heading.title:<12} {name}"

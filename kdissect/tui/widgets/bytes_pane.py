@@ -12,12 +12,15 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size, clamp
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from kdissect.tui.actions import PLACES
+from kdissect.tui.keys import bindings_of
 
 _OFFSET = 10
 """Cells before the first byte."""
@@ -32,18 +35,10 @@ class BytesPane(ScrollView, can_focus=True):
     BytesPane .bytes--offset { color: $text-muted; background: $surface; }
     BytesPane .bytes--byte { color: $foreground; background: $surface; }
     BytesPane .bytes--range { background: $primary; color: $background; text-style: bold; }
-    BytesPane .bytes--cursor { background: $accent; color: $background; text-style: bold underline; }
+    BytesPane .bytes--cursor { background: $accent; color: $text; text-style: bold underline; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "move(-1)", "Byte before", show=False),
-        Binding("right,l", "move(1)", "Byte after", show=False),
-        Binding("up,k", "move_lines(-1)", "Line before", show=False),
-        Binding("down,j", "move_lines(1)", "Line after", show=False),
-        Binding("pageup", "move_pages(-1)", "Page up", show=False),
-        Binding("pagedown", "move_pages(1)", "Page down", show=False),
-        Binding("home,g", "to(0)", "First", show=False),
-        Binding("end,G", "to(-1)", "Last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("bytes")
+    BINDING_GROUP_TITLE = PLACES["bytes"]
     cursor: reactive[int] = reactive(0, repaint=False)
 
     class Moved(Message):
@@ -68,7 +63,7 @@ class BytesPane(ScrollView, can_focus=True):
             self.set_reactive(BytesPane.cursor, start)
             self._measure()
         self.range = (start, end)
-        self._bring_into_view(start)
+        self._bring_into_view(start, max(1, self.size.height) // 3)
         self.refresh()
 
     @property
@@ -128,10 +123,16 @@ class BytesPane(ScrollView, can_focus=True):
         self.refresh()
         self.post_message(self.Moved(offset))
 
-    def _bring_into_view(self, offset: int) -> None:
+    def _bring_into_view(self, offset: int, above: int | None = None) -> None:
+        """Scroll so far that a byte is seen.
+
+        :param above: lines that then stand above it; else it is at the edge it came over.
+        """
         line, top, height = offset // self.bytes_a_line, self.scroll_offset.y, max(1, self.size.height)
         if not top <= line < top + height:
-            self.scroll_to(y=line if line < top else line - height + 1, animate=False, immediate=True)
+            edge = line if line < top else line - height + 1
+            y = edge if above is None else max(0, line - above)
+            self.scroll_to(y=y, animate=False, immediate=True)
 
     def action_move(self, count: int) -> None:
         self.cursor += count

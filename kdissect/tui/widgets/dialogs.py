@@ -1,10 +1,11 @@
-"""Small screens over the others: help, what to copy, where to save."""
+"""Small screens over the others: help, one of several words or some of them, a line of text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,32 +14,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-KEYS = (
-    ("↑ ↓ j k PgUp PgDn", "move"),
-    ("g G  Home End", "first, last"),
-    ("Enter", "into the exchange, connection, error"),
-    ("Esc q", "one level out; q on the list ends"),
-    ("Tab Shift-Tab", "next, previous pane"),
-    ("1 2 6", "exchanges, connections, errors and faults"),
-    ("e E", "next, previous exchange with an error or fault"),
-    ("s S", "order by the next column; turn the order round"),
-    ("f", "only this connection; Esc for all again"),
-    ("F", "follow: stay at the last exchange"),
-    ("t", "times: relative, of day, UTC, since the epoch"),
-    ("x", "bytes on and off; where narrow, tree or bytes"),
-    ("\\", "only this pane; again for all"),
-    ("+ -", "more, less room for the list"),
-    ("← → h l", "shut, open in the tree; byte before, after"),
-    ("y", "copy value, path, JSON or hex"),
-    ("w", "save what is shown: .pcapng, .ndjson, .csv"),
-    ("Ctrl-p", "all commands, themes"),
-    ("?", "this help"),
-)
-"""Keys and what they do."""
+SIGNS = "✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet  ★ marked  ✎ comment"
 
 
 class Help(ModalScreen[None]):
-    """The keys."""
+    """The keys of what has the focus, in parts.
+
+    :param parts: heading, and keys with what they do.
+    """
 
     DEFAULT_CSS = """
     Help { align: center middle; }
@@ -46,15 +29,22 @@ class Help(ModalScreen[None]):
         background: $panel; border: round $primary; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,enter", "dismiss", "Back", show=False)
+        Binding("escape,q,question_mark,enter,f1", "dismiss", "Back", show=False)
     ]
+
+    def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+        super().__init__()
+        self._parts = parts
 
     def compose(self) -> ComposeResult:
         text = Text()
-        for keys, what in KEYS:
-            text.append(f"{keys:<19}", "bold")
-            text.append(f"{what}\n")
-        text.append("\n✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet")
+        for heading, rows in self._parts:
+            text.append(f"{heading}\n", "bold underline")
+            for keys, what in rows:
+                text.append(f"{keys:<18} ", "bold")
+                text.append(f"{what}\n")
+            text.append("\n")
+        text.append(SIGNS)
         with VerticalScroll():
             yield Static(text, markup=False)
 
@@ -64,7 +54,8 @@ class Choose(ModalScreen[str | None]):
 
     DEFAULT_CSS = """
     Choose { align: center middle; }
-    Choose OptionList { width: 32; height: auto; border: round $primary; background: $panel; }
+    Choose OptionList { min-width: 32; max-width: 95%; height: auto; border: round $primary;
+        background: $panel; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Back", show=False),
@@ -77,7 +68,8 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         options = OptionList(*(Option(Text(word), id=word) for word in self._words), markup=False)
-        options.border_title = self._title
+        options.border_title = Text(self._title)
+        options.styles.width = max(map(cell_len, (self._title, *self._words))) + 6
         yield options
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -85,7 +77,11 @@ class Choose(ModalScreen[str | None]):
 
 
 class Ask(ModalScreen[str | None]):
-    """A line of text."""
+    """A line of text; Escape gives None.
+
+    :param value: what stands there at first.
+    :param may_be_empty: whether no text is an answer too.
+    """
 
     DEFAULT_CSS = """
     Ask { align: center middle; }
@@ -93,15 +89,63 @@ class Ask(ModalScreen[str | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", show=False)]
 
-    def __init__(self, title: str, hint: str) -> None:
+    def __init__(self, title: str, hint: str, value: str = "", *, may_be_empty: bool = False) -> None:
         super().__init__()
-        self._title = title
-        self._hint = hint
+        self._title, self._hint, self._value = title, hint, value
+        self._may_be_empty = may_be_empty
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = self._title
-            yield Input(placeholder=self._hint)
+            box.border_title = Text(self._title)
+            line = Input(self._value, placeholder=self._hint)
+            line.cursor_blink = False  # nothing is drawn while nothing changes
+            yield line
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
+        text = event.value.strip()
+        self.dismiss(text if text or self._may_be_empty else None)
+
+
+class Pick(ModalScreen[list[str] | None]):
+    """Some of several words, each of which can be ticked; Escape gives None.
+
+    :param words: name, text and whether it is ticked.
+    """
+
+    DEFAULT_CSS = """
+    Pick { align: center middle; }
+    Pick OptionList { width: 50; max-width: 95%; height: auto; max-height: 90%;
+        border: round $primary; background: $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "tick", "Tick", show=False),
+        Binding("enter", "take", "Take", priority=True, show=False),
+        Binding("escape,q", "dismiss", "Back", show=False),
+    ]
+
+    def __init__(self, title: str, words: Sequence[tuple[str, str, bool]]) -> None:
+        super().__init__()
+        self._title, self._words = title, words
+        self._ticked = {name for name, _, ticked in words if ticked}
+
+    def compose(self) -> ComposeResult:
+        options = OptionList(*map(self._line, range(len(self._words))), markup=False)
+        options.border_title = Text(self._title)
+        options.border_subtitle = "Space ticks, Enter takes"
+        yield options
+
+    def _line(self, at: int) -> Text:
+        name, text, _ = self._words[at]
+        return Text(f"{'✓' if name in self._ticked else ' '} {text}", no_wrap=True)
+
+    def action_tick(self) -> None:
+        options = self.query_one(OptionList)
+        if options.highlighted is not None:
+            self._ticked ^= {self._words[options.highlighted][0]}
+            options.replace_option_prompt_at_index(options.highlighted, self._line(options.highlighted))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.action_tick()  # a click
+
+    def action_take(self) -> None:
+        self.dismiss([name for name, _, _ in self._words if name in self._ticked])

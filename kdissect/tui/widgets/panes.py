@@ -6,41 +6,50 @@ below a line is made by a worker when it is opened.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
 from kdissect.present.form import plural
+from kdissect.present.records import Address
+from kdissect.tui.actions import PLACES
 from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.facts import packet_lines, timing_lines
+from kdissect.tui.heap import uncollected
+from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.pane_line import PaneLine
+
+if TYPE_CHECKING:
+    from kdissect.tui.app import Kdissect
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
 
 
-class FieldTree(Tree[Spot]):
+class FieldTree(Tree[Spot], inherit_bindings=False):
     """The tree."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("k", "cursor_up", "Up", show=False),
-        Binding("j", "cursor_down", "Down", show=False),
-        Binding("g,home", "scroll_home", "First", show=False),
-        Binding("G,end", "scroll_end", "Last", show=False),
-        Binding("right,l", "open", "Open", show=False),
-        Binding("left,h", "shut", "Shut", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("tree")
+    BINDING_GROUP_TITLE = PLACES["tree"]
 
     def action_open(self) -> None:
-        if self.cursor_node is not None and self.cursor_node.allow_expand:
-            self.cursor_node.expand()
+        node = self.cursor_node
+        if node is None:
+            return
+        if node.allow_expand:
+            node.expand()
+        elif node.data is not None and node.data.rest is not None:
+            self.post_message(Tree.NodeSelected(node))
 
     def action_shut(self) -> None:
         node = self.cursor_node
@@ -52,7 +61,13 @@ class FieldTree(Tree[Spot]):
             self.move_cursor(node.parent)
 
 
-class DetailPanes(Horizontal):
+TABS = {"request": "Request", "response": "Response", "records": "Records", "timing": "Timing", "tcp": "TCP"}
+"""What can be shown of an exchange. Request and response stand in one tree."""
+
+_IN_TREE = ("request", "response")
+
+
+class DetailPanes(Vertical):
     """Tree and bytes of one exchange."""
 
     DEFAULT_CSS = """
@@ -61,18 +76,26 @@ class DetailPanes(Horizontal):
     DetailPanes BytesPane { width: 46; border-left: vkey $panel; }
     DetailPanes.-hex-wide BytesPane { width: 78; }
     """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("panes")
+    BINDING_GROUP_TITLE = PLACES["panes"]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.detail: Detail | None = None
+        self.tab = "request"
+        """One of :data:`TABS`; it stays when another exchange is shown, if that has it."""
+        self._wanted: tuple[int, Address] | None = None
+        """A record to be shown as soon as its exchange is."""
 
     def compose(self) -> ComposeResult:
         tree: FieldTree = FieldTree("", id="tree")
         tree.show_root = False
         tree.guide_depth = 2
         tree.auto_expand = True
-        yield tree
-        yield BytesPane(id="bytes")
+        yield PaneLine()
+        with Horizontal():
+            yield tree
+            yield BytesPane(id="bytes")
 
     @property
     def tree_pane(self) -> FieldTree:
@@ -85,11 +108,25 @@ class DetailPanes(Horizontal):
     def show(self, detail: Detail | None) -> None:
         """Show an exchange, or nothing."""
         self.detail = detail
+        self.bytes_pane.show(b"", (), 0, 0)
+        wanted, self._wanted = self._wanted, None
+        if detail is not None and wanted is not None and wanted[0] == detail.exchange.number:
+            self.tab = "request"
+            self._fill_tab(detail)
+            self._find_record(detail, wanted[1])
+        elif detail is not None and self.tab in self.tabs():
+            self._fill_tab(detail)
+        elif detail is not None:
+            self._fill_tree(detail)
+            self._show_line()
+        else:
+            self.tree_pane.clear()
+            self._show_line()
+
+    def _fill_tree(self, detail: Detail) -> None:
+        """Request and response, open as far as they are small."""
         tree = self.tree_pane
         tree.clear()
-        self.bytes_pane.show(b"", (), 0, 0)
-        if detail is None:
-            return
         for spot in detail.spots:
             node = _add(tree.root, spot)
             if spot.can_open:
@@ -109,6 +146,84 @@ class DetailPanes(Horizontal):
             _fill(node, self.detail.open(spot))
             node.expand()
 
+    # -- tabs -----------------------------------------------------------------------------------------
+
+    def tabs(self) -> list[str]:
+        """The tabs that the exchange has."""
+        if self.detail is None:
+            return []
+        there = [message.kind for message in self.detail.exchange.messages]
+        sides = [name for name in _IN_TREE if name in there]
+        # A token stands where a request or response would.
+        sides = sides or ["request"]
+        has_records = any(True for each in self.detail.exchange.messages for _ in each.record_fields())
+        return [*sides, *(["records"] if has_records else []), "timing", "tcp"]
+
+    def action_turn_tab(self, step: int) -> None:
+        there = self.tabs()
+        if there:
+            at = there.index(self.tab) if self.tab in there else 0
+            self.turn_to(there[(at + step) % len(there)])
+
+    @on(PaneLine.Chosen)
+    def _tab_clicked(self, event: PaneLine.Chosen) -> None:
+        event.stop()
+        self.turn_to(event.name)
+
+    def turn_to(self, tab: str) -> None:
+        """Show a tab."""
+        before, self.tab = self.tab, tab
+        if self.detail is None:
+            return
+        if tab in _IN_TREE and before in _IN_TREE:
+            self._go_to_side()
+        else:
+            self._fill_tab(self.detail)
+
+    def _fill_tab(self, detail: Detail) -> None:
+        if self.tab in _IN_TREE:
+            self._fill_tree(detail)
+            self._go_to_side()
+        elif self.tab == "records":
+            self._fill_with((Spot("reading …"),))
+            self._read_records(detail)
+        else:
+            exchange = detail.exchange
+            first_ns = cast("Kdissect", self.app).index.first_ns
+            lines = timing_lines(exchange, first_ns) if self.tab == "timing" else packet_lines(exchange)
+            self._fill_with([Spot(line) for line in lines])
+        self._show_line()
+
+    @work(thread=True, exclusive=True, group="records")
+    def _read_records(self, detail: Detail) -> None:
+        self.app.call_from_thread(self._records_read, detail, detail.records())
+
+    def _records_read(self, detail: Detail, spots: list[Spot]) -> None:
+        if self.detail is detail and self.tab == "records":
+            self._fill_with(spots)
+            if len(spots) == 1:
+                self.tree_pane.root.children[0].expand()
+
+    def _fill_with(self, spots: Sequence[Spot]) -> None:
+        tree = self.tree_pane
+        tree.clear()
+        _fill(tree.root, spots)
+        tree.root.expand()
+        tree.cursor_line = 0
+        self._show_bytes(tree.root.children[0] if tree.root.children else None)
+
+    def _go_to_side(self) -> None:
+        for node in self.tree_pane.root.children:
+            spot = node.data
+            if spot is not None and spot.message is not None and spot.message.kind == self.tab:
+                self.call_after_refresh(partial(self.tree_pane.move_cursor, node))
+
+    def _show_line(self) -> None:
+        there = [(name, TABS[name]) for name in self.tabs()]
+        data = self.bytes_pane.data
+        name = self.detail.name_of(data) if self.detail is not None and data else ""
+        self.query_one(PaneLine).show(there, self.tab, name)
+
     # -- opening ------------------------------------------------------------------------------------
 
     @on(Tree.NodeExpanded)
@@ -120,11 +235,31 @@ class DetailPanes(Horizontal):
 
     @work(thread=True, group="open")
     def _open(self, detail: Detail, node: TreeNode[Spot], spot: Spot) -> None:
-        self.app.call_from_thread(self._opened_lines, detail, node, detail.open(spot))
+        with uncollected():
+            lines = detail.open(spot)
+        self.app.call_from_thread(self._opened_lines, detail, node, lines)
 
     def _opened_lines(self, detail: Detail, node: TreeNode[Spot], lines: list[Spot]) -> None:
         if self.detail is detail and not node.children:
             _fill(node, lines)
+
+    @on(Tree.NodeSelected)
+    def _selected(self, event: Tree.NodeSelected[Spot]) -> None:
+        event.stop()
+        self.unfold(event.node)
+
+    def unfold(self, node: TreeNode[Spot], wanted: Node | None = None) -> TreeNode[Spot] | None:
+        """Put lines in the place of one that stands for them; gives the first of them."""
+        if node.data is None or node.data.rest is None or node.parent is None:
+            return None
+        first = None
+        for spot in node.data.unfold(wanted):
+            made = node.parent.add(label_of(spot), spot, before=node, allow_expand=spot.can_open)
+            first = first or made
+        node.remove()
+        if first is not None and wanted is None:
+            self.call_after_refresh(partial(self.tree_pane.move_cursor, first))
+        return first
 
     # -- tree → bytes ---------------------------------------------------------------------------------
 
@@ -135,10 +270,25 @@ class DetailPanes(Horizontal):
 
     def _show_bytes(self, node: TreeNode[Spot] | None) -> None:
         spot = node.data if node is not None else None
-        if spot is None or self.detail is None or spot.is_fault:
+        if spot is None or node is None or self.detail is None or spot.is_fault:
             return
-        self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
-        self.screen.query_one("#where", Static).update(Text(where_text(spot), no_wrap=True))
+        if spot.data:
+            self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
+            self.screen.query_one("#where", Static).update(Text(where_text(spot), no_wrap=True))
+        if self.tab in _IN_TREE:
+            self.tab = _side_of(node) or self.tab
+        self._show_line()
+
+    def action_next_bytes(self) -> None:
+        """Show the bytes of the next message, or the next that were unpacked."""
+        if self.detail is None:
+            return
+        there, data = self.detail.buffers(), self.bytes_pane.data
+        at = next((at for at, each in enumerate(there) if each is data), -1)
+        if there:
+            following = there[(at + 1) % len(there)]
+            self.bytes_pane.show(following, self.detail.hidden(following), 0, 0)
+            self._show_line()
 
     # -- bytes → tree ---------------------------------------------------------------------------------
 
@@ -151,29 +301,61 @@ class DetailPanes(Horizontal):
     @work(thread=True, exclusive=True, group="find")
     def _find(self, detail: Detail, data: bytes, offset: int) -> None:
         nodes = detail.path_to(data, offset)
-        self.app.call_from_thread(self._found, detail, nodes)
+        self.app.call_from_thread(self._go_to, detail, nodes)
 
-    def _found(self, detail: Detail, nodes: list[Node]) -> None:
+    def point_at(self, data: bytes, start: int, end: int) -> None:
+        """Show bytes of a message, and go to the line that they belong to."""
+        if self.detail is not None:
+            self.bytes_pane.show(data, self.detail.hidden(data), start, end)
+            self._find(self.detail, data, start)
+
+    def reveal_record(self, number: int, address: Address) -> None:
+        """Go to a record in the tree; if its exchange is not shown yet, when it is."""
+        self.screen.add_class("-in")
+        self.tree_pane.focus()
+        if self.detail is not None and self.detail.exchange.number == number:
+            self._find_record(self.detail, address)
+        else:
+            self._wanted = number, address
+
+    @work(thread=True, exclusive=True, group="find")
+    def _find_record(self, detail: Detail, address: Address) -> None:
+        nodes = detail.path_to_record(address)
+        self.app.call_from_thread(self._go_to, detail, nodes)
+
+    def _go_to(self, detail: Detail, nodes: list[Node]) -> None:
+        """Move the cursor to the last of these nodes, each of which is in the one before."""
         if self.detail is not detail or not nodes:
             return
-        here: TreeNode[Spot] | None = None
-        for top in self.tree_pane.root.children:
-            if any(_holds(child, nodes[0]) for child in top.children):
-                here = top
-        waiting = list(nodes)
-        while here is not None and waiting:
-            if here.data is not None and not here.children and here.data.can_open:
-                _fill(here, detail.open(here.data))
-            here.expand()
-            below = next((child for child in here.children if _holds(child, waiting[0])), None)
+        if self.tab not in _IN_TREE:
+            self.tab = "request"
+            self._fill_tree(detail)
+        here = next(
+            (
+                top
+                for top in self.tree_pane.root.children
+                if any(_holds(each, nodes[0]) for each in top.children)
+            ),
+            None,
+        )
+        for wanted in nodes:
+            below = self._below(detail, here, wanted) if here is not None else None
             if below is None:
                 break
             here = below
-            if below.data is not None and below.data.branch is not None:
-                waiting.pop(0)
         if here is not None:
-            chosen = here
-            self.call_after_refresh(partial(self.tree_pane.move_cursor, chosen))
+            self.call_after_refresh(partial(self.tree_pane.move_cursor, here))
+
+    def _below(self, detail: Detail, here: TreeNode[Spot], wanted: Node) -> TreeNode[Spot] | None:
+        """The line of a node below another line, which is opened and unfolded for it."""
+        if here.data is not None and not here.children and here.data.can_open:
+            _fill(here, detail.open(here.data))
+        here.expand()
+        found = next((child for child in here.children if _holds(child, wanted)), None)
+        if found is not None and found.data is not None and found.data.rest is not None:
+            self.unfold(found, wanted)
+            found = next((child for child in here.children if _holds(child, wanted)), None)
+        return found
 
     # -- for who copies -------------------------------------------------------------------------------
 
@@ -187,11 +369,21 @@ class DetailPanes(Horizontal):
         return out[::-1]
 
 
+def _side_of(node: TreeNode[Spot]) -> str | None:
+    """The tab of the message that a line is of."""
+    here: TreeNode[Spot] | None = node
+    while here is not None and here.data is not None:
+        if here.data.message is not None and here.data.message.kind in _IN_TREE:
+            return here.data.message.kind
+        here = here.parent
+    return None
+
+
 def _holds(node: TreeNode[Spot], wanted: Node) -> bool:
     return node.data is not None and node.data.holds(wanted)
 
 
-def _fill(node: TreeNode[Spot], lines: list[Spot]) -> None:
+def _fill(node: TreeNode[Spot], lines: Iterable[Spot]) -> None:
     for spot in lines:
         _add(node, spot)
 

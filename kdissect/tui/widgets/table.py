@@ -13,7 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region, Size, clamp
 from textual.message import Message
@@ -22,6 +22,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.present.sanitise import CUT
+from kdissect.tui.actions import PLACES
+from kdissect.tui.keys import bindings_of
+
+_UNDER_CURSOR = Style(reverse=True)
 
 
 class Heading(NamedTuple):
@@ -52,6 +56,19 @@ class Rows(Protocol):
         """What tells the row from all others, and changes when it has to be made anew."""
 
 
+class TableMessage(Message):
+    """What a table tells; which one, where a screen has several, by its id."""
+
+    def __init__(self, table: VirtualTable) -> None:
+        self._table = table
+        super().__init__()
+
+    @property
+    def control(self) -> VirtualTable:
+        """The table."""
+        return self._table
+
+
 class VirtualTable(ScrollView, can_focus=True):
     """The list, with a cursor."""
 
@@ -67,41 +84,48 @@ class VirtualTable(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     VirtualTable { height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll; }
     VirtualTable .table--header { background: $panel; color: $foreground; text-style: bold; }
-    VirtualTable .table--cursor { background: $primary; color: $background; }
-    VirtualTable:focus .table--cursor { background: $accent; color: $background; text-style: bold; }
+    VirtualTable .table--cursor { background: $primary; color: $text; }
+    VirtualTable:focus .table--cursor { background: $accent; color: $text; text-style: bold; }
     VirtualTable .table--odd { background: $surface; color: $foreground; }
     VirtualTable .table--even { background: $surface-lighten-1; color: $foreground; }
     VirtualTable .table--error { color: $text-error; }
     VirtualTable .table--warning { color: $text-warning; }
     VirtualTable .table--dim { color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First", show=False),
-        Binding("end,G", "last", "Last", show=False),
-        Binding("enter", "choose", "Open", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("list")
+    BINDING_GROUP_TITLE = PLACES["list"]
     cursor: reactive[int] = reactive(0, repaint=False)
+    column: reactive[int | None] = reactive(None, repaint=False)
+    """The column under the cursor, by its place; None for the whole row."""
 
-    class Highlighted(Message):
+    class Highlighted(TableMessage):
         """The cursor is on another row."""
 
-        def __init__(self, row: int) -> None:
+        def __init__(self, table: VirtualTable, row: int) -> None:
             self.row = row
-            super().__init__()
+            super().__init__(table)
 
-    class Chosen(Message):
+    class AtEnd(TableMessage):
+        """The key to the last row was pressed."""
+
+    class Chosen(TableMessage):
         """Enter or a double click on a row."""
 
-        def __init__(self, row: int) -> None:
+        def __init__(self, table: VirtualTable, row: int) -> None:
             self.row = row
-            super().__init__()
+            super().__init__(table)
 
-    def __init__(self, rows: Rows, *, id: str | None = None) -> None:
+    class HeadingClicked(TableMessage):
+        """A click on the head of a column, by its place among those that are shown."""
+
+        def __init__(self, table: VirtualTable, column: int) -> None:
+            self.column = column
+            super().__init__(table)
+
+    def __init__(self, rows: Rows, *, id: str | None = None, has_columns: bool = False) -> None:
         super().__init__(id=id)
+        self._has_columns = has_columns
+        """Whether the cursor can go to a column."""
         self.rows = rows
         self._strips: LRUCache[Hashable, Strip] = LRUCache(2048)
 
@@ -140,16 +164,17 @@ class VirtualTable(ScrollView, can_focus=True):
         if y == 0:
             style = self.get_component_rich_style("table--header")
             headings = self.rows.headings(width)
-            return self._line(headings, [heading.title for heading in headings], style)
+            return self._line(headings, [heading.title for heading in headings], style, self.column)
         row = self.scroll_offset.y + y - 1
         if row >= len(self.rows):
             return Strip.blank(width, self.rich_style)
         is_cursor = row == self.cursor
-        key = (self.rows.key(row), width, row & 1, is_cursor, is_cursor and self.has_focus)
+        key = (self.rows.key(row), width, row & 1, is_cursor and (self.has_focus, self.column))
         strip = self._strips.get(key)
         if strip is None:
             style = self._style(row, is_cursor)
-            strip = self._line(self.rows.headings(width), self.rows.cells(row, width), style)
+            column = self.column if is_cursor else None
+            strip = self._line(self.rows.headings(width), self.rows.cells(row, width), style, column)
             self._strips[key] = strip
         return strip
 
@@ -160,7 +185,9 @@ class VirtualTable(ScrollView, can_focus=True):
         tone = self.rows.tone(row)
         return style + Style(color=self.get_component_rich_style(tone).color) if tone else style
 
-    def _line(self, headings: Sequence[Heading], cells: Sequence[str], style: Style) -> Strip:
+    def _line(
+        self, headings: Sequence[Heading], cells: Sequence[str], style: Style, column: int | None
+    ) -> Strip:
         width = self.columns
         fixed = sum(heading.width for heading in headings) + len(headings) - 1
         texts = []
@@ -170,8 +197,12 @@ class VirtualTable(ScrollView, can_focus=True):
                 cell = set_cell_size(cell, columns - 1) + CUT
             fill = columns - cell_len(cell) if heading.is_right else 0
             texts.append(set_cell_size(" " * fill + cell, columns))
-        text = set_cell_size(" ".join(texts), width)
-        return Strip([Segment(text, style)], width)
+        if column is None or column >= len(texts):
+            return Strip([Segment(set_cell_size(" ".join(texts), width), style)], width)
+        before = "".join(text + " " for text in texts[:column])
+        after = " " + " ".join(texts[column + 1 :])
+        parts = (before, style), (texts[column], style + _UNDER_CURSOR), (after, style)
+        return Strip([Segment(*part) for part in parts]).adjust_cell_length(width, style)
 
     def validate_cursor(self, row: int) -> int:
         return clamp(row, 0, max(0, len(self.rows) - 1))
@@ -182,7 +213,11 @@ class VirtualTable(ScrollView, can_focus=True):
         if not self._show_cursor():
             for row in (old, new):
                 self.refresh(Region(0, row - self.scroll_offset.y + 1, self.columns, 1))
-        self.post_message(self.Highlighted(new))
+        self.post_message(self.Highlighted(self, new))
+
+    def watch_column(self) -> None:
+        if self.is_mounted:
+            self.refresh()
 
     def _show_cursor(self) -> bool:
         """Scroll so far that the cursor is on the screen; gives whether that was needed."""
@@ -203,14 +238,38 @@ class VirtualTable(ScrollView, can_focus=True):
 
     def action_last(self) -> None:
         self.cursor = len(self.rows) - 1
+        self.post_message(self.AtEnd(self))
+
+    def action_column(self, step: int) -> None:
+        """Go to the column to the right (1) or left; out of the first to the whole row."""
+        if self._has_columns:
+            at = -1 if self.column is None else self.column
+            last = len(self.rows.headings(self.columns)) - 1
+            self.column = clamp(at + step, -1, last) if at + step >= 0 else None
 
     def action_choose(self) -> None:
         if len(self.rows):
-            self.post_message(self.Chosen(self.cursor))
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def _column_at(self, x: int) -> int | None:
+        """The column whose head stands at a cell; None beside them."""
+        headings = self.rows.headings(self.columns)
+        fixed = sum(heading.width for heading in headings) + len(headings) - 1
+        start = 0
+        for column, heading in enumerate(headings):
+            start += (heading.width or max(1, self.columns - fixed)) + 1
+            if x < start:
+                return column
+        return None
 
     def on_click(self, event: events.Click) -> None:
+        if event.y == 0:
+            column = self._column_at(event.x)
+            if column is not None:
+                self.post_message(self.HeadingClicked(self, column))
+            return
         row = self.scroll_offset.y + event.y - 1
-        if event.y >= 1 and row < len(self.rows):
+        if row < len(self.rows):
             self.cursor = row
             if event.chain == 2:
                 self.action_choose()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,9 +26,10 @@ def test_rows_that_came_late_stand_in_their_place() -> None:
     assert index.column("number")[index.view(descending=True)].tolist() == [4, 3, 2, 1]
 
 
-def test_only_one_connection() -> None:
+def test_only_some_of_the_rows() -> None:
     index = index_with([{"connection": n % 3} for n in range(9)])
-    assert index.column("number")[index.view(connection=1)].tolist() == [2, 5, 8]
+    assert index.view(places=np.array([1, 4, 7], np.uint32)).tolist() == [1, 4, 7]
+    assert index.view("number", True, np.array([1, 4, 7], np.uint32)).tolist() == [7, 4, 1]
 
 
 def test_texts_sort_by_what_they_say_and_none_comes_last() -> None:

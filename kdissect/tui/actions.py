@@ -1,0 +1,328 @@
+"""Every action of the screens, once: its name, its keys, its words, and where it works.
+
+The bindings of pages and panes (:mod:`kdissect.tui.keys`), the footer, the help, the command palette,
+``kdissect fields actions`` and the names that ``[keymap]`` in the configuration may use all come from this
+table. An action is the method ``action_…`` of the page or pane; a new one is a line here and that method.
+
+Names say what is done, not where: ``sort`` is the same word, and by default the same key, in every list.
+Nothing here imports Textual: the command line reads the table too.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+PAGES = {
+    "exchanges": "Exchanges",
+    "connections": "Connections",
+    "topics": "Topics",
+    "groups": "Groups",
+    "latency": "Latency",
+    "problems": "Errors",
+    "records": "Records",
+    "capture": "Capture",
+}
+"""The screens that the numbers lead to, in that order, and their titles."""
+
+PLACES = {
+    "everywhere": "Everywhere",
+    "page": "On every screen",
+    **PAGES,
+    "statistics": "On the screens of figures",
+    "grouped": "On the screens of figures",
+    "ladder": "Ladder",
+    "list": "In the list",
+    "tree": "In the tree",
+    "bytes": "In the bytes",
+    "panes": "In tree and bytes",
+    "text": "In the text",
+    "filter": "In the filter line",
+    "start": "At the start",
+}
+"""Where actions work, and the heading that help gives them."""
+
+
+PANES = ("list", "tree", "bytes", "text", "panes", "ladder")
+"""The places within a screen."""
+
+
+class Action(NamedTuple):
+    """A line of the table."""
+
+    id: str
+    """The name, as ``[keymap]`` has it."""
+    where: str
+    """One or more of :data:`PLACES`, with blanks between."""
+    keys: str
+    """The default keys, with blanks between, as :func:`key_name` takes them."""
+    label: str
+    """A word for the footer."""
+    help: str
+    """What it does."""
+    call: str
+    """The method, without ``action_``, with its arguments."""
+    in_footer: bool = False
+
+
+_A = Action
+
+ACTIONS: tuple[Action, ...] = (
+    # -- everywhere
+    _A(
+        "palette",
+        "everywhere",
+        ": ctrl+p",
+        "Commands",
+        "all commands; :43 goes to No. 43",
+        "command_palette",
+    ),
+    _A("help", "everywhere", "? f1", "Help", "the keys of what has the focus", "help", True),
+    _A("quit", "everywhere", "ctrl+q", "Quit", "end kdissect", "quit"),
+    # -- every screen
+    *(
+        _A(name, "page", str(number), title, f"show {title}", f"app.page('{name}')")
+        for number, (name, title) in enumerate(PAGES.items(), 1)
+    ),
+    _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),
+    _A("page-after", "page", "]", "Next screen", "show the screen after this one", "app.turn_page(1)"),
+    _A("out", "page", "escape", "Back", "one level out", "out"),
+    _A("out-or-end", "page", "q", "Back", "one level out; at the list, end", "out_or_end", True),
+    _A("filter", "page", "/", "Filter", "write a filter", "filter", True),
+    _A("filter-off", "page", "ctrl+t", "Filter off", "turn the filter off, or on again", "filter_off"),
+    _A("pane-after", "page", "tab", "Next pane", "go to the next pane", "app.focus_next"),
+    _A("pane-before", "page", "shift+tab", "Pane before", "go to the pane before", "app.focus_previous"),
+    # -- an exchange under the cursor
+    _A("mark", "exchanges", "m", "Mark", "mark the exchange, or take its mark away", "mark", True),
+    _A("only-marked", "exchanges", "M", "Only marked", "show the marked exchanges only", "only_marked"),
+    _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
+    _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
+    _A("copy", "exchanges", "y", "Copy", "copy value, path, filter, JSON, hex, kcat, tshark", "copy", True),
+    _A("save", "exchanges", "w", "Save", "save shown, marked or this one to a file", "save", True),
+    _A("wireshark", "exchanges", "W", "Wireshark", "open Wireshark at this exchange", "wireshark"),
+    _A("columns", "exchanges", "c", "Columns", "choose the columns of the list", "columns"),
+    # -- the list of exchanges
+    _A(
+        "next-error",
+        "exchanges",
+        "e",
+        "Next error",
+        "next with an error or fault",
+        "next_bad(1)",
+        True,
+    ),
+    _A(
+        "error-before",
+        "exchanges",
+        "E",
+        "Error before",
+        "one with an error or fault before",
+        "next_bad(-1)",
+    ),
+    _A("sort", "exchanges statistics", "s", "Sort", "order by the next column", "sort"),
+    _A("turn", "exchanges statistics", "S", "Turn", "turn the order round", "turn"),
+    _A("connection", "exchanges", "f", "Connection", "only this connection", "connection"),
+    _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
+    _A("times", "exchanges", "t", "Times", "times: relative, of day, UTC, since the epoch", "times"),
+    _A("bytes", "exchanges", "x", "Bytes", "bytes on and off; where narrow, tree or bytes", "bytes", True),
+    _A("zoom", "exchanges", "\\", "Zoom", "only this pane; again for all", "zoom"),
+    _A("more-list", "exchanges", "+", "More list", "more room for the list", "room(1)"),
+    _A("less-list", "exchanges", "- _", "Less list", "less room for the list", "room(-1)"),
+    _A("pause", "exchanges", "space", "Pause", "keep the list as it is; decoding goes on", "pause"),
+    _A(
+        "other-side",
+        "exchanges",
+        "o",
+        "Other side",
+        "from the request to the response, and back",
+        "other_side",
+    ),
+    _A(
+        "only-this",
+        "exchanges",
+        "=",
+        "Only this",
+        "filter by the field or column: only this value",
+        "by('only')",
+    ),
+    _A(
+        "not-this", "exchanges", "!", "Not this", "filter by the field or column: not this value", "by('not')"
+    ),
+    _A("and-this", "exchanges", "&", "And this", "what is shown, if it has this value too", "by('and')"),
+    _A("or-this", "exchanges", "|", "Or this", "what is shown, and what has this value", "by('or')"),
+    _A("search", "exchanges", "ctrl+f", "Search", "search: text, hex 'de ad', regex '/…/'", "search"),
+    _A("next-match", "exchanges", "n", "Next match", "next exchange in which it was found", "match(1)"),
+    _A(
+        "match-before", "exchanges", "N", "Match before", "exchange before in which it was found", "match(-1)"
+    ),
+    # -- the filter line
+    _A("take", "filter", "tab", "Take", "take what is offered", "want('take')"),
+    _A("older", "filter", "up", "Older", "the filter used before; the offer above", "want('older')"),
+    _A("newer", "filter", "down", "Newer", "the filter used after; the offer below", "want('newer')"),
+    _A("save-filter", "filter", "ctrl+s", "Save", "save it under a name", "want('save')"),
+    _A("leave", "filter", "escape", "Leave", "leave the filter as it was", "want('leave')"),
+    # -- records
+    _A(
+        "value-form",
+        "records",
+        "v",
+        "Value as",
+        "key and value as JSON, text or hex, or what they are",
+        "form",
+        True,
+    ),
+    _A(
+        "editor", "records", "O", "Editor", "open the value in the editor of VISUAL or EDITOR", "editor", True
+    ),
+    _A("copy", "records", "y", "Copy", "copy value, key, headers, record as JSON, hex", "copy", True),
+    _A("times", "records", "t", "Times", "times: UTC, of day, since the epoch", "times"),
+    # -- the ladder
+    _A(
+        "ladder",
+        "exchanges records ladder",
+        "L",
+        "Ladder",
+        "ladder of the client, or of what is marked",
+        "app.ladder",
+    ),
+    _A("next-error", "ladder", "e", "Next error", "next response with an error", "next_bad(1)", True),
+    _A("error-before", "ladder", "E", "Error before", "response with an error before", "next_bad(-1)"),
+    _A("times", "ladder", "t", "Times", "times: relative, of day", "times"),
+    # -- tree and bytes
+    _A("tab-after", "panes", ".", "Next tab", "request, response, records, timing, TCP", "turn_tab(1)"),
+    _A("tab-before", "panes", ",", "Tab before", "the tab before", "turn_tab(-1)"),
+    _A(
+        "other-bytes",
+        "panes",
+        "b",
+        "Other bytes",
+        "bytes of the messages, and unpacked records",
+        "next_bytes",
+    ),
+    # -- a text
+    _A("up", "text", "up k", "Up", "a line up", "scroll_up"),
+    _A("down", "text", "down j", "Down", "a line down", "scroll_down"),
+    _A("page-up", "text", "pageup", "Page up", "a screen of lines up", "page_up"),
+    _A("page-down", "text", "pagedown", "Page down", "a screen of lines down", "page_down"),
+    _A("first", "text", "g home", "First", "first line", "scroll_home"),
+    _A("last", "text", "G end", "Last", "last line", "scroll_end"),
+    _A("open", "text", "enter", "Into", "its place in the exchange's tree, and its bytes", "choose"),
+    # -- figures
+    _A("group", "grouped", "g", "Group", "put the figures together in another way", "group", True),
+    _A("save", "statistics", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
+    # -- a list
+    _A("up", "list", "up k", "Up", "row before", "move(-1)"),
+    _A("down", "list", "down j", "Down", "next row", "move(1)"),
+    _A("page-up", "list", "pageup", "Page up", "a screen of rows up", "page(-1)"),
+    _A("page-down", "list", "pagedown", "Page down", "a screen of rows down", "page(1)"),
+    _A("first", "list", "g home", "First", "first row", "first"),
+    _A("last", "list", "G end", "Last", "last row", "last"),
+    _A("column-before", "list", "left h", "Column before", "to the column on the left", "column(-1)"),
+    _A("column-after", "list", "right l", "Next column", "to the column on the right", "column(1)"),
+    _A("open", "list", "enter", "Open", "into what the row shows", "choose"),
+    # -- the tree
+    _A("up", "tree", "up k", "Up", "line before", "cursor_up"),
+    _A("down", "tree", "down j", "Down", "next line", "cursor_down"),
+    _A("page-up", "tree", "pageup", "Page up", "a screen of lines up", "page_up"),
+    _A("page-down", "tree", "pagedown", "Page down", "a screen of lines down", "page_down"),
+    _A("first", "tree", "g home", "First", "first line", "scroll_home"),
+    _A("last", "tree", "G end", "Last", "last line", "scroll_end"),
+    _A("unfold", "tree", "right l", "Open", "open the line", "open"),
+    _A("fold", "tree", "left h", "Shut", "shut the line, or go to the one around it", "shut"),
+    _A("open", "tree", "enter", "Open", "open or shut the line", "select_cursor"),
+    # -- the bytes
+    _A("fold", "bytes", "left h", "Byte before", "byte before", "move(-1)"),
+    _A("unfold", "bytes", "right l", "Byte after", "next byte", "move(1)"),
+    _A("up", "bytes", "up k", "Line before", "line before", "move_lines(-1)"),
+    _A("down", "bytes", "down j", "Line after", "next line", "move_lines(1)"),
+    _A("page-up", "bytes", "pageup", "Page up", "a screen of lines up", "move_pages(-1)"),
+    _A("page-down", "bytes", "pagedown", "Page down", "a screen of lines down", "move_pages(1)"),
+    _A("first", "bytes", "g home", "First", "first byte", "to(0)"),
+    _A("last", "bytes", "G end", "Last", "last byte", "to(-1)"),
+)
+
+MOST_IN_FOOTER = 9
+
+IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
+"""The names, each once."""
+
+
+def actions_of(where: str) -> Iterator[Action]:
+    """What works in one of the :data:`PLACES`."""
+    return (action for action in ACTIONS if where in action.where.split())
+
+
+# -- keys ---------------------------------------------------------------------------------------------
+
+_NAMED = {
+    *("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete", "backspace"),
+    *("tab", "enter", "escape", "space", *(f"f{number}" for number in range(1, 25))),
+}
+_MODIFIERS = ("ctrl", "alt", "shift")
+_OTHER_NAMES = {"esc": "escape", "return": "enter", "del": "delete", "pgup": "pageup", "pgdn": "pagedown"}
+_TEXTUALS = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+"""Names of characters that Textual has its own words for."""
+
+
+def key_name(key: str) -> str | None:
+    """The name that Textual has for a key: a character, ``space``, ``pageup``, ``f5``, ``ctrl+t`` (or
+    ``ctrl-t``); None if there is no such key."""
+    *modifiers, last = [key] if len(key) == 1 else _parts(key)
+    modifiers = [each.lower() for each in modifiers]
+    if len(last) == 1:
+        name = _character(last.lower() if modifiers else last)
+    else:
+        name = _OTHER_NAMES.get(last.lower(), last.lower())
+        name = name if name in _NAMED else None
+    if name is None or not set(modifiers) <= set(_MODIFIERS) or len(set(modifiers)) < len(modifiers):
+        return None
+    return "+".join([*sorted(modifiers, key=_MODIFIERS.index), name])
+
+
+def _parts(key: str) -> list[str]:
+    """``ctrl-x`` → ``ctrl``, ``x``; the last part may be ``-`` or ``+`` itself."""
+    head, last = key[:-1], key[-1:]
+    if head.endswith(("+", "-")):
+        return [*head[:-1].replace("-", "+").split("+"), last]
+    return key.replace("-", "+").split("+")
+
+
+def _character(character: str) -> str | None:
+    if not character.isprintable():
+        return None
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
+    return _TEXTUALS.get(name, name) or None
+
+
+def key_names(keys: str) -> list[str]:
+    """The names of keys that stand with blanks between. Those that are none are left out."""
+    return [name for name in map(key_name, keys.split()) if name is not None]
+
+
+def clash(keymap: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Two actions that would answer the same key: one of the key map, the other, and the key."""
+    for places in _together():
+        owners: dict[str, str] = {}
+        actions = [action for place in places for action in actions_of(place)]
+        for action in sorted(actions, key=lambda each: each.id in keymap):
+            for key in key_names(keymap.get(action.id, action.keys)):
+                if owners.setdefault(key, action.id) != action.id:
+                    return action.id, owners[key], key
+    return None
+
+
+def _together() -> Iterator[tuple[str, ...]]:
+    """Places whose keys work at the same time."""
+    for page in PAGES:
+        for pane in PANES:
+            yield ("everywhere", "page", page, pane)

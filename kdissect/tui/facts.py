@@ -1,0 +1,64 @@
+"""What an exchange tells beside its fields, as lines: when its bytes came, and in which packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.exchange import Exchange
+from kdissect.message import Message
+from kdissect.present.form import Clock, duration, plural
+from kdissect.present.sanitise import sanitise
+
+_MOST_PACKETS = 200
+"""Packets of one message that are listed."""
+
+
+def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
+    """When the request and the response were captured, and what lay between.
+
+    :param first_ns: time of the capture's first packet.
+    """
+    relative, absolute = Clock("r", first_ns), Clock("u")
+    for message in exchange.messages:
+        frame = message.frame
+        yield f"{message.kind} began: {relative.text(frame.first_ns)}  {absolute.text(frame.first_ns)}"
+        yield f"{message.kind} complete: {relative.text(frame.last_ns)}  {absolute.text(frame.last_ns)}"
+        if frame.last_ns != frame.first_ns:
+            yield f"{message.kind} took: {duration(frame.last_ns - frame.first_ns)}"
+    if exchange.latency_ns is not None:
+        latency = duration(exchange.latency_ns)
+        yield f"latency: {latency}, from the request's last byte to the response's first"
+    if exchange.request is not None and exchange.response is not None:
+        whole = exchange.response.frame.last_ns - exchange.request.frame.first_ns
+        yield f"in all: {duration(whole)}, from the request's first byte to the response's last"
+    waits = exchange.request.body().get("maxWaitMs") if exchange.request is not None else None
+    if isinstance(waits, int):
+        yield f"maxWaitMs: {waits} ms, how long the broker may wait for enough bytes"
+    throttle = exchange.response.body().get("throttleTimeMs") if exchange.response is not None else None
+    if isinstance(throttle, int):
+        yield f"throttleTimeMs: {throttle} ms, how long the client is told to hold back"
+    if exchange.missing is not None:
+        yield f"missing: {sanitise(exchange.missing)}"
+
+
+def packet_lines(exchange: Exchange) -> Iterator[str]:
+    """The connection, and where the messages stand in it."""
+    yield f"connection: {exchange.connection}, {exchange.client} → {exchange.broker}"
+    for message in exchange.messages:
+        yield from _message_lines(message)
+
+
+def _message_lines(message: Message) -> Iterator[str]:
+    frame = message.frame
+    end = frame.offset + 4 + frame.size
+    yield f"{message.kind}: bytes {frame.offset:,} to {end:,} of the stream {frame.direction.value}"
+    # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
+    yield f"{message.kind} relative sequence: {frame.offset + 1:,}, if the stream's first byte is number 1"
+    yield f"{message.kind} size: {frame.size:,} and the 4 bytes that say so"
+    if message.is_cut:
+        yield f"{message.kind} captured: {plural(len(frame.payload), 'byte')}"
+    shown = ", ".join(map(str, frame.packets[:_MOST_PACKETS]))
+    more = len(frame.packets) - _MOST_PACKETS
+    yield f"{message.kind} packets: {shown}" + (f" and {more:,} more" if more > 0 else "")
+    if frame.searched:
+        yield f"{message.kind} found: by a search, after a gap or where the capture began in mid-stream"

@@ -1,0 +1,206 @@
+"""A question that needs the exchanges themselves → which of them answer yes, from a process of its own.
+
+Decoding a million exchanges in the process of the screens would make every key wait. An :class:`Asker` hands
+the places of exchanges to its process in portions that take it about :data:`PORTION_SECONDS` each, so that
+answers come early and a question that nobody wants any more costs no more than two portions. It is started by
+the first question, reads the spool itself, and lets everything else go first (``nice``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended, start_process
+from kdissect.tui.feed.spool import read_exchange
+
+PORTION_SECONDS = 0.05
+FIRST_PORTION, MOST_IN_PORTION = 64, 20_000
+AHEAD = 2
+"""Portions that are under way, so that the process need not wait for the next."""
+_NICE = 5
+
+
+class Question(Protocol):
+    """What is asked of an exchange. It goes to the process by pickle."""
+
+    def matches(self, exchange: Exchange) -> bool:
+        """The answer."""
+
+
+class Answers(NamedTuple):
+    """What came of a portion."""
+
+    places: Places
+    """Those that were asked, in the order in which they were given."""
+    hits: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """Which of them answered yes."""
+
+
+class _Portion(NamedTuple):
+    job: int
+    question: Question | None
+    """None where it is that of the portion before."""
+    spooled: Sequence[tuple[int, int]]
+    """Place and length in the spool."""
+
+
+class _Reply(NamedTuple):
+    job: int
+    hits: bytes
+    """0, 1, or 2 where the exchange could not be asked."""
+    seconds: float
+
+
+_NO, _YES, _FAILED = 0, 1, 2
+
+
+def _run(spool: Arrived, pipe: Pipe, limits: Limits) -> None:
+    """What the process does."""
+    be_quiet()
+    with suppress(OSError):
+        os.nice(_NICE)
+    descriptor = spool.detach()
+    question: Question | None = None
+    with suppress(EOFError, BrokenPipeError):  # the screens are closed
+        while True:
+            portion: _Portion = pipe.recv()
+            question = portion.question or question
+            assert question is not None
+            began = time.monotonic()
+            hits = bytes(_answer(question, descriptor, limits, *where) for where in portion.spooled)
+            pipe.send(_Reply(portion.job, hits, time.monotonic() - began))
+
+
+def _answer(question: Question, descriptor: int, limits: Limits, place: int, length: int) -> int:
+    try:
+        return _YES if question.matches(read_exchange(descriptor, place, length, limits)) else _NO
+    except Exception:  # one exchange that cannot be asked must not cost the others their answer
+        return _FAILED
+
+
+class Asker:
+    """The process, as the screens see it."""
+
+    def __init__(self, index: Index, descriptor: int, limits: Limits = DEFAULTS) -> None:
+        self._index = index
+        self._descriptor, self._limits = descriptor, limits
+        self._process: BaseProcess | None = None
+        self._pipe: Pipe | None = None
+        self._job = 0
+        self._sent = -1
+        """The last job of which a portion was sent, with its question."""
+        self._question: Question | None = None
+        self._waiting: deque[Places] = deque()
+        self._under_way: deque[tuple[int, Places]] = deque()
+        """Job and places of the portions that were sent."""
+        self._size = FIRST_PORTION
+        self._to_ask = self._asked = 0
+        self.failed = 0
+        """Exchanges that could not be asked."""
+        self.reason: str | None = None
+        """Why it stopped before its time."""
+
+    def start(self) -> None:
+        """Start the process, if it does not run yet."""
+        if self._process is not None and self._process.is_alive():
+            return
+        self._stop()
+        self._pipe, theirs = get_context("spawn").Pipe()
+        self._process = start_process(_run, Shared(self._descriptor), theirs, self._limits)
+        theirs.close()
+
+    def ask(self, question: Question) -> None:
+        """A new question; that before is forgotten. :meth:`add` says of which exchanges."""
+        self.forget()
+        self._question = question
+        self._size = FIRST_PORTION
+        self.failed, self.reason = 0, None
+
+    def forget(self) -> None:
+        """Nobody wants the answers any more."""
+        self._job += 1
+        self._question = None
+        self._waiting.clear()
+        self._to_ask = self._asked = 0
+
+    def add(self, places: Places) -> None:
+        """Ask these too, in this order."""
+        if len(places) and self._question is not None and self.reason is None:
+            self._waiting.append(places)
+            self._to_ask += len(places)
+            self.start()
+            self._send()
+
+    @property
+    def progress(self) -> float | None:
+        """Which share of the exchanges was asked; None when there is nothing left to ask."""
+        return self._asked / self._to_ask if self._asked < self._to_ask and self.reason is None else None
+
+    def poll(self) -> list[Answers]:
+        """The answers since the last call; never waits."""
+        out: list[Answers] = []
+        pipe = self._pipe
+        try:
+            while pipe is not None and pipe.poll():
+                answers = self._took(pipe.recv())
+                if answers is not None:
+                    out.append(answers)
+            self._send()
+        except (EOFError, OSError):
+            assert self._process is not None
+            self.reason = how_it_ended("the process that looks into exchanges", self._process)
+            self._stop()
+        return out
+
+    def _took(self, reply: _Reply) -> Answers | None:
+        job, places = self._under_way.popleft()
+        if reply.seconds > 0:
+            wanted = len(places) * PORTION_SECONDS / reply.seconds
+            self._size = int(min(MOST_IN_PORTION, 4 * self._size, max(1, wanted)))
+        if job != self._job:
+            return None
+        self._asked += len(places)
+        codes = np.frombuffer(reply.hits, np.uint8)
+        self.failed += int(np.count_nonzero(codes == _FAILED))
+        return Answers(places, codes == _YES)
+
+    def _send(self) -> None:
+        while self._pipe is not None and self._waiting and len(self._under_way) < AHEAD:
+            first = self._waiting.popleft()
+            places, rest = first[: self._size], first[self._size :]
+            if len(rest):
+                self._waiting.appendleft(rest)
+            is_new, self._sent = self._sent != self._job, self._job
+            spooled = [self._index.column(name)[places].tolist() for name in ("place", "length")]
+            question = self._question if is_new else None
+            self._pipe.send(_Portion(self._job, question, list(zip(*spooled, strict=True))))
+            self._under_way.append((self._job, places))
+
+    def _stop(self) -> None:
+        self._under_way.clear()
+        self._sent = -1
+        if self._process is not None:
+            self._process.terminate()
+            self._process.join()
+            self._process = None
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+
+    def close(self) -> None:
+        """Stop, and let go of everything."""
+        self.forget()
+        self._stop()

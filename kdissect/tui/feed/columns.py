@@ -1,0 +1,146 @@
+"""The index → the columns that a filter asks, under the filter's own names of fields.
+
+A column is made when it is asked for, of the rows from one place to another. What a row tells of an exchange
+only in part is left out, so that the filter asks the exchange itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdissect.filter.compiled import Filter
+from kdissect.filter.masks import IndexColumn, Known, Mask, Masks, Numbers, Texts, TextSets
+from kdissect.message import SASL_TOKEN
+from kdissect.protocol import apis
+from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import (
+    HAS_CORRELATION,
+    HAS_LATENCY,
+    HAS_REQUEST,
+    HAS_RESPONSE,
+    HAS_VERSION,
+    IS_CUT,
+    IS_INFERRED,
+    ROUGH,
+)
+
+_NO_KEY = -(1 << 31)
+"""Stands for the key of an API that has none."""
+
+
+class FilterColumns(Mapping[str, IndexColumn]):
+    """The rows of an index from ``start`` to ``end`` as columns of a filter."""
+
+    def __init__(self, index: Index, start: int, end: int) -> None:
+        self._index = index
+        self._rows = start, end
+        self._flags = index.column("flags", start, end)
+
+    def __getitem__(self, name: str) -> IndexColumn:
+        found = _COLUMNS[name](self)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _COLUMNS if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def masks(self, chosen: Filter) -> Masks:
+        """What the rows tell of a filter. Where a text that it asks for is not exact, they tell nothing."""
+        start, end = self._rows
+        found = chosen.masks(self, end - start)
+        asked = sum(bit for name, bit in ROUGH.items() if name in chosen.fields)
+        rough = self._has(asked)
+        if not rough.any():
+            return found
+        return Masks(found.certain & ~rough, found.possible | rough)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._index.column(name, *self._rows)
+
+    def _has(self, flag: int) -> Mask:
+        return np.asarray((self._flags & flag) != 0)
+
+    def _with(self, name: str, flag: int) -> IndexColumn:
+        return Numbers(self._column(name), self._has(flag))
+
+    def _from(self, name: str, least: int) -> IndexColumn:
+        values = self._column(name)
+        return Numbers(values, values >= least)
+
+    def _text(self, name: str) -> IndexColumn:
+        return Texts(self._column(name), self._index.texts, none=0)
+
+    def _topics(self) -> IndexColumn:
+        return TextSets(self._column("topics"), _Lists(self._index.texts))
+
+    def _response_start(self) -> IndexColumn | None:
+        """Told by the request's time and the latency, or by the row's own time where there is no request."""
+        response, latency = self._has(HAS_RESPONSE), self._has(HAS_LATENCY)
+        if bool(np.any(response & self._has(HAS_REQUEST) & ~latency)):
+            return None
+        times = self._column("time_ns") + np.where(latency, self._column("latency_ns"), 0)
+        return Numbers(times, response)
+
+    def _api_key(self) -> IndexColumn:
+        codes = self._column("api")
+        keys = np.full(len(self._index.texts), _NO_KEY, np.int32)
+        for code in np.unique(codes).tolist():
+            keys[code] = _key_of(self._index.texts[code])
+        values = keys[codes]
+        return Numbers(values, values != _NO_KEY)
+
+
+class _Lists(Sequence[Sequence[str]]):
+    """The topics of a row by the number of the text that names them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, code: Any) -> Any:
+        text = self._texts[code]
+        return text.split(",") if text else ()
+
+
+def _key_of(api: str) -> int:
+    if not api or api == SASL_TOKEN:
+        return _NO_KEY
+    number = api.removeprefix("Unknown(").removesuffix(")")
+    return int(number) if number != api else apis.api_key(api)
+
+
+_COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
+    "number": lambda columns: columns._column("number"),
+    "connection": lambda columns: columns._column("connection"),
+    "client": lambda columns: columns._text("client"),
+    "broker": lambda columns: columns._text("broker"),
+    "api_key": FilterColumns._api_key,
+    "api": lambda columns: columns._text("api"),
+    "api_version": lambda columns: columns._with("api_version", HAS_VERSION),
+    "correlation_id": lambda columns: columns._with("correlation_id", HAS_CORRELATION),
+    "client_id": lambda columns: columns._text("client_id"),
+    "request_packet": lambda columns: columns._from("request_packet", 1),
+    "response_packet": lambda columns: columns._from("response_packet", 1),
+    "request_time_ns": lambda columns: columns._with("time_ns", HAS_REQUEST),
+    "response_start_ns": FilterColumns._response_start,
+    "latency_ns": lambda columns: columns._with("latency_ns", HAS_LATENCY),
+    "request_size": lambda columns: columns._from("request_size", 0),
+    "response_size": lambda columns: columns._from("response_size", 0),
+    "missing": lambda columns: columns._text("missing"),
+    "inferred": lambda columns: Known(columns._has(IS_INFERRED)),
+    "error": lambda columns: columns._text("error"),
+    "topics": FilterColumns._topics,
+    "faults": lambda columns: Known(columns._column("faults") > 0),
+    "truncated": lambda columns: columns._has(IS_CUT),
+}
+"""What an index has of the fields of a filter."""

@@ -1,0 +1,208 @@
+"""Exchanges in the spool → the rows of statistics: the machine that counts, without the process it runs in.
+
+    take(Begin | Grown | Ask)  ─►  step()  ─►  [Rows, …]
+
+Rule 1  A *count* is what one screen asked for: some statistics, by the names that ``-z`` gives them, fed
+        together, so that an exchange is read and decoded once for all of them. Counts are kept: a screen
+        that is shown again goes on from where it was.
+Rule 2  Only the count asked for last goes on. What it has found is given out half a second after it was
+        asked for, when it has caught up with what there is, and in between as often as making the rows
+        takes no more than a tenth of the time.
+Rule 3  :class:`Begin` forgets everything: other exchanges are shown now. What is given out says of which
+        beginning it is, so that what was under way is told from what was asked for since.
+Rule 4  Rows go out in pieces, so that nobody who takes them in waits long.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.fold import Row, Statistic
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import TopicNames
+from kdissect.session.conversation import Connection
+from kdissect.tui.feed.spool import read_exchange
+
+STEP_SECONDS = 0.02
+"""How long one step goes on, so that what comes is heard soon."""
+FIRST_SECONDS = 0.5
+"""When the first rows are given out."""
+RESULT_SHARE = 0.1
+"""How much of the time goes into making rows, at most."""
+PIECE_ROWS = 1_000
+
+Asked = tuple[str, ...]
+"""Statistics by name."""
+
+
+class Begin(NamedTuple):
+    """Forget everything; what follows belongs to this beginning."""
+
+    serial: int
+
+
+class Grown(NamedTuple):
+    """There is more to count."""
+
+    places: bytes
+    """Of exchanges in the spool, 8 bytes each, in the order in which they were complete."""
+    lengths: bytes
+    """Theirs, 4 bytes each."""
+    connections: tuple[Connection, ...] = ()
+    names: tuple[tuple[str, str, int], ...] = ()
+    """Topic ids with their names and the packets that told them."""
+
+
+class Ask(NamedTuple):
+    """What is to be counted now; with nothing in it, nothing."""
+
+    asked: Asked
+
+
+Order = Begin | Grown | Ask
+
+
+class Rows(NamedTuple):
+    """A piece of what was counted."""
+
+    serial: int
+    asked: Asked
+    number: int
+    """Of this piece; those of all tables are counted from 0."""
+    table: str
+    """One of ``asked``."""
+    rows: list[Row]
+    left_out: int
+    """Of this statistic, how often something was not counted because of the limit of rows."""
+    counted: int
+    """How many exchanges that was made of, out of ``of``."""
+    of: int
+    connections: int
+    """How many connections that are over were counted."""
+    is_last: bool
+    """Whether this was the last piece of all tables."""
+
+
+class _Count:
+    """One count."""
+
+    def __init__(self, asked: Asked, limits: Limits) -> None:
+        self.folds: dict[str, Statistic] = {text: statistic(text, limits)[1] for text in asked}
+        self.exchanges = self.connections = 0
+        """How many were fed."""
+        self.given: tuple[int, int] | None = None
+        """How many when rows were given out last."""
+        self.due = 0.0
+        """When to give them out again."""
+
+    @property
+    def fed(self) -> tuple[int, int]:
+        return self.exchanges, self.connections
+
+
+class Counting:
+    """The machine over the spool ``descriptor``."""
+
+    def __init__(self, descriptor: int, limits: Limits = DEFAULTS) -> None:
+        self._descriptor = descriptor
+        self._limits = limits
+        self._serial = 0
+        self._asked: Asked = ()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places, self._lengths = array("q"), array("I")
+        self._connections: list[Connection] = []
+        self._names = TopicNames()
+        self._counts: dict[Asked, _Count] = {}
+
+    def take(self, order: Order) -> None:
+        """Take in what is wanted now."""
+        if isinstance(order, Begin):
+            self._serial = order.serial
+            self._forget()
+            self._begin()
+        elif isinstance(order, Ask):
+            self._asked = order.asked
+            self._begin()
+        else:
+            self._places.frombytes(order.places)
+            self._lengths.frombytes(order.lengths)
+            self._connections += order.connections
+            for told in order.names:
+                self._names.learn(*told)
+
+    def _begin(self) -> None:
+        if self._asked and self._asked not in self._counts:
+            self._counts[self._asked] = _Count(self._asked, self._limits)
+        count = self._counts.get(self._asked)
+        if count is not None:
+            count.due = time.monotonic() + FIRST_SECONDS
+            count.given = None
+
+    @property
+    def wait(self) -> float | None:
+        """How long :meth:`step` has nothing to do, in seconds; None: until something is taken in."""
+        count = self._counts.get(self._asked)
+        if count is None:
+            return None
+        if not self._has_caught_up(count):
+            return 0.0
+        if count.given is None:
+            return 0.0
+        return None if count.given == count.fed else max(0.0, count.due - time.monotonic())
+
+    def _has_caught_up(self, count: _Count) -> bool:
+        return count.fed == (len(self._places), len(self._connections))
+
+    def step(self) -> Iterator[Rows]:
+        """Count on for a moment; gives the rows, if it is time.
+
+        :raises OSError: the spool cannot be read.
+        """
+        count = self._counts.get(self._asked)
+        if count is None:
+            return
+        until = time.monotonic() + STEP_SECONDS
+        self._feed(count, until)
+        now = time.monotonic()
+        first_is_whole = count.given is None and self._has_caught_up(count)
+        if (now >= count.due or first_is_whole) and count.given != count.fed:
+            yield from self._result(count)
+            spent = time.monotonic() - now
+            count.due = time.monotonic() + max(FIRST_SECONDS, spent / RESULT_SHARE)
+
+    def _feed(self, count: _Count, until: float) -> None:
+        folds = list(count.folds.values())
+        for connection in self._connections[count.connections :]:
+            for fold in folds:
+                fold.feed(connection)
+        count.connections = len(self._connections)
+        end = len(self._places)
+        while count.exchanges < end:
+            at = count.exchanges
+            exchange = read_exchange(self._descriptor, self._places[at], self._lengths[at], self._limits)
+            exchange.topic_names = self._names.up_to(exchange.last_packet)
+            for fold in folds:
+                fold.feed(exchange)
+            count.exchanges = at + 1
+            if time.monotonic() >= until:
+                break
+
+    def _result(self, count: _Count) -> Iterator[Rows]:
+        count.given = count.fed
+        state = count.exchanges, len(self._places), count.connections
+        pieces = [piece for text, fold in count.folds.items() for piece in _pieces(text, fold)]
+        for number, (text, rows, left_out) in enumerate(pieces):
+            is_last = number == len(pieces) - 1
+            yield Rows(self._serial, self._asked, number, text, rows, left_out, *state, is_last)
+
+
+def _pieces(text: str, fold: Statistic) -> Iterator[tuple[str, list[Row], int]]:
+    rows = fold.result()
+    for at in range(0, max(1, len(rows)), PIECE_ROWS):
+        yield text, rows[at : at + PIECE_ROWS], fold.left_out

@@ -1,0 +1,52 @@
+"""A capture on standard input → a named pipe for the decoder, and a file from which packets can be saved.
+
+Standard input can be read only once and only here: the decoder is another process, whose standard input is
+not ours. A thread copies what comes to both.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+NAME = "standard input"
+"""The files' name, which is shown as the capture's."""
+_PIECE = 1 << 16
+
+
+class Piped:
+    """The two files; they are gone after :meth:`close`."""
+
+    def __init__(self, descriptor: int) -> None:
+        """:param descriptor: what standard input was."""
+        self._descriptor = descriptor
+        self._folder = TemporaryDirectory(prefix="kdissect-")
+        pipes = os.path.join(self._folder.name, "pipe")
+        os.mkdir(pipes)
+        self.pipe = os.path.join(pipes, NAME)
+        """To be read once, as it comes."""
+        self.kept = os.path.join(self._folder.name, NAME)
+        """What came so far."""
+        os.mkfifo(self.pipe, 0o600)
+        Thread(target=self._copy, daemon=True, name="standard input").start()
+
+    def _copy(self) -> None:
+        with (
+            suppress(OSError),  # the decoder has gone, or the disk is full: nothing more is taken in
+            open(self.kept, "wb", buffering=0) as kept,
+            open(self.pipe, "wb", buffering=0) as pipe,  # waits for the decoder
+        ):
+            while piece := os.read(self._descriptor, _PIECE):
+                _write(kept.fileno(), piece)
+                _write(pipe.fileno(), piece)
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._folder.cleanup()
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

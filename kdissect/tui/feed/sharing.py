@@ -1,0 +1,59 @@
+"""What the processes beside the screens have in common: a file without a name that another process gets, and
+how their end is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import DupFd
+from typing import Any, cast
+
+
+class Shared:
+    """A file descriptor on its way to a process that is being started."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Arrived, (DupFd(self._descriptor),)
+
+
+class Arrived:
+    """A file descriptor in the process it was sent to."""
+
+    def __init__(self, shared: Any) -> None:
+        self.detach = cast(Callable[[], int], shared.detach)
+        """Gives the descriptor, which is the caller's from then on."""
+
+
+def start_process(target: Callable[..., None], *given: Any) -> BaseProcess:
+    """Start a process that ends with this one. It begins anew, so that it has nothing of the screens in it.
+
+    While they run, Textual stands in for ``sys.stderr``, and has no descriptor that could be handed on.
+    """
+    process = get_context("spawn").Process(target=target, args=given, daemon=True)
+    with redirect_stderr(sys.__stderr__):
+        process.start()
+    return process
+
+
+def be_quiet() -> None:
+    """To be called first in a process: the interrupt key is the screens' to answer, and a traceback would be
+    written over them. That the process failed is told by its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def how_it_ended(name: str, process: BaseProcess) -> str:
+    """What became of a process whose pipe is shut: ``the decoder was killed by signal 9``."""
+    process.join(1)
+    code = process.exitcode
+    if code is not None and code < 0:
+        return f"{name} was killed by signal {-code}"
+    return f"{name} stopped with exit code {code}"

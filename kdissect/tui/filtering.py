@@ -1,0 +1,216 @@
+"""The display filter of the screens: which exchanges are shown.
+
+A filter is answered in two stages. The columns of the index answer at once, of a million rows in
+milliseconds; the rows of which they do not tell are asked themselves, by a process beside the screens
+(:mod:`kdissect.tui.feed.asking`). Rows that come later are answered when they come, and only they.
+
+    index ─► columns ─► certain ──────────────► shown
+                     └► open ─► exchanges ─► yes ┘
+
+Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` back to the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kdissect.filter.compiled import Filter, compile_filter
+from kdissect.filter.masks import Mask
+from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
+from kdissect.tui.feed.asking import Asker
+from kdissect.tui.feed.columns import FilterColumns
+from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.index import Index, Places
+
+DEEPEST = 100
+"""Filters that lie on one another; of more, the oldest are forgotten."""
+
+
+def quoted(text: str) -> str:
+    """Text as a filter writes it, with escapes for what cannot be seen."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '\\"':
+        return f"\\{character}"
+    code = ord(character)
+    if sanitise(character) == character or code > 0xFFFF:  # no escape is as long as those
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
+
+
+class Shown:
+    """The filter that is set, and the places of the index that it shows.
+
+    :param changed: called when a filter was set, taken away, or turned on or off.
+    """
+
+    def __init__(
+        self, index: Index, feed: Feed, options: Options, changed: Callable[[], None] = lambda: None
+    ) -> None:
+        self._index, self._feed, self._options, self._changed = index, feed, options, changed
+        self._filter: Filter | None = None
+        self._before: list[str] = []
+        """Texts of the filters to go back to."""
+        self.is_on = True
+        """Whether the filter is applied; it can be turned off for a while."""
+        self.version = 0
+        """Another number whenever the places are others."""
+        self._asker: Asker | None = None
+        self._mask: Mask = np.zeros(0, np.bool_)
+        """Which rows the filter shows, as far as is known, and room for more."""
+        self._answered = 0
+        """Rows of the index that went through the first stage."""
+        self._places: tuple[tuple[int, int], Places] | None = None
+
+    # -- what is set --------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The filter; empty for none."""
+        return self._filter.text if self._filter is not None else ""
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What the author of the filter may not have meant, and what went wrong with it."""
+        said = self._filter.hints if self._filter is not None else ()
+        if self._asker is not None and self._asker.reason is not None:
+            said += (self._asker.reason,)
+        if self._asker is not None and self._asker.failed:
+            said += (f"{self._asker.failed:,} exchanges could not be asked",)
+        return said
+
+    def compiled(self, text: str) -> Filter | None:
+        """The filter of a text; None for one that is empty.
+
+        :raises FilterError: it is none.
+        """
+        return compile_filter(text, self._options) if text.strip() else None
+
+    def count(self, chosen: Filter) -> tuple[int, int]:
+        """How many exchanges a filter would show at least, and at most, as far as the columns tell."""
+        found = FilterColumns(self._index, 0, len(self._index)).masks(chosen)
+        return int(np.count_nonzero(found.certain)), int(np.count_nonzero(found.possible))
+
+    def push(self, text: str) -> None:
+        """Set a filter in the place of this one, which :meth:`pop` brings back. An empty text shows all.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        chosen = self.compiled(text)
+        if (chosen.text if chosen is not None else "") != self.text:
+            self._before = [*self._before, self.text][-DEEPEST:]
+        self._set(chosen)
+
+    def narrow(self, text: str) -> None:
+        """Show only those of the exchanges shown now that match this too.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        compile_filter(text, self._options)  # its own mistakes, at their own place
+        self.push(f"({self.text}) and ({text})" if self.text and self.is_on else text)
+
+    def pop(self) -> bool:
+        """Go back to the filter before; gives whether there was anything to go back to."""
+        if not self._before:
+            return False
+        text = self._before.pop()
+        self._set(self.compiled(text))
+        return True
+
+    def toggle(self) -> None:
+        """Turn the filter off, or on again."""
+        if self._filter is not None:
+            self.is_on = not self.is_on
+            self._grew_or_shrank()
+            self._changed()
+
+    def _set(self, chosen: Filter | None) -> None:
+        self._filter, self.is_on = chosen, True
+        self._answered = 0
+        self._mask = np.zeros(0, np.bool_)
+        if self._asker is not None:
+            self._asker.forget()
+        if chosen is not None and self._asker is not None:
+            self._asker.ask(chosen)
+        self.index_grew()
+        self._grew_or_shrank()
+        self._changed()
+
+    # -- what it shows --------------------------------------------------------------------------------
+
+    @property
+    def places(self) -> Places:
+        """The places of the index that are shown, ascending by number. It is not to be written to."""
+        order = self._index.order()
+        if self._filter is None or not self.is_on:
+            return order
+        key = (self.version, len(order))
+        if self._places is None or self._places[0] != key:
+            self.index_grew()
+            mask = self._mask[: len(order)]
+            self._places = key, order[mask[order]]
+        return self._places[1]
+
+    @property
+    def progress(self) -> float | None:
+        """How much of the second stage is done; None when nothing is left to do."""
+        return self._asker.progress if self._asker is not None else None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter is set and on."""
+        return self._filter is not None and self.is_on
+
+    def index_grew(self) -> None:
+        """Answer for the rows that are new."""
+        chosen, start, end = self._filter, self._answered, len(self._index)
+        if chosen is None or start == end:
+            return
+        if len(self._mask) < end:
+            larger = np.zeros(max(end, len(self._mask) * 5 // 4), np.bool_)
+            larger[:start] = self._mask[:start]
+            self._mask = larger
+        found = FilterColumns(self._index, start, end).masks(chosen)
+        self._mask[start:end] = found.certain
+        self._answered = end
+        if found.certain is not found.possible:
+            asked = found.open + start
+            if len(asked):
+                by_number = np.argsort(self._index.column("number")[asked], kind="stable")
+                self._ask(chosen, asked[by_number].astype(np.uint32))
+
+    def _ask(self, chosen: Filter, places: Places) -> None:
+        if self._asker is None:
+            self.prepare()
+            assert self._asker is not None
+            self._asker.ask(chosen)
+        self._asker.add(places)
+
+    def prepare(self) -> None:
+        """Have the process for the second stage started: a filter is being written."""
+        if self._asker is None:
+            self._asker = Asker(self._index, self._feed.descriptor, self._feed.source.limits)
+        self._asker.start()
+
+    def poll(self) -> bool:
+        """Take in what the second stage found since the last call; gives whether there are more to show."""
+        found = False
+        for places, hits in self._asker.poll() if self._asker is not None else ():
+            self._mask[places] = hits
+            found = found or bool(hits.any())
+        if found:
+            self._grew_or_shrank()
+        return found
+
+    def _grew_or_shrank(self) -> None:
+        self.version += 1
+
+    def close(self) -> None:
+        """Stop the process."""
+        if self._asker is not None:
+            self._asker.close()

@@ -1,0 +1,134 @@
+"""Where the packets came from, and what became of their bytes. Nothing here draws."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from kdissect.analysis.fold import Row
+from kdissect.faults import KINDS
+from kdissect.present.columns import Table, dict_column
+from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.sanitise import sanitise
+from kdissect.session.conversation import Connection
+from kdissect.tui.feed.decoder import Ended, Source
+from kdissect.tui.feed.index import Index
+from kdissect.tui.lists.figures import Figures, in_bytes, number, words
+
+INTERFACES = Table(
+    "interfaces",
+    (
+        dict_column("interface", "int64", "number of the interface, from 0 over the whole input"),
+        dict_column("name", "text", "its name; null where the file does not tell it"),
+        dict_column("description", "text", "what the file says of it"),
+        dict_column("link_type", "int32", "LINKTYPE number of its packets"),
+        dict_column("snap_length", "int64", "bytes kept of a packet; 0 is no limit"),
+        dict_column("packets", "int64", "packets in the file"),
+        dict_column("bytes", "int64", "their bytes on the wire"),
+        dict_column("captured_bytes", "int64", "of them, those in the file"),
+        dict_column("received", "int64", "packets the interface saw, as the file tells"),
+        dict_column("dropped", "int64", "packets the interface lost, as the file tells"),
+        dict_column("dropped_by_system", "int64", "packets the system lost, as the file tells"),
+    ),
+)
+
+COLUMNS = (
+    number("If", "interface"),
+    words("Name", "name", most=24),
+    number("Packets", "packets"),
+    in_bytes("On the wire", "bytes"),
+    in_bytes("Captured", "captured_bytes"),
+    number("Saw", "received", 2),
+    number("Dropped", "dropped", 1),
+    number("by system", "dropped_by_system", 1),
+    number("Snap", "snap_length", 3),
+    number("Link", "link_type", 4),
+    words("Description", "description", 5, most=200),
+)
+
+
+def figures() -> Figures:
+    """The rows, empty."""
+    return Figures(COLUMNS, lambda row: row["interface"], _tone)
+
+
+def _tone(row: Row) -> str | None:
+    return "table--error" if row["dropped"] or row["dropped_by_system"] else None
+
+
+def interface_rows(index: Index) -> list[Row]:
+    """A row an interface."""
+    return [
+        {
+            "interface": at,
+            **each.interface._asdict(),
+            "packets": each.packets,
+            "bytes": each.bytes,
+            "captured_bytes": each.captured,
+        }
+        for at, each in enumerate(index.interfaces)
+    ]
+
+
+Lines = Iterator[tuple[str, str, bool]]
+"""Name, value, and whether it is something to worry about."""
+
+
+def lines(index: Index, source: Source, ended: Ended | None) -> Lines:
+    """The figures below the interfaces."""
+    total, read = source.bytes_in_all, index.bytes_read
+    yield "files", _files(source.paths), False
+    if index.first_ns is not None and index.last_ns is not None:
+        took = duration(index.last_ns - index.first_ns)
+        yield "time", f"{Clock('u').text(index.first_ns)} and {took} more", False
+    yield "packets", f"{index.packets:,}", False
+    if ended is None:
+        said = f"about {size(max(0, total - read))} of {size(total)}" if read <= total else "not known"
+        yield "decode backlog", said, False
+    elif ended.reason is None:
+        yield "decode backlog", f"none: all {size(total)} were read", False
+    else:
+        yield "decoding", f"stopped: {sanitise(ended.reason, None)}", True
+    yield "spool", f"{size(index.spooled)} for {plural(len(index), 'exchange')}", False
+    yield from _streams(index)
+    yield from _fault_lines(index)
+
+
+def _files(paths: Sequence[str]) -> str:
+    named = ", ".join(sanitise(os.path.basename(path)) for path in paths[:3])
+    return named + (f" and {len(paths) - 3:,} more" if len(paths) > 3 else "")
+
+
+def _streams(index: Index) -> Lines:
+    over = list(index.connections.values())
+    kafka = [each for each in over if each.protocol == "kafka"]
+    others: dict[str, int] = {}
+    for each in over:
+        if each.protocol != "kafka":
+            others[each.protocol] = (
+                others.get(each.protocol, 0) + each.bytes_to_broker + each.bytes_from_broker
+            )
+    carried = sum(each.bytes_to_broker + each.bytes_from_broker for each in kafka)
+    yield "connections over", f"{len(over):,}, of Kafka {len(kafka):,} with {size(carried)}", False
+    skipped = sum(each.skipped_bytes for each in kafka)
+    gaps = sum(each.gap_bytes for each in over)
+    again = sum(each.retransmitted for each in over)
+    yield "undecoded", f"{size(skipped)} of Kafka in no frame", bool(skipped)
+    for protocol, count in sorted(others.items()):
+        yield "not decoded", f"{size(count)} of {protocol}", False
+    yield "not captured", f"{size(gaps)} of streams", bool(gaps)
+    yield "sent again", size(again), False
+
+
+def _carried(connection: Connection) -> int:
+    return connection.bytes_to_broker + connection.bytes_from_broker
+
+
+def _fault_lines(index: Index) -> Lines:
+    for layer in dict.fromkeys(layer for layer, _ in KINDS.values()):
+        found = {kind: each.number for (where, kind), each in index.faults.items() if where == layer}
+        if found:
+            said = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
+            yield f"faults: {layer}", said, True
+    if not index.faults:
+        yield "faults", "none", False

@@ -1,0 +1,263 @@
+"""Rows of figures as rows of a table: columns that fit what stands in them, and an order. Nothing here draws.
+
+Columns in which nothing stands are left out, unless they are always there. Where there is not room for all,
+those that are nice to have go first, then texts give way, then the others of the highest rank go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from kdissect.analysis.fold import Row
+from kdissect.present.form import duration, size
+from kdissect.present.sanitise import sanitise, width
+from kdissect.tui.widgets.table import Heading
+
+MEASURED = 300
+"""Rows whose cells say how wide columns are; a wider cell further below is cut."""
+LEAST_TEXT, MOST_TEXT = 12, 48
+"""Cells that a column of texts has at least, where it needs them, and at most."""
+ADDRESS = 26
+"""Cells for an address with its port, of which nothing may be missing; IPv6 addresses may need more."""
+NICE = 5
+"""From this rank on columns are nice to have."""
+UP, DOWN = "▴", "▾"
+
+Text = Callable[[Row], str]
+
+
+class Column(NamedTuple):
+    """A column of figures or texts."""
+
+    title: str
+    text: Text
+    """What stands in a row, sanitised."""
+    sort: Callable[[Row], Any] | None = None
+    """What rows are ordered by; None where they cannot be. Rows for which it gives None come last."""
+    rank: int = 0
+    """0 for a column that is always there."""
+    is_right: bool = True
+    most: int = MOST_TEXT
+    is_most_first: bool = True
+    least: int = LEAST_TEXT
+    """Cells that a text keeps, if it needs them."""
+    """Whether ordering by it begins with the largest."""
+
+
+class Figures:
+    """The rows, in an order.
+
+    :param key: what tells a row from all others, so that the cursor can stay on it.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        key: Callable[[Row], Hashable],
+        tone: Callable[[Row], str | None] = lambda row: None,
+    ) -> None:
+        self.columns = columns
+        self.sorted_by: str | None = None
+        """The title of a column; None for the order in which the rows came."""
+        self.descending = False
+        self._identity = key
+        self._tone = tone
+        self._as_they_came: Sequence[Row] = ()
+        self._rows: Sequence[Row] = ()
+        self._version = 0
+        self._layouts: dict[int, list[tuple[Column, Heading]]] = {}
+
+    def show(self, rows: Sequence[Row], columns: Sequence[Column] | None = None) -> None:
+        """Take other rows, perhaps with other columns."""
+        if columns is not None and columns is not self.columns:
+            self.columns = columns
+            if self.sorted_by not in [column.title for column in columns]:
+                self.sorted_by = None
+        self._as_they_came = rows
+        self._arrange()
+
+    def _arrange(self) -> None:
+        rows = self._as_they_came
+        column = next((each for each in self.columns if each.title == self.sorted_by), None)
+        if column is not None and column.sort is not None:
+            key = column.sort
+            known = [row for row in rows if key(row) is not None]
+            known.sort(key=key, reverse=self.descending)
+            rows = [*known, *(row for row in rows if key(row) is None)]
+        self._rows = rows
+        self._changed()
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._layouts.clear()
+
+    # -- the order ------------------------------------------------------------------------------------
+
+    def sort_by(self, title: str | None) -> None:
+        """Order by a column; by the one it is ordered by already, the other way round."""
+        column = next((each for each in self.columns if each.title == title), None)
+        if column is not None and column.sort is None:
+            return
+        if title is not None and title == self.sorted_by:
+            self.descending = not self.descending
+        else:
+            self.sorted_by = title
+            self.descending = column is not None and column.is_most_first
+        self._arrange()
+
+    def sort_by_next(self, table_width: int) -> None:
+        """Order by the next of the columns that are shown; after the last, as the rows came."""
+        titles = [column.title for column, _ in self._layout(table_width) if column.sort is not None]
+        at = titles.index(self.sorted_by) + 1 if self.sorted_by in titles else 0
+        self.sort_by(titles[at] if at < len(titles) else None)
+
+    def turn(self) -> None:
+        """The other way round."""
+        if self.sorted_by is None:
+            self._as_they_came = self._as_they_came[::-1]
+            self._arrange()
+        else:
+            self.sort_by(self.sorted_by)
+
+    def sort_at(self, column: int, table_width: int) -> None:
+        """Order by a column, by its place among those that are shown."""
+        layout = self._layout(table_width)
+        if column < len(layout):
+            self.sort_by(layout[column][0].title)
+
+    # -- what a table asks ----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, row: int) -> Row:
+        """The row at a place."""
+        return self._rows[row]
+
+    def row_of(self, identity: Hashable) -> int | None:
+        """Where a row is now."""
+        return next((at for at, row in enumerate(self._rows) if self._identity(row) == identity), None)
+
+    def identity(self, row: int) -> Hashable:
+        """What tells a row from all others."""
+        return self._identity(self._rows[row])
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        return [heading for _, heading in self._layout(width)]
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        return [column.text(self._rows[row]) for column, _ in self._layout(width)]
+
+    def tone(self, row: int) -> str | None:
+        return self._tone(self._rows[row])
+
+    def key(self, row: int) -> Hashable:
+        return self._version, row
+
+    def _layout(self, table_width: int) -> list[tuple[Column, Heading]]:
+        found = self._layouts.get(table_width)
+        if found is None:
+            found = self._layouts[table_width] = self._laid_out(table_width)
+        return found
+
+    def _laid_out(self, room: int) -> list[tuple[Column, Heading]]:
+        wanted = [(column, self._wanted(column)) for column in self.columns if self._is_filled(column)]
+        for at_least, rank in ((False, NICE), (True, 1)):
+            while _taken(wanted, at_least) > room and any(column.rank >= rank for column, _ in wanted):
+                del wanted[max(range(len(wanted)), key=lambda at: (wanted[at][0].rank, at))]
+        widths = [cells for _, cells in wanted]
+        while sum(widths) + len(widths) - 1 > room:
+            texts = [at for at, (column, _) in enumerate(wanted) if not column.is_right]
+            texts = [at for at in texts if widths[at] > wanted[at][0].least]
+            widest = max(texts, key=lambda at: widths[at], default=None)
+            if widest is None:
+                break
+            widths[widest] -= 1
+        return [
+            (column, Heading(self._title(column), cells, column.is_right))
+            for (column, _), cells in zip(wanted, widths, strict=True)
+        ]
+
+    def _is_filled(self, column: Column) -> bool:
+        if not column.rank or column.title == self.sorted_by:
+            return True
+        return any(column.text(row) for row in self._rows[:MEASURED])
+
+    def _title(self, column: Column) -> str:
+        if column.title != self.sorted_by:
+            return column.title
+        mark = DOWN if self.descending else UP
+        return f"{mark}{column.title}" if column.is_right else f"{column.title}{mark}"
+
+    def _wanted(self, column: Column) -> int:
+        longest = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
+        apart = 1 if column.is_right else 0  # figures stand further apart than one blank
+        return max(width(self._title(column)), min(longest, column.most)) + apart
+
+
+def _taken(wanted: Sequence[tuple[Column, int]], at_least: bool) -> int:
+    """Cells that the columns take; ``at_least``: where texts have given way."""
+    each = [
+        min(cells, column.least) if at_least and not column.is_right else cells for column, cells in wanted
+    ]
+    return sum(each) + len(each) - 1
+
+
+# -- columns ------------------------------------------------------------------------------------------
+
+
+def _of(name: str) -> Callable[[Row], Any]:
+    return lambda row: row[name]
+
+
+def _text_if(form: Callable[[Any], str], name: str) -> Text:
+    def text(row: Row) -> str:
+        value = row[name]
+        return "" if value is None else form(value)
+
+    return text
+
+
+def number(title: str, name: str, rank: int = 0) -> Column:
+    """A count."""
+    return Column(title, _text_if(lambda value: f"{value:,}", name), _of(name), rank)
+
+
+def rare(title: str, name: str, rank: int = 0) -> Column:
+    """A count of what had better not happen: nothing stands for 0."""
+    return Column(title, _text_if(lambda value: f"{value:,}" if value else "", name), _of(name), rank)
+
+
+def rate(title: str, name: str, rank: int = 0) -> Column:
+    """So many a second."""
+    return Column(title, _text_if(lambda value: f"{value:,.1f}", name), _of(name), rank)
+
+
+def time_span(title: str, name: str, rank: int = 0) -> Column:
+    """A duration in nanoseconds."""
+    return Column(title, _text_if(duration, name), _of(name), rank)
+
+
+def in_bytes(title: str, name: str, rank: int = 0) -> Column:
+    """A size; nothing stands for 0."""
+    return Column(title, _text_if(lambda value: size(value) if value else "", name), _of(name), rank)
+
+
+def words(title: str, name: str, rank: int = 0, most: int = MOST_TEXT, least: int = LEAST_TEXT) -> Column:
+    """A text from the wire."""
+    return Column(title, _text_if(sanitise, name), _of(name), rank, False, most, False, least)
+
+
+def address(title: str, name: str, rank: int = 0) -> Column:
+    """An address, perhaps with a port."""
+    return words(title, name, rank, ADDRESS, ADDRESS)
+
+
+def listed(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> Column:
+    """Several texts."""
+
+    def text(row: Row) -> str:
+        return ", ".join(sanitise(each) for each in row[name])
+
+    return Column(title, text, text, rank, False, most, False)

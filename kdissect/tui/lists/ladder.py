@@ -1,0 +1,290 @@
+"""Exchanges as a ladder: time goes down, every endpoint has a lane, messages are arrows between them.
+
+A :class:`Ladder` orders the events of its exchanges once, as arrays; a line is drawn when it is on the
+screen. An exchange whose request and response were captured is two events, any other is one. Nothing here
+draws on the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
+
+from kdissect.present.form import Clock, duration, size
+from kdissect.present.sanitise import CUT
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.rows import HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
+from kdissect.tui.lists import NORMAL_WIDTH
+from kdissect.tui.widgets.table import Heading
+
+LANE = 26
+"""Cells that a lane needs. Brokers for which there is no room share the last one."""
+
+_TIME, _LATENCY, _IN_FLIGHT = Heading("Time", 12, True), Heading("Latency", 8, True), Heading("In flight", 9)
+_FULL_BAR = 5
+_EDGE = 14
+"""Cells before the first lane and after the last, at most: for their names."""
+
+
+class Snapshot(NamedTuple):
+    """Columns of the index as they were: what a worker may read while the index grows."""
+
+    number: NDArray[Any]
+    connection: NDArray[Any]
+    client: NDArray[Any]
+    client_id: NDArray[Any]
+    broker: NDArray[Any]
+    time_ns: NDArray[Any]
+    latency_ns: NDArray[Any]
+    flags: NDArray[Any]
+
+
+def snapshot(index: Index) -> Snapshot:
+    """The columns as they are now."""
+    return Snapshot(*(index.column(name) for name in Snapshot._fields))
+
+
+def of_client(columns: Snapshot, place: int, hosts: NDArray[np.uint32]) -> Places:
+    """The exchanges of all connections of the client of one: the same host, and the same client id on one of
+    the connection's exchanges at least.
+
+    :param hosts: the number of the host of every text that is an address.
+    """
+    host, client_id = hosts[columns.client[place]], columns.client_id[place]
+    same = (hosts[columns.client] == host) & (columns.client_id == client_id)
+    connections = np.unique(np.append(columns.connection[same], columns.connection[place]))
+    return np.flatnonzero(np.isin(columns.connection, connections)).astype(np.uint32)
+
+
+def of_numbers(columns: Snapshot, numbers: Sequence[int]) -> Places:
+    """The exchanges with these numbers."""
+    return np.flatnonzero(np.isin(columns.number, np.array(numbers, columns.number.dtype))).astype(np.uint32)
+
+
+def hosts_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], list[str]]:
+    """For every text the number of its host, where it is an address; and the hosts."""
+    numbers: dict[str, int] = {}
+    out = np.empty(len(texts), np.uint32)
+    for at, text in enumerate(texts):
+        host = text.rpartition(":")[0] or text
+        out[at] = numbers.setdefault(host, len(numbers))
+    return out, list(numbers)
+
+
+class Events(NamedTuple):
+    """What happened, in the order of time."""
+
+    which: NDArray[np.uint32]
+    """Twice the exchange's place; one more for its response."""
+    in_flight: NDArray[np.uint32]
+    """Requests under way after each event; of those only that were answered."""
+
+
+def events_of(columns: Snapshot, places: Places) -> Events:
+    """The events of exchanges. At the same time, requests come before responses, and by number."""
+    by_number = places[np.argsort(columns.number[places], kind="stable")]
+    flags, began = columns.flags[by_number], columns.time_ns[by_number]
+    asked = (flags & HAS_REQUEST) != 0
+    answered = (flags & HAS_RESPONSE) != 0
+    both = asked & answered & ((flags & HAS_LATENCY) != 0)
+    # Of an exchange without request, the time is that of its response.
+    times = np.concatenate(
+        (began[asked], (began + np.where(both, columns.latency_ns[by_number], 0))[answered])
+    )
+    which = np.concatenate((by_number[asked] * 2, by_number[answered] * 2 + 1))
+    steps = np.concatenate((both[asked].astype(np.int64), -both[answered].astype(np.int64)))
+    order = np.argsort(times, kind="stable")
+    return Events(which[order], np.maximum(np.cumsum(steps[order]), 0).astype(np.uint32))
+
+
+class Lanes(NamedTuple):
+    """The endpoints, in the order in which they come first."""
+
+    clients: list[tuple[int, int]]
+    """Host and number of the client id's text."""
+    brokers: list[int]
+    """Numbers of the addresses' texts."""
+
+
+def lanes_of(columns: Snapshot, places: Places, hosts: NDArray[np.uint32], is_one_client: bool) -> Lanes:
+    """The lanes of exchanges.
+
+    :param is_one_client: whether all are of the client of the first, whatever ids they name.
+    """
+    pairs = np.stack((hosts[columns.client[places]], columns.client_id[places]), axis=1)
+    found, first = np.unique(pairs, axis=0, return_index=True)
+    clients = [(int(a), int(b)) for a, b in found[np.argsort(first)]]
+    if is_one_client:
+        clients = clients[:1]
+    brokers, first = np.unique(columns.broker[places], return_index=True)
+    return Lanes(clients, brokers[np.argsort(first)].tolist())
+
+
+class Ladder:
+    """The events as rows of a table."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.clock = Clock("r")
+        self._generation = 0
+        self._hosts: list[str] = []
+        self._host_of: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self._client_lane: dict[tuple[int, int], int] = {}
+        self._broker_lane: dict[int, int] = {}
+        self.events = Events(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+        self.lanes = Lanes([], [])
+
+    def show(self, events: Events, lanes: Lanes, hosts: tuple[NDArray[np.uint32], list[str]]) -> None:
+        """Show other events."""
+        self.events, self.lanes = events, lanes
+        self._host_of, self._hosts = hosts
+        self._client_lane = {each: at for at, each in enumerate(lanes.clients)}
+        self._broker_lane = {each: at for at, each in enumerate(lanes.brokers)}
+        self._generation += 1
+
+    def __len__(self) -> int:
+        return len(self.events.which)
+
+    def place(self, row: int) -> int:
+        """The place in the index of a row's exchange."""
+        return int(self.events.which[row]) >> 1
+
+    def is_response(self, row: int) -> bool:
+        """Whether a row is a response."""
+        return bool(self.events.which[row] & 1)
+
+    def row_of(self, place: int) -> int | None:
+        """The first row of an exchange."""
+        found = np.flatnonzero(self.events.which >> 1 == place)
+        return int(found[0]) if len(found) else None
+
+    # -- rows -----------------------------------------------------------------------------------------
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        left = width - _TIME.width - _LATENCY.width - 2
+        few = (_TIME, Heading(self._names(left), 0), _LATENCY)
+        if width < NORMAL_WIDTH:
+            return few
+        return (_TIME, Heading(self._names(left - _IN_FLIGHT.width - 1), 0), _LATENCY, _IN_FLIGHT)
+
+    def key(self, row: int) -> Hashable:
+        return self._generation, row
+
+    def tone(self, row: int) -> str | None:
+        place, index = self.place(row), self._index
+        if self.is_response(row) and index.value("error", place):
+            return "table--error"
+        if not index.value("flags", place) & HAS_RESPONSE:
+            return "table--dim" if index.text("missing", place) == "acks=0" else "table--warning"
+        return "table--warning" if index.value("faults", place) else None
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        index, place = self._index, self.place(row)
+        if self.clock.first_ns is None:
+            self.clock.first_ns = index.first_ns
+        flags, is_response = index.value("flags", place), self.is_response(row)
+        has_latency = bool(flags & HAS_LATENCY)
+        latency = index.value("latency_ns", place)
+        time_ns = index.value("time_ns", place) + (latency if is_response and has_latency else 0)
+        in_flight = int(self.events.in_flight[row])
+        shown_latency = duration(latency) if is_response and has_latency else ""
+        left = width - _TIME.width - _LATENCY.width - 2
+        if width < NORMAL_WIDTH:
+            return self.clock.text(time_ns), self._arrow(row, left), shown_latency
+        bar = "█" * min(in_flight, _FULL_BAR) + (f" {in_flight}" if in_flight else "")
+        arrow = self._arrow(row, left - _IN_FLIGHT.width - 1)
+        return self.clock.text(time_ns), arrow, shown_latency, bar
+
+    # -- lanes ----------------------------------------------------------------------------------------
+
+    def _columns(self, width: int) -> list[int]:
+        """Where the lanes stand."""
+        clients, brokers = len(self.lanes.clients), len(self.lanes.brokers)
+        shown = min(max(2, width // LANE), clients + brokers)
+        edge = min(_EDGE, width // 8, width // (2 * max(1, shown)))
+        return [edge + (width - 1 - 2 * edge) * at // max(1, shown - 1) for at in range(shown)]
+
+    def _lane(self, row: int, lanes: int) -> tuple[int, int]:
+        """The lanes of a row's client and broker, of as many as are shown."""
+        index, place = self._index, self.place(row)
+        # Clients have half of the lanes at most, so that there are brokers to talk to.
+        clients = self._client_lanes(lanes)
+        host = int(self._host_of[index.value("client", place)])
+        client = self._client_lane.get((host, index.value("client_id", place)), 0)
+        broker = self._broker_lane.get(index.value("broker", place), 0)
+        return min(client, clients - 1), min(clients + broker, lanes - 1)
+
+    def _client_lanes(self, lanes: int) -> int:
+        brokers = len(self.lanes.brokers)
+        return max(1, min(len(self.lanes.clients), max(lanes // 2, lanes - brokers)))
+
+    def _names(self, width: int) -> str:
+        """The names of the lanes, each above its own."""
+        at = self._columns(width)
+        if not at or not self.lanes.clients:
+            return ""
+        clients = self._client_lanes(len(at))
+        names = [self._client_name(number, clients) for number in range(clients)]
+        names += [self._broker_name(number, len(at) - clients) for number in range(len(at) - clients)]
+        line = ""
+        for number, (name, x) in enumerate(zip(names, at, strict=True)):
+            following = at[number + 1] if number + 1 < len(at) else width + (width - x)
+            room = max(1, min(following - x, 2 * (x + 1)) if not number else following - x - 1)
+            if cell_len(name) > room:
+                name = set_cell_size(name, room - 1) + CUT
+            start = max(0, min(x - cell_len(name) // 2, width - cell_len(name)))
+            line = set_cell_size(line, max(start, min(cell_len(line) + 1, start + 1))) + name
+        return set_cell_size(line, width)
+
+    def _client_name(self, lane: int, lanes: int) -> str:
+        if lane == lanes - 1 and len(self.lanes.clients) > lanes:
+            return f"{len(self.lanes.clients) - lane:,} clients"
+        host, client_id = self.lanes.clients[lane]
+        return f"{self._index.texts[client_id]} {self._hosts[host]}".strip()
+
+    def _broker_name(self, lane: int, lanes: int) -> str:
+        if lane == lanes - 1 and len(self.lanes.brokers) > lanes:
+            return f"{len(self.lanes.brokers) - lane:,} brokers"
+        return self._index.texts[self.lanes.brokers[lane]]
+
+    def _arrow(self, row: int, width: int) -> str:
+        at = self._columns(width)
+        client, broker = self._lane(row, len(at))
+        left, right = at[client], at[broker]
+        is_response = self.is_response(row)
+        line = [" "] * width
+        for each in at:
+            line[each] = "│"
+        dash = "╌" if is_response else "─"
+        for x in range(left + 1, right):
+            line[x] = "┼" if line[x] == "│" else dash
+        line[left + 1 if is_response else right - 1] = "◀" if is_response else "▶"
+        text, room = self._label(row), max(1, right - left - 5)
+        text = text if len(text) <= room else text[: room - 1] + CUT
+        start = left + 3
+        line[start : start + len(text)] = text
+        return "".join(line)
+
+    def _label(self, row: int) -> str:
+        """What an arrow says; every character is one cell wide."""
+        index, place = self._index, self.place(row)
+        flags = index.value("flags", place)
+        correlation = f" #{index.value('correlation_id', place)}" if flags & HAS_CORRELATION else ""
+        if self.is_response(row):
+            error = index.text("error", place)
+            count = size(max(0, index.value("response_size", place)))
+            text = f"✗ {error}{correlation}" if error else f"{count}{correlation}"
+            if not flags & HAS_REQUEST:
+                text = (
+                    f"{index.text('api', place) or '?'} {text} [no request: {index.text('missing', place)}]"
+                )
+        else:
+            version = f" v{index.value('api_version', place)}" if flags & HAS_VERSION else ""
+            text = f"{index.text('api', place) or '?'}{version}{correlation}"
+            if not flags & HAS_RESPONSE:
+                text += f" [no response: {index.text('missing', place)}]"
+        return "".join(character if cell_len(character) == 1 else "?" for character in text)

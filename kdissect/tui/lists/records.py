@@ -1,0 +1,220 @@
+"""The records of the exchanges that are shown, as rows of a table. Nothing here draws.
+
+Who lists them (:mod:`kdissect.tui.feed.records`) is handed the exchanges bit by bit; what it has found is
+read when it is drawn, a page of lines at a time. Records stand in the order in which they were found: that
+of the exchanges, as far as those were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdissect.filter.compiled import Filter
+from kdissect.present.form import Clock, size
+from kdissect.present.payload import framing_of, one_line
+from kdissect.present.sanitise import CUT
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.record_lines import (
+    HAS_TIME,
+    IS_CONTROL,
+    IS_RELATIVE,
+    KEY_FRAMED,
+    KEY_IS_SAID,
+    VALUE_FRAMED,
+    VALUE_IS_SAID,
+    RecordLine,
+)
+from kdissect.tui.feed.records import ASK_EXCHANGES, Ask, Failed, Records
+from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
+from kdissect.tui.widgets.table import Heading
+
+CARRIERS = ("Produce", "Fetch", "FetchSnapshot", "ShareFetch")
+"""APIs with records in them."""
+
+_PAGE = 64
+"""Lines that are read at a time."""
+_PAGES = 32
+"""Pages that are kept."""
+
+_MOST_ASKED = 2
+"""Questions that may wait to be answered."""
+
+_SPAN = np.dtype([("place", "<u4"), ("at", "<i8"), ("length", "<u4")])
+
+_OFFSET, _PART, _VALUE = Heading("Offset", 10, True), Heading("Part", 4, True), Heading("Value", 0)
+_NARROW = (Heading("Topic", 12), _PART, _OFFSET, Heading("Key", 14), _VALUE)
+_NORMAL = (
+    *(Heading("Time", 24), Heading("Topic", 18), _PART, _OFFSET, Heading("Key", 18), _VALUE),
+    *(Heading("Hdr", 3, True), Heading("Size", 9, True)),
+)
+_WIDE = (
+    *(Heading("No.", 8, True), Heading("Time", 24), Heading("Topic", 26), _PART, _OFFSET),
+    *(Heading("Key", 30), _VALUE, Heading("Hdr", 3, True), Heading("Size", 9, True), Heading("Codec", 6)),
+)
+
+
+class RecordRows:
+    """The list, and what is still to be done for it."""
+
+    def __init__(self, index: Index, records: Records) -> None:
+        self._index, self._records = index, records
+        self.clock = Clock("u")
+        self.form = "auto"
+        """One of :data:`kdissect.present.payload.FORMS`."""
+        self.reason: str | None = None
+        """Why nothing more comes."""
+        self._generation = 0
+        self.begin(None)
+
+    def begin(self, chosen: Filter | None) -> None:
+        """Begin anew, with the records that a filter chooses."""
+        self._chosen = chosen
+        self._generation += 1
+        self._count = 0
+        self.is_full = False
+        self._texts = [""]
+        self._pages: dict[int, list[RecordLine]] = {}
+        self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """Which rows of the index were taken in."""
+        self._waiting = np.zeros(0, np.uint32)
+        self._asked = self._done = self._taken_in = 0
+        """Exchanges handed over, those of them that are done, and all with those that wait."""
+
+    def take(self, places: Places) -> None:
+        """Take in the exchanges of a view; those that were already, are not again."""
+        index = self._index
+        if len(self._taken) < len(index):
+            grown = np.zeros(len(index), np.bool_)
+            grown[: len(self._taken)] = self._taken
+            self._taken = grown
+        new = places[~self._taken[places]]
+        self._taken[new] = True
+        carriers = [at for at, text in enumerate(index.texts) if text in CARRIERS]
+        new = new[np.isin(index.column("api")[new], carriers)]
+        self._waiting = np.concatenate((self._waiting, new))
+        self._taken_in += len(new)
+
+    def step(self) -> bool:
+        """Ask for more, and take in what was found; gives whether there is anything new."""
+        is_new = False
+        for found in self._records.poll():
+            if isinstance(found, Failed):
+                self.reason, self._waiting, is_new = found.reason, self._waiting[:0], True
+                self._asked = self._done
+            elif found.generation == self._generation:
+                is_new = True
+                self._done += found.exchanges
+                self._texts += found.texts
+                self._grow(found.records)
+                if found.is_full:
+                    self.is_full, self._waiting = True, self._waiting[:0]
+        while len(self._waiting) and self._asked - self._done <= (_MOST_ASKED - 1) * ASK_EXCHANGES:
+            some, self._waiting = self._waiting[:ASK_EXCHANGES], self._waiting[ASK_EXCHANGES:]
+            self._records.ask(Ask(self._generation, self._chosen, self._spans(some)))
+            self._asked += len(some)
+        return is_new
+
+    def _grow(self, count: int) -> None:
+        if count != self._count:
+            self._pages.pop(self._count // _PAGE, None)  # the last page was not full
+            self._count = count
+
+    def _spans(self, places: Places) -> bytes:
+        spans = np.empty(len(places), _SPAN)
+        spans["place"] = places
+        spans["at"] = self._index.column("place")[places]
+        spans["length"] = self._index.column("length")[places]
+        return spans.tobytes()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether more is to come."""
+        return self._asked > self._done or bool(len(self._waiting))
+
+    @property
+    def share(self) -> float:
+        """How much of the exchanges is done."""
+        return self._done / self._taken_in if self._taken_in else 1.0
+
+    # -- rows -----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._count
+
+    def line(self, row: int) -> RecordLine | None:
+        """What is known of a row; None if it cannot be read."""
+        number, at = divmod(row, _PAGE)
+        page = self._pages.get(number)
+        if page is None:
+            try:
+                page = self._records.lines(number * _PAGE, min(_PAGE, self._count - number * _PAGE))
+            except OSError:
+                page = []
+            if len(self._pages) >= _PAGES:
+                del self._pages[next(iter(self._pages))]
+            self._pages[number] = page
+        return page[at] if at < len(page) else None
+
+    def number(self, row: int) -> int | None:
+        """The number of a row's exchange."""
+        line = self.line(row)
+        return None if line is None else self._index.value("number", line.place)
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        chosen = _WIDE if width >= WIDE_WIDTH else _NORMAL if width >= NORMAL_WIDTH else _NARROW
+        width = {"a": 12, "e": 14, "u": 24}[self.clock.letter]
+        return [each._replace(width=width) if each.title == "Time" else each for each in chosen]
+
+    def key(self, row: int) -> Hashable:
+        return self._generation, row
+
+    def tone(self, row: int) -> str | None:
+        line = self.line(row)
+        if line is None:
+            return "table--error"
+        return "table--dim" if line.flags & IS_CONTROL or line.value_size < 0 else None
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        line = self.line(row)
+        if line is None:
+            return ["" if heading.title != "Value" else "cannot be read" for heading in self.headings(width)]
+        flags = line.flags
+        values = {
+            "No.": str(self._index.value("number", line.place)),
+            "Time": self._time(line.timestamp) if flags & HAS_TIME else "",
+            "Topic": self._texts[line.topic],
+            "Part": "" if line.partition < 0 else str(line.partition),
+            "Offset": f"+{line.offset}" if flags & IS_RELATIVE else str(line.offset),
+            "Key": self._cell(line.key, line.key_size, bool(flags & KEY_IS_SAID), bool(flags & KEY_FRAMED)),
+            "Value": self._cell(
+                line.value, line.value_size, bool(flags & VALUE_IS_SAID), bool(flags & VALUE_FRAMED)
+            ),
+            "Hdr": str(line.headers) if line.headers else "",
+            "Size": size(max(0, line.key_size) + max(0, line.value_size)),
+            "Codec": self._texts[line.codec],
+        }
+        return [values[heading.title] for heading in self.headings(width)]
+
+    def _time(self, milliseconds: int) -> str:
+        """A time, no finer than it is."""
+        whole, _, part = self.clock.text(milliseconds * 1_000_000).partition(".")
+        return f"{whole}.{part[:3]}" + ("Z" if part.endswith("Z") else "")
+
+    def _cell(self, data: bytes, count: int, is_said: bool, has_schema: bool) -> str:
+        if is_said and self.form != "hex":
+            text = data.decode("utf-8", "ignore")
+            return text + CUT if not text.endswith(("}", ">", CUT)) else text
+        if is_said:
+            return CUT
+        if count < 0:
+            return "null"
+        if has_schema:
+            return f"⟨schema⟩ {one_line(data, count, self.form)}"
+        framing = framing_of(data) if self.form == "auto" else None
+        if framing is not None and count > framing.size:
+            rest = one_line(data[framing.size :], count - framing.size, self.form)
+            return f"⟨{framing}⟩ {rest}"
+        return one_line(data, count, self.form)

@@ -1,0 +1,97 @@
+"""The exchanges that are shown → the figures above them: latencies, errors, their rate over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdissect.present.form import SECOND
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.rows import HAS_LATENCY, HAS_TAKEN
+
+BARS = 20
+"""Equal spans of time in which exchanges are counted."""
+ENOUGH = 100
+"""Exchanges of an API from which its 99th percentile says anything."""
+
+PIECE = 1 << 16
+"""Exchanges that are looked at together."""
+
+NEVER = int(np.iinfo(np.int64).max)
+
+
+class Summary(NamedTuple):
+    """Figures of some exchanges."""
+
+    p50_ns: int | None = None
+    p99_ns: int | None = None
+    """Latencies by nearest rank; None without any."""
+    errors: int = 0
+    counts: tuple[int, ...] = ()
+    """Exchanges in each of the :data:`BARS` spans from the first to the last."""
+    per_second: float | None = None
+    """None where all are of one moment."""
+
+
+NOTHING = Summary()
+
+
+def summarise(index: Index, places: Places) -> Summary:
+    """The figures of these exchanges."""
+    if not len(places):
+        return NOTHING
+    error, flags = index.column("error"), index.column("flags")
+    latency, time = index.column("latency_ns"), index.column("time_ns")
+    latencies = np.empty(len(places), np.int64)
+    errors = known = 0
+    first, last = NEVER, -NEVER
+    for some in _pieces(places):
+        errors += int(np.count_nonzero(error[some]))
+        found = latency[some][(flags[some] & HAS_LATENCY) != 0]
+        latencies[known : known + len(found)] = found
+        known += len(found)
+        times = time[some]
+        first, last = min(first, int(times.min())), max(last, int(times.max()))
+    p50, p99 = percentiles(latencies[:known], 50, 99)
+    span = last - first
+    if span <= 0:
+        return Summary(p50, p99, errors, (len(places),))
+    counts = np.zeros(BARS, np.intp)
+    for some in _pieces(places):
+        counts += np.bincount((time[some] - first) // (span // BARS + 1), minlength=BARS)
+    return Summary(p50, p99, errors, tuple(counts.tolist()), len(places) * SECOND / span)
+
+
+def _pieces(places: Places) -> Iterator[Places]:
+    """The places in pieces, so that what is taken of the columns for them needs little memory."""
+    return (places[at : at + PIECE] for at in range(0, len(places), PIECE))
+
+
+def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
+    """Of each: the smallest value that so many percent of all do not exceed; None without values. Changes the
+    order of the values."""
+    if not len(values):
+        return [None] * len(percents)
+    ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]
+    values.partition(ranks)
+    return [int(values[rank]) for rank in ranks]
+
+
+def slow_from(index: Index, slow_ms: int | None = None) -> NDArray[np.int64]:
+    """By the number of an API's name: the time above which an exchange of it is slow. That is ``slow_ms``,
+    or else the 99th percentile of the API, where there are :data:`ENOUGH` of it. What counts is the time that
+    was no wait (:mod:`kdissect.analysis.slow`)."""
+    if slow_ms is not None:
+        return np.full(len(index.texts), slow_ms * (SECOND // 1_000), np.int64)
+    out = np.full(len(index.texts), NEVER, np.int64)
+    end = len(index)  # which may grow meanwhile
+    has = (index.column("flags", 0, end) & HAS_TAKEN) != 0
+    apis, taken = index.column("api", 0, end)[has], index.column("taken_ns", 0, end)[has]
+    counts = np.bincount(apis, minlength=1)
+    for api in np.flatnonzero(counts >= ENOUGH).tolist():
+        (slowest,) = percentiles(taken[apis == api], 99)
+        out[api] = NEVER if slowest is None else slowest
+    return out

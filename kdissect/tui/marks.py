@@ -1,0 +1,57 @@
+"""Which exchanges are marked, and what was written about them, by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Marks:
+    """Marks and comments."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        """Of the marked exchanges."""
+        self.comments: dict[int, str] = {}
+        """What was written here; never empty."""
+        self._captured: dict[int, str] = {}
+        """What the capture itself says of the exchanges' packets."""
+
+    def toggle(self, number: int) -> bool:
+        """Mark an exchange, or take its mark away; gives whether it is marked now."""
+        self.numbers ^= {number}
+        return number in self.numbers
+
+    def is_marked(self, number: int) -> bool:
+        """Whether an exchange is marked."""
+        return number in self.numbers
+
+    def own(self, number: int) -> str | None:
+        """What was written here about an exchange."""
+        return self.comments.get(number)
+
+    def comment(self, number: int) -> str | None:
+        """What was written about an exchange, here and in the capture."""
+        said = [text for text in (self.comments.get(number), self._captured.get(number)) if text]
+        return "  ".join(said) or None
+
+    def set_comment(self, number: int, text: str) -> None:
+        """Write about an exchange; no text takes the comment away."""
+        if text:
+            self.comments[number] = text
+        else:
+            self.comments.pop(number, None)
+
+    def found(self, comments: Iterable[tuple[int, str]]) -> None:
+        """The capture says this of exchanges."""
+        self._captured.update(comments)
+
+    def next(self, number: int) -> int | None:
+        """The next exchange after one with a mark or a comment, beginning anew after the last."""
+        there = sorted(self.numbers | self.comments.keys() | self._captured.keys())
+        return next((each for each in there if each > number), there[0] if there else None)
+
+    def sign(self, number: int) -> str:
+        """``★`` for a mark, ``✎`` for a comment, nothing for neither."""
+        if number in self.numbers:
+            return "★"
+        return "✎" if number in self.comments or number in self._captured else ""

@@ -1,0 +1,210 @@
+"""What can be done with the exchange under the cursor and the line of its tree: mark it, comment on it, copy,
+save, open it in Wireshark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import partial
+from shlex import join
+from shutil import which
+from typing import NamedTuple
+
+import numpy as np
+from textual import work
+
+from kdissect.exchange import Exchange
+from kdissect.present.form import plural
+from kdissect.present.sanitise import sanitise
+from kdissect.tui.commands import wireshark_command
+from kdissect.tui.copying import FORMS as COPY_FORMS
+from kdissect.tui.copying import copied
+from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.feed.index import Places
+from kdissect.tui.pages.page import Page
+from kdissect.tui.saving import FORMS, CannotSaveError, IsThereError, save
+from kdissect.tui.widgets.dialogs import Ask, Choose
+
+MOST_SAID = 60
+"""Characters of what was copied that are told."""
+
+
+class _Saved(NamedTuple):
+    """What is to be saved."""
+
+    title: str
+    view: Places
+
+
+class ChosenPage(Page):
+    """A page with an exchange under its cursor."""
+
+    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
+        """The exchange that is shown as a tree, and the line under the cursor after those around it."""
+        raise NotImplementedError
+
+    def listed(self) -> Places:
+        """The exchanges of the list, in its order."""
+        raise NotImplementedError
+
+    @property
+    def chosen_number(self) -> int | None:
+        """The number of the exchange under the cursor."""
+        place = self.chosen_place()
+        return None if place is None else self.kdissect.index.value("number", place)
+
+    def chosen_exchange(self) -> Exchange | None:
+        """The exchange under the cursor, read from the spool."""
+        app, place = self.kdissect, self.chosen_place()
+        if place is None:
+            return None
+        try:
+            return app.feed.exchange(app.index.value("place", place), app.index.value("length", place))
+        except OSError as error:
+            self.say(f"the exchange cannot be read: {error.strerror or error}")
+            return None
+
+    # -- marks and comments -------------------------------------------------------------------------
+
+    def action_mark(self) -> None:
+        number = self.chosen_number
+        if number is not None:
+            marks = self.kdissect.marks
+            what = "marked" if marks.toggle(number) else "no longer marked"
+            self.marks_changed()
+            self.say(f"No. {number} is {what}; {len(marks.numbers):,} marked")
+
+    def action_only_marked(self) -> None:
+        numbers = sorted(self.kdissect.marks.numbers)
+        if numbers:
+            self.kdissect.filter_by(f"number in {{{', '.join(map(str, numbers))}}}")
+        else:
+            self.say("nothing is marked")
+
+    def action_next_mark(self) -> None:
+        number = self.chosen_number
+        wanted = None if number is None else self.kdissect.marks.next(number)
+        if wanted is None:
+            self.say("nothing is marked and nothing has a comment")
+        else:
+            self.kdissect.go_to_number(wanted)
+            said = self.kdissect.marks.comment(wanted)
+            self.say(f"No. {wanted}" + (f": {said}" if said else ""))
+
+    def action_comment(self) -> None:
+        number = self.chosen_number
+        if number is None:
+            return
+        marks = self.kdissect.marks
+
+        def given(text: str | None) -> None:
+            if text is not None:
+                marks.set_comment(number, text)
+                self.marks_changed()
+                self.say(f"No. {number}: {text}" if text else f"No. {number} has no comment of yours")
+
+        title = f"Comment on No. {number}"
+        self.app.push_screen(Ask(title, "kept in pcapng", marks.own(number) or "", may_be_empty=True), given)
+
+    # -- copying ------------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        if self.chosen_line() is None:
+            self.say("there is nothing to copy")
+        else:
+            self.app.push_screen(Choose("Copy", COPY_FORMS), self._copy)
+
+    def _copy(self, form: str | None) -> None:
+        chosen = self.chosen_line()
+        if form is None or chosen is None:
+            return
+        source = self.kdissect.feed.source
+        text = copied(form, *chosen, self.kdissect.options, () if source.is_live else source.paths)
+        if text is None:
+            self.say(f"there is no {form} for this line")
+        else:
+            self.app.copy_to_clipboard(text)
+            self.say(f"copied the {form}: {text[:MOST_SAID]}")
+
+    # -- saving -------------------------------------------------------------------------------------
+
+    def action_save(self) -> None:
+        app, place = self.kdissect, self.chosen_place()
+        if place is None:
+            self.say("there is nothing to save")
+            return
+        shown = self.listed().copy()
+        choices = [_Saved(f"shown: {plural(len(shown), 'exchange')}", shown)]
+        if app.marks.numbers:
+            numbers = np.fromiter(app.marks.numbers, np.int64)
+            marked = app.index.order()[np.isin(app.index.column("number")[app.index.order()], numbers)]
+            choices.append(_Saved(f"marked: {plural(len(marked), 'exchange')}", marked))
+        choices.append(_Saved(f"this one: No. {self.chosen_number}", np.array([place], np.uint32)))
+        by_title = {choice.title: choice for choice in choices}
+
+        def chosen(title: str | None) -> None:
+            if title is not None:
+                self._ask_path(by_title[title])
+
+        app.push_screen(Choose("Save", list(by_title)), chosen)
+
+    def _ask_path(self, what: _Saved) -> None:
+        def given(path: str | None) -> None:
+            if path is not None:
+                self.say(f"saving {path} …")
+                self._save(os.path.expanduser(path), what)
+
+        hint = f"name{', name'.join(FORMS)}"
+        self.app.push_screen(Ask(f"Save {what.title}", hint), given)
+
+    @work(thread=True, group="save")
+    def _save(self, path: str, what: _Saved, replace: bool = False) -> None:
+        app = self.kdissect
+        comments = dict(app.marks.comments)
+        try:
+            said = save(path, app.feed, app.index, what.view, app.options, comments, replace=replace)
+        except IsThereError:
+            app.call_from_thread(self._ask_to_replace, path, what)
+            return
+        except CannotSaveError as error:
+            said = str(error)
+        app.call_from_thread(self.say, said)
+
+    def _ask_to_replace(self, path: str, what: _Saved) -> None:
+        keep, replace = "keep it", "replace it"
+        title = f"{sanitise(os.path.basename(path), 40)} is there already"
+
+        def chosen(word: str | None) -> None:
+            if word == replace:
+                self._save(path, what, replace=True)
+            else:
+                self.say(f"{path} is as it was")
+
+        self.app.push_screen(Choose(title, (keep, replace)), chosen)
+
+    # -- Wireshark ----------------------------------------------------------------------------------
+
+    def action_wireshark(self) -> None:
+        exchange, paths = self.chosen_exchange(), self.kdissect.feed.source.paths
+        if exchange is None:
+            return
+        if len(paths) != 1:
+            self.say("Wireshark opens one file; save the exchange (w) and open that")
+            return
+        command = wireshark_command(exchange, paths)
+        if which(command[0]) is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            why = "not installed" if which(command[0]) is None else "no display"
+            self.app.copy_to_clipboard(join(command))
+            self.say(f"{why} here; copied: {join(command)}")
+            return
+        try:
+            self._start(command)
+        except OSError as error:
+            self.say(f"Wireshark cannot be started: {error.strerror or error}")
+        else:
+            self.say(f"Wireshark opens at packet {command[-1]}")
+
+    def _start(self, command: list[str]) -> None:
+        """Start a program that lives on by itself and says nothing here."""
+        nowhere = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        nowhere(command, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -1,0 +1,111 @@
+"""Searching in the list of exchanges: what for, and from match to match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from kdissect.tui.detail import Detail
+from kdissect.tui.feed.asking import Asker
+from kdissect.tui.searching import Pattern, Search
+from kdissect.tui.widgets.dialogs import Ask
+
+if TYPE_CHECKING:
+    from kdissect.tui.pages.exchanges import ExchangesPage
+
+POLL_SECONDS = 0.05
+
+
+class Finder:
+    """The search of a page."""
+
+    def __init__(self, page: ExchangesPage) -> None:
+        self._page = page
+        self._asker: Asker | None = None
+        self._search: Search | None = None
+        self._step = 1
+        self._from = 0
+        """The row from which is being searched."""
+        self._timer: Timer | None = None
+
+    def ask(self) -> None:
+        """Ask what to search for."""
+        app = self._page.kdissect
+        if self._asker is None:
+            self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
+        self._asker.start()
+        hint = "text, hex as de ad be ef, or a regex as /or.ers/"
+        self._page.app.push_screen(Ask("Search", hint), self._begin)
+
+    def _begin(self, text: str | None) -> None:
+        if text is None or self._asker is None:
+            return
+        app = self._page.kdissect
+        try:
+            pattern = Pattern(text, app.options)
+        except ValueError as error:
+            self._page.say(str(error))
+            return
+        self._search = Search(pattern, app.index, self._asker)
+        # The exchange under the cursor is the first that can be found.
+        self._look(1, self._page.list_pane.cursor - 1)
+
+    def go(self, step: int) -> None:
+        """To the next match, or the one before."""
+        if self._search is None:
+            self.ask()
+        else:
+            self._look(step, self._page.list_pane.cursor)
+
+    def _look(self, step: int, start: int) -> None:
+        self.stop()
+        self._step, self._from = step, start
+        self._look_on()
+
+    def _look_on(self) -> None:
+        search, page = self._search, self._page
+        assert search is not None
+        search.poll()
+        row = search.next(page.rows.view, self._from, self._step)
+        if row is None and search.is_going_on:
+            if self._timer is None:
+                page.say(f"searching for {search.pattern.text} …")
+                self._timer = page.set_interval(POLL_SECONDS, self._look_on)
+            return
+        self.stop()
+        if row is not None:
+            if row == page.list_pane.cursor and page.panes.detail is not None:
+                self.show_match(page.panes.detail)
+            page.list_pane.cursor = row
+        elif search.reason is not None:
+            page.say(search.reason)
+        else:
+            where = "after" if self._step > 0 else "before"
+            page.say(f"{search.pattern.text} is not found {where} this exchange")
+
+    def stop(self) -> None:
+        """Search no further."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+            assert self._search is not None
+            self._search.stop()
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether the next match is being searched for."""
+        return self._timer is not None
+
+    def show_match(self, detail: Detail) -> None:
+        """Where the match is in the exchange that is shown, if there is one."""
+        if self._search is None:
+            return
+        spot = self._search.pattern.spot(detail.exchange, detail)
+        if spot is not None:
+            self._page.panes.point_at(*spot)
+
+    def close(self) -> None:
+        """Stop the process."""
+        if self._asker is not None:
+            self._asker.close()

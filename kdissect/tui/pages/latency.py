@@ -1,0 +1,44 @@
+"""The screen of response times."""
+
+from __future__ import annotations
+
+from kdissect.analysis.fold import Row
+from kdissect.present.form import plural
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.filtering import quoted
+from kdissect.tui.lists import latency
+from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.statistics import Counted
+
+_FIELDS = ("broker", "client_id", "topic")
+
+
+class LatencyPage(GroupedPage):
+    """Response times by API, and by broker, client or topic; Enter shows the exchanges of a row."""
+
+    GROUPINGS = tuple(latency.ASKED)
+
+    def figures(self) -> Figures:
+        return latency.figures()
+
+    def asked(self) -> Asked:
+        return (latency.ASKED[self.grouping],)
+
+    def fill(self, counted: Counted) -> None:
+        rows = latency.with_shares(counted.tables[latency.ASKED[self.grouping]])
+        self.rows.show(rows, latency.columns(self.grouping))
+
+    def what(self) -> str:
+        return plural(len(self.rows), "row")
+
+    def notes(self) -> list[str]:
+        meaning = "spread: <100 µs … >3 s   waited: all of max_wait / perhaps some of it"
+        return [*super().notes(), meaning]
+
+    def filter_of(self, row: Row) -> str | None:
+        parts = [f"api == {quoted(row['api'])}"]
+        if row["api_version"] is not None:
+            parts.append(f"api_version == {row['api_version']}")
+        parts += [f"{name} == {quoted(row[name])}" for name in _FIELDS if row[name] is not None]
+        return " and ".join(parts)

@@ -1,0 +1,76 @@
+"""Which exchanges a list shows, in which order, and when it is to be put in order anew.
+
+Ordering a million rows takes a tenth of a second, and while a capture is read there are more of them ten
+times a second: no more than :data:`SHARE` of the time goes into it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kdissect.tui.feed.index import Index
+from kdissect.tui.filtering import Shown
+from kdissect.tui.lists.exchanges import LARGEST_FIRST, SORT_TITLES, SORTS, Exchanges
+
+SHARE = 0.1
+
+
+class Ordering:
+    """The order of a list of exchanges."""
+
+    def __init__(self, index: Index, shown: Shown, rows: Exchanges) -> None:
+        self._index, self._shown, self._rows = index, shown, rows
+        self.sort, self.descending = "number", False
+        self.is_paused = False
+        """Whether the list is left as it is, whatever comes."""
+        self._arranged = (-1, -1)
+        self._at = self._seconds = 0.0
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        return len(self._index), self._shown.version
+
+    @property
+    def waiting(self) -> int:
+        """How many exchanges came since the list was paused."""
+        return len(self._index) - self._arranged[0] if self.is_paused else 0
+
+    def is_due(self, is_last: bool) -> bool:
+        """Whether the list is to be put in order anew.
+
+        :param is_last: nothing more is expected to come.
+        """
+        if self.is_paused or self._arranged == self._state:
+            return False
+        return is_last or time.monotonic() - self._at >= self._seconds / SHARE
+
+    def arrange(self) -> None:
+        """Put the list in order."""
+        began = time.monotonic()
+        self._arranged = self._state
+        self._rows.view = self._index.view(self.sort, self.descending, self._shown.places)
+        self._at = time.monotonic()
+        self._seconds = self._at - began
+
+    def by(self, column: str) -> None:
+        """Order by a column of the index; by the one it is ordered by already, the other way round."""
+        if column == self.sort:
+            self.descending = not self.descending
+        else:
+            self.sort, self.descending = column, column in LARGEST_FIRST
+
+    def by_next(self) -> None:
+        """Order by the next of the usual columns."""
+        names = list(SORTS)
+        at = names.index(self.sort) + 1 if self.sort in names else 0
+        self.by(names[at % len(names)])
+
+    def turn(self) -> None:
+        """The other way round."""
+        self.descending = not self.descending
+
+    def text(self) -> str:
+        """The order in words; empty for the usual one."""
+        if (self.sort, self.descending) == ("number", False):
+            return ""
+        return f"by {SORT_TITLES[self.sort]}, {'largest' if self.descending else 'smallest'} first"

@@ -1,0 +1,278 @@
+"""The screen of records: those of the exchanges that are shown, and the one under the cursor whole."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import BindingType
+from textual.timer import Timer
+from textual.worker import get_current_worker
+
+from kdissect.filter.compiled import compile_filter
+from kdissect.present.form import TIMES as TIMES_MEANING
+from kdissect.present.form import plural
+from kdissect.present.payload import FORMS
+from kdissect.present.records import addressed_rows
+from kdissect.tui.actions import PLACES
+from kdissect.tui.editing import CannotEditError, edit, editor_of
+from kdissect.tui.feed.record_lines import MOST_RECORDS, RecordLine
+from kdissect.tui.feed.records import Records, records_of
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.records import RecordRows
+from kdissect.tui.pages.page import Page
+from kdissect.tui.record_text import COPY_FORMS, Line, record_copied, record_lines, value_file
+from kdissect.tui.widgets.dialogs import Choose
+from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.text_pane import TextPane
+
+REST_SECONDS = 0.05
+"""How long the cursor must rest before the record under it is shown."""
+STEP_SECONDS = 0.1
+"""How often is asked what was found, while there is more to come."""
+NARROW, LOW = 100, 30
+"""Fewer columns or lines than these have room for one pane."""
+TIMES = "uae"
+"""Forms of times, in the order in which the key goes through them; records do not count from a packet."""
+
+
+class RecordsPage(Page):
+    """The screen. It begins to list when it is shown for the first time."""
+
+    DEFAULT_CSS = """
+    RecordsPage VirtualTable { height: 3fr; }
+    RecordsPage TextPane { height: 2fr; border-top: hkey $panel; }
+    RecordsPage.-one-pane TextPane { display: none; border-top: none; }
+    RecordsPage.-one-pane.-in TextPane { display: block; height: 1fr; }
+    RecordsPage.-one-pane.-in VirtualTable { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("records")
+    BINDING_GROUP_TITLE = PLACES["records"]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records: Records | None = None
+        self.rows: RecordRows | None = None
+        self.record: dict[str, Any] | None = None
+        """The row of the record that is shown whole."""
+        self._shown_line: RecordLine | None = None
+        self._filter: tuple[str, bool] | None = None
+        """What was listed by."""
+        self._said = ""
+        """About the list, last."""
+        self._steps: Timer | None = None
+        self._rest: Timer | None = None
+
+    def body(self) -> ComposeResult:
+        app = self.kdissect
+        self._records = records_of(app.feed, app.options)
+        self.rows = RecordRows(app.index, self._records)
+        yield VirtualTable(self.rows, id="list")
+        yield TextPane(id="record")
+
+    def on_mount(self) -> None:
+        self.table.focus()
+
+    def on_unmount(self) -> None:
+        if self._records is not None:
+            self._records.close()
+
+    @property
+    def table(self) -> VirtualTable:
+        return self.query_one("#list", VirtualTable)
+
+    @property
+    def pane(self) -> TextPane:
+        return self.query_one(TextPane)
+
+    def on_resize(self) -> None:
+        size = self.app.size
+        self.set_class(size.width < NARROW or size.height < LOW, "-one-pane")
+
+    # -- the list -------------------------------------------------------------------------------------
+
+    def index_grew(self) -> None:
+        super().index_grew()
+        if self.rows is not None and self.is_mounted and self.is_current:
+            self._take()
+
+    def _take(self) -> None:
+        """Take in what is shown now; where it is another filter, begin anew."""
+        app, rows = self.kdissect, self.rows
+        assert rows is not None
+        wanted = (app.shown.text, app.shown.is_on)
+        if wanted != self._filter:
+            self._filter = wanted
+            text, is_on = wanted
+            rows.begin(compile_filter(text, app.options) if text and is_on else None)
+            self.table.rows_changed(0)
+        rows.take(app.shown.places)
+        self._step()
+        if rows.is_busy and self._steps is None:
+            self._steps = self.set_interval(STEP_SECONDS, self._step)
+
+    def _step(self) -> None:
+        rows = self.rows
+        assert rows is not None
+        before = len(rows)
+        if rows.step():
+            self.table.rows_changed()
+        if not rows.is_busy and self._steps is not None:
+            self._steps.stop()
+            self._steps = None
+        if len(rows) != before or not rows.is_busy:
+            self._rest_at(self.table.cursor)
+        self._say_count()
+
+    def _say_count(self) -> None:
+        rows = self.rows
+        assert rows is not None
+        text = plural(len(rows), "record")
+        if rows.is_busy:
+            text += f", {rows.share:.0%} of the exchanges read"
+        if rows.is_full:
+            text += f"; no more than {MOST_RECORDS:,} are listed: a filter chooses others"
+        if rows.reason is not None:
+            text += f"; {rows.reason}"
+        text += f"   values as {rows.form}, v for others"
+        if text != self._said:  # else what was said since would go
+            self._said = text
+            self.say(text)
+
+    @on(VirtualTable.Highlighted)
+    def _highlighted(self, event: VirtualTable.Highlighted) -> None:
+        self._rest_at(event.row)
+
+    def _rest_at(self, row: int) -> None:
+        if self._rest is not None:
+            self._rest.stop()
+        line = self.rows.line(row) if self.rows is not None and row < len(self.rows) else None
+        if line != self._shown_line:
+            self._rest = self.set_timer(REST_SECONDS, lambda: self._load(line))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether all is listed, and the record under the cursor is the one that is shown."""
+        rows = self.rows
+        if rows is None or rows.is_busy:
+            return rows is None
+        return (self.record is not None) if len(rows) else self.record is None
+
+    # -- the record -----------------------------------------------------------------------------------
+
+    def _load(self, line: RecordLine | None) -> None:
+        self._shown_line = line
+        if line is None:
+            self.record = None
+            self.pane.show([Line("there is no record to show", "fact")])
+            return
+        index = self.kdissect.index
+        assert self.rows is not None
+        spooled, length = index.value("place", line.place), index.value("length", line.place)
+        self._decode(line, spooled, length, self.rows.form)
+
+    @work(thread=True, exclusive=True, group="record")
+    def _decode(self, line: RecordLine, spooled: int, length: int, form: str) -> None:
+        worker, app = get_current_worker(), self.kdissect
+        try:
+            exchange = app.feed.exchange(spooled, length)
+            _, row = next(addressed_rows(exchange, app.options, line.address))
+        except (OSError, StopIteration) as error:
+            app.call_from_thread(self.say, f"the record cannot be shown: {error}")
+            return
+        if not worker.is_cancelled:
+            app.call_from_thread(self._decoded, line, row, form, record_lines(row, form))
+
+    def _decoded(self, line: RecordLine, row: dict[str, Any], form: str, lines: list[Line]) -> None:
+        if line != self._shown_line or self.rows is None:
+            return
+        self.record = row
+        self.pane.show(lines)
+        if form != self.rows.form:  # it was switched meanwhile
+            self._lay_out(row, self.rows.form)
+
+    @work(thread=True, exclusive=True, group="form")
+    def _lay_out(self, row: dict[str, Any], form: str) -> None:
+        """Lay the record out in another form; of a large value that takes longer than a frame may."""
+        self.app.call_from_thread(self._laid_out, row, record_lines(row, form))
+
+    def _laid_out(self, row: dict[str, Any], lines: list[Line]) -> None:
+        if row is self.record:
+            self.pane.show(lines, stay=True)
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @on(VirtualTable.Chosen)
+    def _chosen(self) -> None:
+        self.add_class("-in")
+        self.pane.focus()
+
+    @on(TextPane.Chosen)
+    def _into(self) -> None:
+        """The record's place in the tree of its exchange, and its bytes."""
+        line = self._shown_line
+        if line is not None:
+            self.kdissect.show_exchange(line.place)
+            panes = self.kdissect.pages["exchanges"].query_one(DetailPanes)
+            panes.reveal_record(self.kdissect.index.value("number", line.place), line.address)
+
+    def action_out(self) -> None:
+        if self.pane.has_focus or self.has_class("-in"):
+            self.remove_class("-in")
+            self.table.focus()
+        else:
+            super().action_out()
+
+    def action_form(self) -> None:
+        rows = self.rows
+        if rows is None:
+            return
+        rows.form = FORMS[(FORMS.index(rows.form) + 1) % len(FORMS)]
+        self.table.rows_look_different()
+        if self.record is not None:
+            self._lay_out(self.record, rows.form)
+        self._say_count()
+
+    def action_times(self) -> None:
+        rows = self.rows
+        if rows is None:
+            return
+        clock = rows.clock
+        clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)]
+        self.table.rows_look_different()
+        self.say(f"times: {TIMES_MEANING[clock.letter]}")
+
+    def action_editor(self) -> None:
+        if self.record is None or self.rows is None:
+            self.say("there is no value to open")
+            return
+        suffix, data = value_file(self.record, self.rows.form)
+        try:
+            command = editor_of()
+            with self.app.suspend():
+                edit(command, data, suffix)
+        except CannotEditError as error:
+            self.say(str(error))
+        except SuspendNotSupported:
+            self.say("an editor cannot be opened in this terminal")
+
+    def action_copy(self) -> None:
+        if self.record is None:
+            self.say("there is nothing to copy")
+            return
+        self.app.push_screen(Choose("Copy", COPY_FORMS), self._copy)
+
+    def _copy(self, what: str | None) -> None:
+        if what is not None and self.record is not None:
+            text = record_copied(self.record, what, self.kdissect.options)
+            self.app.copy_to_clipboard(text)
+            self.say(f"copied the {what}: {text[:60]}")
+
+    def status(self) -> Text:
+        out = super().status()
+        if self.rows is not None and len(self.rows):
+            out.append(f"  {plural(len(self.rows), 'record')}", "bold")
+        return out

@@ -1,0 +1,108 @@
+"""A list above the tree and the bytes of what is under its cursor, and how the three share the room."""
+
+from __future__ import annotations
+
+from kdissect.tui.pages.chosen import ChosenPage
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.table import VirtualTable
+
+NARROW, LOW, HEX_WIDE = 100, 30, 158
+"""Fewer columns or lines than these have room for one pane; from the last there are 16 bytes a line."""
+
+
+class SplitPage(ChosenPage):
+    """The page. Its body has a list with the id ``list`` and panes with the id ``panes``."""
+
+    DEFAULT_CSS = """
+    SplitPage #panes { border-top: hkey $panel; }
+    SplitPage.-one-pane #panes { display: none; border-top: none; }
+    SplitPage.-one-pane.-in #panes { display: block; }
+    SplitPage.-one-pane.-in VirtualTable { display: none; }
+    SplitPage.-one-pane #bytes { display: none; width: 1fr; border-left: none; }
+    SplitPage.-one-pane.-hex #bytes { display: block; }
+    SplitPage.-one-pane.-hex #tree { display: none; }
+    SplitPage.-no-bytes #bytes { display: none; }
+    SplitPage.-zoom-table #panes { display: none; }
+    SplitPage.-zoom-tree VirtualTable, SplitPage.-zoom-tree #bytes { display: none; }
+    SplitPage.-zoom-bytes VirtualTable, SplitPage.-zoom-bytes #tree { display: none; }
+    SplitPage.-zoom-bytes #bytes { width: 1fr; border-left: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._share = 5
+        """Of the height, in tenths, what the list has."""
+
+    def on_mount(self) -> None:
+        self.list_pane.focus()
+        self._set_room()
+
+    @property
+    def list_pane(self) -> VirtualTable:
+        return self.query_one("#list", VirtualTable)
+
+    @property
+    def panes(self) -> DetailPanes:
+        return self.query_one(DetailPanes)
+
+    def on_resize(self) -> None:
+        size = self.app.size
+        self.set_class(size.width < NARROW or size.height < LOW, "-one-pane")
+        self.panes.set_class(size.width >= HEX_WIDE, "-hex-wide")
+
+    @property
+    def is_one_pane(self) -> bool:
+        """Whether there is room for one pane only."""
+        return self.has_class("-one-pane")
+
+    def go_in(self) -> None:
+        """From the list to the tree."""
+        self.add_class("-in")
+        self.remove_class("-zoom-table")
+        self.query_one(FieldTree).focus()
+
+    def leave_pane(self) -> bool:
+        """From the panes to the list, or from one pane back to all; gives whether that was anything."""
+        if self._leave_zoom():
+            return True
+        if not self.has_class("-in") and self.list_pane.has_focus:
+            return False
+        self.remove_class("-in", "-hex")
+        self.list_pane.focus()
+        return True
+
+    def action_bytes(self) -> None:
+        if not self.is_one_pane:
+            self.toggle_class("-no-bytes")
+        else:
+            self.add_class("-in")
+            self.toggle_class("-hex")
+            self.query_one(BytesPane if self.has_class("-hex") else FieldTree).focus()
+
+    def show_bytes(self) -> None:
+        """See that the bytes can be seen."""
+        self.remove_class("-no-bytes", "-zoom-table", "-zoom-tree")
+        if self.is_one_pane:
+            self.add_class("-in", "-hex")
+            self.query_one(BytesPane).focus()
+
+    def action_zoom(self) -> None:
+        if self._leave_zoom() or self.is_one_pane:
+            return
+        focused = self.focused
+        tree, in_bytes = isinstance(focused, FieldTree), isinstance(focused, BytesPane)
+        self.add_class("-zoom-tree" if tree else "-zoom-bytes" if in_bytes else "-zoom-table")
+
+    def _leave_zoom(self) -> bool:
+        zooms = [name for name in self.classes if name.startswith("-zoom-")]
+        self.remove_class(*zooms)
+        return bool(zooms)
+
+    def action_room(self, step: int) -> None:
+        self._share = min(9, max(1, self._share + step))
+        self._set_room()
+
+    def _set_room(self) -> None:
+        self.list_pane.styles.height = f"{self._share}fr"
+        self.panes.styles.height = f"{10 - self._share}fr"

@@ -1,0 +1,248 @@
+"""What the screens of figures share: they ask for statistics while they are shown, list them, order them,
+save them, and lead from a row to its exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.timer import Timer
+
+from kdissect.analysis.fold import Row
+from kdissect.filter.errors import FilterError
+from kdissect.present.columns import Table
+from kdissect.present.form import Clock, plural
+from kdissect.present.statistics import STATISTICS
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages.page import Page
+from kdissect.tui.saving_tables import FORMS, save_table
+from kdissect.tui.statistics import Counted
+from kdissect.tui.widgets.dialogs import Ask, Choose
+from kdissect.tui.widgets.table import VirtualTable
+
+TICK_SECONDS = 0.1
+
+
+class Saved(NamedTuple):
+    """A table that can be saved."""
+
+    name: str
+    """As ``stats -z`` has it."""
+    table: Table
+    rows: Sequence[Row]
+
+
+class StatisticsPage(Page):
+    """A screen with a table of figures."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("statistics")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.rows = self.figures()
+        self.counted: Counted | None = None
+        """What the rows were made of."""
+        self._polling: Timer | None = None
+
+    # -- what a screen says of itself ---------------------------------------------------------------
+
+    def figures(self) -> Figures:
+        """The table's rows, empty."""
+        raise NotImplementedError
+
+    def asked(self) -> Asked:
+        """The statistics that are to be counted, by the names that ``stats -z`` has."""
+        raise NotImplementedError
+
+    def fill(self, counted: Counted) -> None:
+        """Make the rows of what was counted."""
+        raise NotImplementedError
+
+    def filter_of(self, row: Row) -> str | None:
+        """The filter that shows the exchanges of a row; None if there is none."""
+        return None
+
+    def what(self) -> str:
+        """What is listed, and how much of it, for the line below."""
+        raise NotImplementedError
+
+    def saved(self) -> list[Saved]:
+        """The tables that can be saved."""
+        found = self.counted.tables if self.counted is not None else {}
+        return [Saved(text, STATISTICS[text.partition(",")[0]], rows) for text, rows in found.items()]
+
+    # -- showing --------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield VirtualTable(self.rows, id="list")
+
+    @property
+    def list_pane(self) -> VirtualTable:
+        """The table."""
+        return self.query_one("#list", VirtualTable)
+
+    def on_mount(self) -> None:
+        self.clock.letter = self.kdissect.settings.time
+        self.list_pane.focus()
+
+    def on_screen_resume(self) -> None:
+        self.kdissect.statistics.ask(self.asked())
+
+    def on_screen_suspend(self) -> None:
+        self.kdissect.statistics.let_go(self.asked())
+        self._stop_polling()
+
+    def shown(self) -> int:
+        shown = self.kdissect.shown
+        return len(shown.places) if shown.is_filtered else len(self.kdissect.index)
+
+    def index_grew(self) -> None:
+        super().index_grew()
+        if self.clock.first_ns is None:
+            self.clock.first_ns = self.kdissect.index.first_ns
+        self._poll()
+        if self._polling is None and self.kdissect.statistics.is_busy:
+            self._polling = self.set_interval(TICK_SECONDS, self._poll)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether all that was asked for is shown."""
+        return not self.kdissect.statistics.is_busy
+
+    def _stop_polling(self) -> None:
+        if self._polling is not None:
+            self._polling.stop()
+            self._polling = None
+
+    def _poll(self) -> None:
+        statistics = self.kdissect.statistics
+        statistics.poll()
+        counted = statistics.result(self.asked())
+        if counted is not None and counted is not self.counted:
+            self.counted = counted
+            self.refill()
+        self.tell()
+        if not statistics.is_busy:
+            self._stop_polling()
+
+    def refill(self) -> None:
+        """Make the rows anew; the cursor stays on its row."""
+        if self.counted is None:
+            return
+        with_cursor = self._with_cursor()
+        self.fill(self.counted)
+        self._rows_changed(with_cursor)
+
+    def _with_cursor(self) -> object:
+        cursor = self.list_pane.cursor
+        return self.rows.identity(cursor) if cursor < len(self.rows) else None
+
+    def _rows_changed(self, with_cursor: object) -> None:
+        self.list_pane.rows_changed(self.rows.row_of(with_cursor) or 0)
+        self.cursor_moved()
+
+    @on(VirtualTable.Highlighted, "#list")
+    def _highlighted(self) -> None:
+        self.cursor_moved()
+
+    def cursor_moved(self) -> None:
+        """Another row is under the cursor, or the rows are others."""
+
+    def tell(self) -> None:
+        """Write below what is listed, and what must be known of it."""
+        self.say("   ".join(self.notes()))
+
+    def notes(self) -> list[str]:
+        """What is to be said, the most important first."""
+        statistics, counted = self.kdissect.statistics, self.counted
+        parts = [self.what()] if counted is not None else []
+        if statistics.reason is not None:
+            parts.append(f"stopped: {statistics.reason}; show the screen again to count anew")
+        elif statistics.waits_for_filter is not None:
+            parts.append(f"waiting for the filter: {100 * statistics.waits_for_filter:.0f} %")
+        elif statistics.is_busy:
+            done = 100 * counted.exchanges // counted.of if counted is not None and counted.of else 0
+            parts.append(f"counting: {done} %")
+        if counted is not None and counted.left_out:
+            most = self.kdissect.feed.source.limits.rows
+            parts.append(f"the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out")
+        if self.rows.sorted_by is not None:
+            parts.append(
+                f"by {self.rows.sorted_by}, {'largest' if self.rows.descending else 'smallest'} first"
+            )
+        return parts
+
+    def status(self) -> Text:
+        out = super().status()
+        if self.kdissect.shown.is_filtered:
+            out.append("  figures of what the filter shows", "bold")
+        return out
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @on(VirtualTable.Chosen, "#list")
+    def _chosen(self, event: VirtualTable.Chosen) -> None:
+        self.open(self.rows.row(event.row))
+
+    def open(self, row: Row) -> None:
+        """Show the exchanges of a row."""
+        text = self.filter_of(row)
+        if text is None:
+            self.say("nothing in the exchanges tells this row from others")
+            return
+        try:
+            self.kdissect.filter_by(text)
+        except FilterError as error:
+            self.say(f"no filter shows this: {error}")
+
+    @on(VirtualTable.HeadingClicked, "#list")
+    def _heading_clicked(self, event: VirtualTable.HeadingClicked) -> None:
+        self._ordered(partial(self.rows.sort_at, event.column, self.list_pane.columns))
+
+    def action_sort(self) -> None:
+        self._ordered(partial(self.rows.sort_by_next, self.list_pane.columns))
+
+    def action_turn(self) -> None:
+        self._ordered(self.rows.turn)
+
+    def _ordered(self, order: Callable[[], None]) -> None:
+        with_cursor = self._with_cursor()
+        order()
+        self._rows_changed(with_cursor)
+        self.tell()
+
+    def action_save(self) -> None:
+        tables = [each for each in self.saved() if each.rows]
+        if not tables:
+            self.say("there is nothing to save")
+        elif len(tables) == 1:
+            self._ask_path(tables[0])
+        else:
+            words = {f"{each.name}: {plural(len(each.rows), 'row')}": each for each in tables}
+
+            def chosen(word: str | None) -> None:
+                if word is not None:
+                    self._ask_path(words[word])
+
+            self.app.push_screen(Choose("Save", list(words)), chosen)
+
+    def _ask_path(self, saved: Saved) -> None:
+        def given(path: str | None) -> None:
+            if path is not None:
+                self._save(path, saved)
+
+        hint = f"name{', name'.join(FORMS)}"
+        self.app.push_screen(Ask(f"Save {saved.name}, {plural(len(saved.rows), 'row')}", hint), given)
+
+    @work(thread=True, group="save")
+    def _save(self, path: str, saved: Saved) -> None:
+        said = save_table(path, saved.table, saved.rows, self.kdissect.options)
+        self.app.call_from_thread(self.say, said)

@@ -1,0 +1,58 @@
+"""The command palette: every action of the screen below it, and the way to an exchange by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.keys import format_key
+
+from kdissect.tui.actions import IDS
+
+if TYPE_CHECKING:
+    from kdissect.tui.app import Kdissect
+
+_NOT_LISTED = ("palette",)
+
+
+class _Command(NamedTuple):
+    """An action of the table as the palette lists it."""
+
+    text: str
+    help: str
+    run: Callable[[], Awaitable[bool]]
+
+
+class Commands(Provider):
+    """What there is to choose from."""
+
+    def _commands(self) -> Iterator[_Command]:
+        found: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
+        nodes = {}
+        for key, active in self.screen.active_bindings.items():
+            binding = active.binding
+            if binding.id in IDS and binding.id not in _NOT_LISTED and active.enabled:
+                at = (binding.action, str(id(active.node)))
+                found.setdefault(at, (binding.description, binding.tooltip, []))[2].append(format_key(key))
+                nodes[at] = active.node
+        for at, (label, help_text, keys) in found.items():
+            text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
+            run = partial(self.app.run_action, at[0], nodes[at])
+            yield _Command(text[:1].upper() + text[1:], " ".join(keys), run)
+
+    async def discover(self) -> Hits:
+        for command in self._commands():
+            yield DiscoveryHit(command.text, command.run, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        number = query.strip().removeprefix(":").replace(",", "")
+        if number.isdecimal() and len(number) < 20:
+            app = cast("Kdissect", self.app)
+            yield Hit(1, f"Go to No. {int(number)}", partial(app.go_to_number, int(number)))
+        matcher = self.matcher(query)
+        for command in self._commands():
+            score = matcher.match(command.text)
+            if score > 0:
+                yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)

@@ -1,0 +1,209 @@
+"""What is searched for, and where it occurs: in the texts of the list, and in the bytes of messages and of
+what is packed in them.
+
+A text is looked for without regard to case; ``/…/`` is a regular expression, on RE2; pairs of hex digits
+with blanks between, or after ``0x``, are bytes. Bytes that must not be shown are not searched: nothing can be
+learnt of a secret by looking for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from kdissect.exchange import Exchange
+from kdissect.filter.checks import as_bytes
+from kdissect.filter.masks import Mask
+from kdissect.present.branch import may_hide
+from kdissect.present.options import Options
+from kdissect.present.records import record_rows
+from kdissect.tui.detail import Detail
+from kdissect.tui.feed.asking import Asker
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.rows import TEXT_FIELDS
+
+LONGEST = 1_000
+"""Characters of what is searched for."""
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})+|[0-9a-fA-F]{2}(?: [0-9a-fA-F]{2})+")
+_UNPACKED = (None, "none")
+
+
+class _Compiled(Protocol):
+    """What both libraries of regular expressions have."""
+
+    def search(self, data: bytes, /) -> Any: ...
+
+
+class Spot(NamedTuple):
+    """Where it was found."""
+
+    data: bytes
+    """A message's payload."""
+    start: int
+    end: int
+
+
+class Pattern:
+    """What is searched for.
+
+    :raises ValueError: it is nothing, too long, or no regular expression.
+    """
+
+    def __init__(self, text: str, options: Options) -> None:
+        self.text = text
+        self._options = options
+        self._compiled = _compiled(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pattern, (self.text, self._options)
+
+    def is_in(self, text: str) -> bool:
+        """Whether it occurs in a text."""
+        return self._compiled.search(as_bytes(text)) is not None
+
+    def matches(self, exchange: Exchange) -> bool:
+        """Whether it occurs in the bytes of an exchange."""
+        return self.spot(exchange) is not None or self._is_packed(exchange)
+
+    def spot(self, exchange: Exchange, detail: Detail | None = None) -> Spot | None:
+        """The first place in a message's own bytes.
+
+        :param detail: of this exchange, if it was made already.
+        """
+        for message in exchange.messages:
+            payload = message.frame.payload
+            if self._compiled.search(payload) is None:
+                continue
+            hidden = []
+            if may_hide(message, self._options):
+                detail = detail or Detail(exchange, self._options)
+                hidden = list(detail.hidden(payload))
+            for start, end in _outside(hidden, len(payload)):
+                found = self._compiled.search(payload[start:end])
+                if found is not None:
+                    return Spot(payload, start + found.start(), start + found.end())
+        return None
+
+    def _is_packed(self, exchange: Exchange) -> bool:
+        """Whether it occurs in a record of a batch that is compressed."""
+        if not any(True for message in exchange.messages for _ in message.record_fields()):
+            return False
+        for row in record_rows(exchange, self._options):
+            if row["codec"] not in _UNPACKED and any(map(self._is_in_value, _values(row))):
+                return True
+        return False
+
+    def _is_in_value(self, value: object) -> bool:
+        data = as_bytes(value) if isinstance(value, str) else value
+        return isinstance(data, bytes) and self._compiled.search(data) is not None
+
+
+def _values(row: dict[str, Any]) -> Iterator[object]:
+    yield row["key"]
+    yield row["value"]
+    for name, value in row["headers"]:
+        yield name
+        yield value
+
+
+def _outside(hidden: list[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
+    """The ranges between those that are hidden."""
+    at = 0
+    for start, end in hidden:
+        if at < start:
+            yield at, start
+        at = max(at, end)
+    if at < length:
+        yield at, length
+
+
+def _compiled(text: str) -> _Compiled:
+    if not text.strip():
+        raise ValueError("there is nothing to search for")
+    if len(text) > LONGEST:
+        raise ValueError(f"this is longer than {LONGEST} characters")
+    if len(text) > 2 and text[0] == text[-1] == "/":
+        return _regex(text[1:-1])
+    if _HEX.fullmatch(text):
+        return re.compile(re.escape(bytes.fromhex(text.removeprefix("0x"))), re.DOTALL)
+    return re.compile(re.escape(as_bytes(text)), re.IGNORECASE | re.DOTALL)
+
+
+def _regex(pattern: str) -> _Compiled:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes of any value
+    try:
+        return re2.compile(as_bytes(pattern), options)  # type: ignore[no-any-return]
+    except re2.error as error:
+        reason = error.args[0]
+        said = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(f"this is no regular expression of RE2: {said}") from None
+
+
+class Search:
+    """Which exchanges have it, as far as they were asked: only those on the way to the next match are."""
+
+    def __init__(self, pattern: Pattern, index: Index, asker: Asker) -> None:
+        self.pattern = pattern
+        self._index, self._asker = index, asker
+        self._hit: Mask = np.zeros(0, np.bool_)
+        self._asked: Mask = np.zeros(0, np.bool_)
+        self._texts: Mask = np.zeros(0, np.bool_)
+        """Which texts of the index have it."""
+        asker.ask(pattern)
+
+    def next(self, view: Places, row: int, step: int) -> int | None:
+        """The next row after one (or before, with -1) that has it; None where there is none, or where it is
+        not known yet: then :attr:`is_going_on`."""
+        self._look_at_texts()
+        places = view[row + 1 :] if step > 0 else view[:row][::-1]
+        hits, open_ = self._hit[places], ~self._asked[places]
+        first_hit = int(hits.argmax()) if hits.any() else len(places)
+        first_open = int(open_.argmax()) if open_.any() else len(places)
+        if first_hit < first_open:
+            return row + 1 + first_hit if step > 0 else row - 1 - first_hit
+        if first_open < len(places) and not self.is_going_on:
+            self._asker.ask(self.pattern)
+            self._asker.add(places[first_open : first_hit + 1][open_[first_open : first_hit + 1]])
+        return None
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether exchanges are being asked."""
+        return self._asker.progress is not None
+
+    @property
+    def reason(self) -> str | None:
+        """Why it stopped before its time."""
+        return self._asker.reason
+
+    def poll(self) -> None:
+        """Take in the answers that came."""
+        for places, hits in self._asker.poll():
+            self._asked[places] = True
+            self._hit[places] |= hits
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._asker.forget()
+
+    def _look_at_texts(self) -> None:
+        """Find the rows whose texts have it, and those of rows that are new."""
+        texts, known = self._index.texts, len(self._texts)
+        if known < len(texts):
+            found = np.fromiter(map(self.pattern.is_in, texts[known:]), np.bool_, len(texts) - known)
+            self._texts = np.concatenate((self._texts, found))
+        start, end = len(self._hit), len(self._index)
+        if start < end:
+            hit = np.zeros(end - start, np.bool_)
+            for name in TEXT_FIELDS:
+                hit |= self._texts[self._index.column(name, start, end)]
+            self._hit = np.concatenate((self._hit, hit))
+            self._asked = np.concatenate((self._asked, hit))

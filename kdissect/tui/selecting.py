@@ -1,0 +1,176 @@
+"""What is under the cursor → the filter that asks for it: a line of the tree, or a cell of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kdissect.exchange import Exchange
+from kdissect.filter.compiled import compile_filter
+from kdissect.filter.computed import NOBODY
+from kdissect.filter.errors import FilterError
+from kdissect.present.sanitise import valid_text
+from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.filtering import quoted
+
+OPERATIONS = {
+    "only": "{this}",
+    "not": "not {this}",
+    "and": "({shown}) and {this}",
+    "or": "({shown}) or {this}",
+}
+"""Of one value, and of the filter that is set, the filter that follows."""
+
+
+def joined(operation: str, this: str, shown: str) -> str:
+    """The filter that one of the :data:`OPERATIONS` makes of the one that is set and of what is under the
+    cursor."""
+    if not shown:
+        operation = "not" if operation == "not" else "only"
+    return OPERATIONS[operation].format(this=this, shown=shown)
+
+
+# -- a line of the tree -----------------------------------------------------------------------------
+
+_HEADER = {"requestApiVersion": "api_version", "correlationId": "correlation_id", "clientId": "client_id"}
+_BATCH = {
+    "baseOffset": "record.batch_offset",
+    "partitionLeaderEpoch": "record.partition_leader_epoch",
+    "magic": "record.magic",
+    "producerId": "record.producer_id",
+    "producerEpoch": "record.producer_epoch",
+}
+_RECORD = {"key": "record.key", "value": "record.value"}
+_INSIDE = {"RecordBatch": _BATCH, "Record": _RECORD, "Message": _RECORD | {"magic": "record.magic"}}
+"""Struct of a record set: its fields that a filter can ask for."""
+
+
+def filter_of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
+    """The filter for the value of a line of the tree; None where there is none, or it must not be told.
+
+    :param spots: the line, after those around it, the outermost first.
+    """
+    text = _of_line(detail, spots)
+    try:
+        return text if text is None else compile_filter(text).text
+    except FilterError:  # too long, or inside bytes of which filters know nothing
+        return None
+
+
+def _of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
+    spots = [spot for spot in spots if not spot.text.startswith("(")]  # (length), (count): of what is around
+    if not spots or any(spot.is_hidden for spot in spots) or detail.is_partly_hidden(spots[-1]):
+        return None
+    exchange, message = detail.exchange, spots[0].message
+    nodes = [spot.branch.node for spot in spots[1:] if spot.branch is not None]
+    if message is None or not nodes or nodes[0].name != "body":
+        name = _HEADER.get(nodes[-1].name) if nodes else None
+        return _cell(name or "api", exchange)
+    sets = [at for at, spot in enumerate(spots) if spot.branch is not None and spot.branch.is_record_set]
+    node = nodes[-1]
+    if sets and sets[0] < len(spots) - 1:
+        around = nodes[-2].type if len(nodes) > 1 else ""
+        known = _INSIDE.get(around, {}).get(node.name)
+        return None if known is None or node.value == NOBODY else _asked(known, node.value, True)
+    if exchange.api is None or len(nodes) == 1:
+        return _cell("api", exchange)
+    names = [each.name for each in nodes[1:] if not each.name.startswith("[")]
+    api = exchange.api[0].lower() + exchange.api[1:]
+    path = ".".join((api, message.kind, *names))
+    is_empty = node.type.startswith("[]") and not any(each.name.startswith("[") for each in node.children)
+    if not is_empty and (node.children or node.buffer is not None or spots[-1].can_open):
+        return path
+    if is_empty or node.value is None:
+        in_array = any(each.name.startswith("[") for each in nodes)
+        return None if in_array or not node.is_decoded else f"not {path}"
+    return _asked(path, node.value)
+
+
+def _asked(path: str, value: object, is_bytes: bool = False) -> str | None:
+    literal = _literal(value, is_bytes)
+    return None if literal is None else f"{path} == {literal}"
+
+
+def _literal(value: object, is_bytes: bool = False) -> str | None:
+    """A value as a filter writes it; None for one that it cannot."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, bytes):
+        return _bytes_literal(value)
+    if isinstance(value, str):
+        return (
+            _bytes_literal(value.encode("utf-8", "surrogateescape"))
+            if is_bytes
+            else quoted(valid_text(value))
+        )
+    return None
+
+
+def _bytes_literal(value: bytes) -> str:
+    """Text where the bytes are nothing but plain text, else each byte that is none as ``\\xff``."""
+    if value.isascii() or not _is_text(value):
+        return '"' + "".join(map(_byte, value)) + '"'
+    return quoted(value.decode("utf-8"))
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        return value.decode("utf-8").isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
+def _byte(value: int) -> str:
+    character = chr(value)
+    if character in '\\"':
+        return f"\\{character}"
+    return character if 0x20 <= value < 0x7F else f"\\x{value:02x}"
+
+
+# -- a cell of the list -----------------------------------------------------------------------------
+
+_VALUES: dict[str, Callable[[Exchange], object]] = {
+    "number": lambda exchange: exchange.number,
+    "connection": lambda exchange: exchange.connection,
+    "client": lambda exchange: exchange.client,
+    "broker": lambda exchange: exchange.broker,
+    "api": lambda exchange: exchange.api,
+    "api_version": lambda exchange: exchange.api_version,
+    "correlation_id": lambda exchange: exchange.correlation_id,
+    "client_id": lambda exchange: exchange.client_id,
+    "request_packet": lambda exchange: exchange.request.frame.last_packet if exchange.request else None,
+    "response_packet": lambda exchange: exchange.response.frame.last_packet if exchange.response else None,
+    "request_time_ns": lambda exchange: exchange.request.frame.last_ns if exchange.request else None,
+    "latency_ns": lambda exchange: exchange.latency_ns,
+    "request_size": lambda exchange: exchange.request.frame.size if exchange.request else None,
+    "response_size": lambda exchange: exchange.response.frame.size if exchange.response else None,
+    "missing": lambda exchange: exchange.missing,
+    "error": lambda exchange: exchange.error,
+    "topics": lambda exchange: next(iter(exchange.topics), None),
+}
+"""Columns of an exchange that the list shows. Of several topics the first."""
+_SHORT = {"who": "client_id", "what": "api", "sizes": "response_size"}
+"""Columns of the list that say in one what stands in several: the one that is asked for."""
+
+
+def filter_of_column(column: str, exchange: Exchange) -> str | None:
+    """The filter for what an exchange has in a column; None for a column that none asks for.
+
+    What is told in the column of remarks is the error if there is one, else what is missing, else the topics.
+    """
+    if column == "info":
+        column = "error" if exchange.error else "missing" if exchange.missing else "topics"
+    return _cell(_SHORT.get(column, column), exchange)
+
+
+def _cell(column: str, exchange: Exchange) -> str | None:
+    read = _VALUES.get(column)
+    if read is None:
+        return None
+    value = read(exchange)
+    if value is None:
+        return f"not {column}"
+    if column in ("api", "error"):
+        return f"{column} == {value}" if str(value).isidentifier() else f"{column} == {quoted(str(value))}"
+    return _asked(column, value)

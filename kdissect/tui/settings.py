@@ -1,0 +1,30 @@
+"""What a user has set for the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from textual.theme import BUILTIN_THEMES
+
+
+class Settings(NamedTuple):
+    """From the configuration and the command line."""
+
+    time: str = "r"
+    """The form of times (:data:`kdissect.present.form.TIMES`)."""
+    theme: str | None = None
+    """The name of a theme that is known."""
+    columns: tuple[str, ...] = ()
+    """Those of the list of exchanges; none for as many as there is room for."""
+    keys: Mapping[str, str] = {}
+    """Actions' keys that are not the default ones."""
+    filter: str = ""
+    """The display filter to begin with."""
+    slow_ms: int | None = None
+    """What takes longer is slow; None: what takes longer than nearly all of its API."""
+
+
+def themes() -> Collection[str]:
+    """The names of the themes."""
+    return BUILTIN_THEMES

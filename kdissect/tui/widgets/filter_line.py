@@ -1,0 +1,330 @@
+"""The line in which the display filter stands, and in which it is written.
+
+While it is written, every key tells whether it is a filter yet and how many exchanges it would show; what is
+wrong is marked in the line and said below it, and what may be written at the cursor is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.highlighter import Highlighter
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from kdissect.filter.compiled import Filter
+from kdissect.filter.complete import Completion, complete
+from kdissect.filter.errors import FilterError
+from kdissect.filter.syntax import LONGEST
+from kdissect.present.form import plural
+from kdissect.present.sanitise import sanitise
+from kdissect.tui.actions import PLACES
+from kdissect.tui.filtering import Shown
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.remembered import Remembered
+from kdissect.tui.widgets.dialogs import Ask
+
+COUNT_SECONDS = 0.1
+"""How long no key must come before exchanges are counted."""
+MOST_OFFERS = 50
+
+
+class _Wrong(Highlighter):
+    """Marks what is wrong in the filter."""
+
+    error: FilterError | None = None
+
+    def highlight(self, text: Text) -> None:
+        if self.error is not None:
+            start = min(self.error.position, len(text))
+            text.stylize("bold red underline", start, max(start + self.error.length, start + 1))
+
+
+class FilterInput(Input):
+    """Where it is written."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("filter")
+    BINDING_GROUP_TITLE = PLACES["filter"]
+
+    class Wanted(Message):
+        """A key that is not about the text under the cursor; ``what`` as the table of actions has it."""
+
+        def __init__(self, what: str) -> None:
+            self.what = what
+            super().__init__()
+
+    def on_mount(self) -> None:
+        self.cursor_blink = False  # nothing is drawn while nothing changes
+
+    def validate_value(self, value: str) -> str:
+        """What was pasted is shown as it is; in a string the escapes mean the same."""
+        return sanitise(value, None)
+
+    def action_want(self, what: str) -> None:
+        self.post_message(self.Wanted(what))
+
+    def action_cursor_right(self, select: bool = False) -> None:
+        if self.cursor_position == len(self.value) and not select:
+            self.post_message(self.Wanted("take"))
+        else:
+            super().action_cursor_right(select)
+
+
+class FilterLine(Vertical):
+    """The line, as high as it needs to be: nothing while there is no filter."""
+
+    DEFAULT_CSS = """
+    FilterLine { height: auto; display: none; }
+    FilterLine.-set, FilterLine.-open { display: block; }
+    FilterLine #filter-set { height: 1; background: $surface; }
+    FilterLine.-open #filter-set { display: none; }
+    FilterLine Horizontal, FilterLine #filter-said, FilterLine OptionList { display: none; }
+    FilterLine.-open Horizontal, FilterLine.-open #filter-said { display: block; }
+    FilterLine Horizontal { height: 1; background: $boost; }
+    FilterLine #filter-slash { width: 2; color: $text-muted; }
+    FilterLine FilterInput { width: 1fr; }
+    FilterLine #filter-count { width: auto; padding: 0 1; }
+    FilterLine #filter-said { height: 1; background: $panel; color: $text-muted; }
+    FilterLine.-open.-offers OptionList { display: block; }
+    FilterLine OptionList { height: auto; max-height: 8; border: none; background: $panel; padding: 0 1;
+        overlay: screen; constrain: inside; width: 100%; }
+    """
+
+    def __init__(self, shown: Shown, remembered: Remembered) -> None:
+        super().__init__()
+        self._shown, self._remembered = shown, remembered
+        self._wrong = _Wrong()
+        self._filter: Filter | None = None
+        """What is written, if it is a filter."""
+        self._offers: Sequence[Completion] = ()
+        self._older: int | None = None
+        """Which filter of those used is in the line; None for what was written."""
+        self._written = ""
+        self._back: Widget | None = None
+        """What had the focus before."""
+        self._count: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="filter-set", markup=False)
+        with Horizontal():
+            yield Static("/ ", id="filter-slash", markup=False)
+            yield FilterInput(
+                id="filter-input",
+                compact=True,
+                highlighter=self._wrong,
+                max_length=LONGEST,
+                placeholder="api == Fetch and latency > 50ms",
+                select_on_focus=False,
+            )
+            yield Static(id="filter-count", markup=False)
+        yield Static(id="filter-said", markup=False)
+        offers = OptionList(id="filter-offers", markup=False, compact=True)
+        offers.can_focus = False
+        yield offers
+
+    @property
+    def input(self) -> FilterInput:
+        """Where it is written."""
+        return self.query_one(FilterInput)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a filter is being written."""
+        return self.has_class("-open")
+
+    # -- the filter that is set -----------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Show the filter that is set, and how many exchanges it shows."""
+        shown = self._shown
+        self.set_class(bool(shown.text), "-set")
+        if not shown.text:
+            return
+        line = Text(" / ", "dim", no_wrap=True, overflow="ellipsis")
+        line.append(sanitise(shown.text, None), "bold" if shown.is_on else "dim strike")
+        if not shown.is_on:
+            line.append("  off; Ctrl-t turns it on", "dim")
+        else:
+            line.append(f"  ✓ {len(shown.places):,}", "green")
+            if shown.progress is not None:
+                line.append(f"  {shown.progress:.0%} asked", "reverse")
+            for hint in shown.hints:
+                line.append(f"  {sanitise(hint, None)}", "yellow")
+        self.query_one("#filter-set", Static).update(line)
+
+    def on_click(self, event: events.Click) -> None:
+        if not self.is_open:
+            event.stop()
+            self.open()
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def open(self, text: str | None = None) -> None:
+        """Begin to write: with the filter that is set, or with ``text``."""
+        if not self.is_open:
+            self._back = self.screen.focused
+        self.add_class("-open")
+        self._older = None
+        self._shown.prepare()
+        self.input.value = self._shown.text if text is None else text
+        self.input.cursor_position = len(self.input.value)
+        self.input.focus()
+        self._look()
+
+    def close(self) -> None:
+        """Leave the line; the filter stays as it is set."""
+        if self._count is not None:
+            self._count.stop()
+        self.remove_class("-open", "-offers")
+        self.show()
+        if self._back is not None and self._back.is_attached:
+            self._back.focus()
+        else:
+            self.screen.set_focus(None)
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.is_open:
+            self._look()
+
+    def _look(self) -> None:
+        """See what is written: is it a filter, what may come next, how much would it show?"""
+        text = self.input.value
+        self._filter, self._wrong.error = None, None
+        try:
+            self._filter = self._shown.compiled(text)
+        except FilterError as error:
+            self._wrong.error = error
+        self._offer(text)
+        self._say()
+        self.input.refresh()
+        if self._count is not None:
+            self._count.stop()
+        self.query_one("#filter-count", Static).update("")
+        if self._filter is not None:
+            self._count = self.set_timer(COUNT_SECONDS, self._count_shown)
+
+    def _count_shown(self) -> None:
+        if self._filter is not None and self.is_open:
+            least, most = self._shown.count(self._filter)
+            text = f"✓ {most:,}" if least == most else f"✓ {least:,} to {most:,}"
+            self.query_one("#filter-count", Static).update(Text(text, "bold green"))
+
+    def _offer(self, text: str) -> None:
+        named = [
+            Completion(each, 0, len(text), f"saved: {name}")
+            for name, each in sorted(self._remembered.named.items())
+            if text != each and name.lower().startswith(text.strip().lower())
+        ]
+        found = complete(text, self.input.cursor_position)
+        self._offers = [*named, *found][:MOST_OFFERS]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(Option(_offer_text(each)) for each in self._offers)
+        options.highlighted = 0 if self._offers else None
+        self.set_class(bool(self._offers), "-offers")
+
+    def _say(self) -> None:
+        error, said = self._wrong.error, Text(" ", no_wrap=True, overflow="ellipsis")
+        if error is not None:
+            said.append(sanitise(str(error), None), "red" if self.input.value else "")
+        elif self._filter is not None and self._filter.hints:
+            said.append(sanitise("; ".join(self._filter.hints), None), "yellow")
+        else:
+            said.append(
+                "Enter applies, Tab takes what is offered, ↑ one used before, Ctrl-s saves, Esc leaves"
+            )
+        self.query_one("#filter-said", Static).update(said)
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @on(FilterInput.Wanted)
+    def _wanted(self, event: FilterInput.Wanted) -> None:
+        event.stop()
+        options = self.query_one(OptionList)
+        match event.what:
+            case "leave":
+                self.close()
+            case "take":
+                self._take(options.highlighted)
+            case "older" if self._older is None and options.highlighted:
+                options.action_cursor_up()
+            case "newer" if self._older is None:
+                options.action_cursor_down()
+            case "older":
+                self._go_through(-1)
+            case "newer":
+                self._go_through(1)
+            case "save":
+                self._ask_name()
+
+    def _take(self, at: int | None) -> None:
+        if at is not None and at < len(self._offers):
+            offer, text = self._offers[at], self.input.value
+            self.input.value = text[: offer.start] + offer.text + text[offer.end :]
+            self.input.cursor_position = offer.start + len(offer.text)
+            self.input.focus()
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._take(event.option_index)
+
+    def _go_through(self, step: int) -> None:
+        """Put a filter into the line that was used before, or what was written."""
+        used = self._remembered.used
+        if self._older is None:
+            self._written = self.input.value
+        at = (len(used) if self._older is None else self._older) + step
+        if at < 0:
+            return
+        self._older = at if at < len(used) else None
+        self.input.value = used[at] if at < len(used) else self._written
+        self.input.cursor_position = len(self.input.value)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._filter is None and self.input.value.strip():
+            self.app.bell()
+            return
+        if self._filter is not None:
+            self._remembered.use(self._filter)
+        self.close()
+        self._shown.push(self.input.value)
+
+    def _ask_name(self) -> None:
+        if self._filter is None:
+            self.app.bell()
+            return
+        chosen = self._filter
+
+        def save(name: str | None) -> None:
+            if name is None:
+                return
+            try:
+                self._remembered.save(name, chosen)
+                said = f"saved as {name}"
+            except OSError as error:
+                said = f"it cannot be saved: {error.filename or ''} {error.strerror or error}"
+            self.query_one("#filter-said", Static).update(Text(f" {sanitise(said, None)}", no_wrap=True))
+
+        self.app.push_screen(
+            Ask(f"Save the filter of {plural(self._shown.count(chosen)[1], 'exchange')}", "name"), save
+        )
+
+
+def _offer_text(offer: Completion) -> Text:
+    text = Text(f"{sanitise(offer.text, 60):<34} ", no_wrap=True, overflow="ellipsis")
+    text.append(sanitise(offer.meaning, None), "dim")
+    return text

@@ -1,0 +1,87 @@
+"""Lines of text, broken where the pane ends, to be scrolled through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kdissect.tui.actions import PLACES
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.record_text import Line
+
+
+class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
+    """The pane."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"text--heading", "text--fact", "text--plain"}
+    DEFAULT_CSS = """
+    TextPane { background: $surface; overflow-x: hidden; overflow-y: scroll; }
+    TextPane .text--heading { background: $surface; color: $foreground; text-style: bold; }
+    TextPane:focus .text--heading { background: $surface; color: $text-accent; text-style: bold; }
+    TextPane .text--fact { background: $surface; color: $text-muted; }
+    TextPane .text--plain { background: $surface; color: $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("text")
+    BINDING_GROUP_TITLE = PLACES["text"]
+
+    class Chosen(Message):
+        """Enter."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: Sequence[Line] = ()
+        self._broken: list[tuple[str, str]] = []
+        """Style and text of the lines as they stand in the pane."""
+
+    def show(self, lines: Sequence[Line], stay: bool = False) -> None:
+        """Show other lines, from the first on, or from where the pane stands if ``stay``."""
+        self._lines = lines
+        self._break()
+        if not stay:
+            self.scroll_to(y=0, animate=False, immediate=True)
+
+    @property
+    def columns(self) -> int:
+        """Cells of a line, beside the scroll bar."""
+        return self.scrollable_content_region.width
+
+    def _break(self) -> None:
+        width = max(10, self.columns)
+        self._broken = [
+            (f"text--{line.kind}", part) for line in self._lines for part in broken(line.text, width)
+        ]
+        self.virtual_size = Size(self.columns, len(self._broken))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._break()
+
+    def render_line(self, y: int) -> Strip:
+        at = self.scroll_offset.y + y
+        if at >= len(self._broken):
+            return Strip.blank(self.columns, self.rich_style)
+        kind, text = self._broken[at]
+        style = self.get_component_rich_style(kind)
+        return Strip([Segment(text, style)]).adjust_cell_length(self.columns, style)
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen())
+
+
+def broken(text: str, width: int) -> Iterator[str]:
+    """A line in pieces that are no wider than ``width`` cells."""
+    if text.isascii():
+        for at in range(0, max(1, len(text)), width):
+            yield text[at : at + width]
+    elif cell_len(text) <= width:
+        yield text
+    else:
+        yield from chop_cells(text, width)

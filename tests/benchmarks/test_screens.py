@@ -1,0 +1,41 @@
+"""The benchmark of the screens in small, with bounds that a busy machine keeps too."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+import kdissect
+from benchmarks.screens import measure
+from benchmarks.traffic import multiply
+
+BOUNDS = {
+    "key to frame, p50": 100,
+    "columns: api == Fetch and latency > 5ms": 50,
+    "columns: error": 50,
+    "deep filter, first results": 10_000,
+}
+"""Milliseconds."""
+
+
+def test_traffic_is_that_of_the_captures_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.pcap"
+    count = multiply(path, 1_000)
+    exchanges = list(kdissect.read(path))
+    assert len(exchanges) == count >= 1_000
+    assert not any(exchange.faults for exchange in exchanges)
+    assert len({exchange.client for exchange in exchanges}) > 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
+def test_the_screens_hold_their_figures(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.pcap"
+    count = multiply(path, 20_000)
+    figures = {figure.name: figure for figure in asyncio.run(measure(path, keys=60, wait=200))}
+    assert figures["exchanges"].value == count
+    for name, bound in BOUNDS.items():
+        assert figures[name].value < bound, figures[name]
+    assert "memory of the screens" in figures

@@ -1,0 +1,121 @@
+"""``kdissect web``: the screens in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kdissect.cli import USAGE
+from kdissect.cli import web as web_command
+from tests.cli.run import CAPTURES, ROOT, run
+
+CAPTURE = CAPTURES / "errors.pcapng"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The address at which a capture is served."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kdissect", "web", str(CAPTURE), "--port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline().decode()
+    assert line == f"kdissect: the screens are at http://127.0.0.1:{port} (Ctrl-C ends)\n"
+    yield f"127.0.0.1:{port}"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+@asynccontextmanager
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
+def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: str) -> None:
+    async def visit() -> None:
+        async with session() as browser:
+            async with browser.get(f"http://{served}/") as page:
+                assert page.status == 200
+                policy = page.headers["Content-Security-Policy"]
+                assert "default-src 'self'" in policy
+                assert f"ws://{served}" in policy
+            address = f"ws://{served}/ws?width=120&height=40"
+            async with browser.ws_connect(address, origin=f"http://{served}") as screen:
+                drawn = b""
+                while b"RequestHeader" not in drawn:
+                    message = await screen.receive(timeout=60)
+                    drawn += message.data if message.type == aiohttp.WSMsgType.BINARY else b""
+                assert b"52 exchanges" in drawn
+                await screen.send_str(json.dumps(["stdin", "q"]))
+                while not screen.closed:
+                    await screen.receive(timeout=60)
+
+    asyncio.run(visit())
+
+
+def test_pages_from_elsewhere_get_nothing(served: str) -> None:
+    async def visit() -> None:
+        async with session() as browser:
+            for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+                async with browser.get(f"http://{served}/", headers=headers) as page:
+                    assert page.status == 403
+            for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await browser.ws_connect(f"ws://{served}/ws", headers=headers)
+                assert refused.value.status == 403
+            local = served.replace("127.0.0.1", "localhost")
+            async with browser.get(
+                f"http://{served}/", headers={"Host": local}, allow_redirects=False
+            ) as page:
+                assert (page.status, page.headers["Location"]) == (302, f"http://{served}")
+
+    asyncio.run(visit())
+
+
+def test_what_is_not_installed_is_told(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_command, "find_spec", lambda name: None)
+    ran = run(capsysbinary, "web", CAPTURE)
+    assert (ran.code, ran.err) == (
+        USAGE,
+        "kdissect: the browser needs textual-serve: pip install 'kdissect[web]'\n",
+    )
+
+
+def test_standard_input_cannot_be_served(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    ran = run(capsysbinary, "web", "-")
+    assert ran.code == USAGE
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_ours_is_told_after_the_warning(
+    host: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "web", CAPTURE, "--host", host)
+    assert ran.code == USAGE
+    first, second = ran.err.splitlines()
+    assert first.endswith("sees these captures: there is no password")
+    assert "cannot be served" in second

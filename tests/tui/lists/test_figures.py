@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from kdissect.analysis.fold import Row
+from kdissect.tui.lists.figures import (
+    Column,
+    Figures,
+    address,
+    in_bytes,
+    listed,
+    number,
+    rare,
+    rate,
+    time_span,
+    words,
+)
+
+COLUMNS = (
+    words("Name", "name"),
+    number("Count", "count"),
+    rare("Errors", "errors", 2),
+    time_span("Took", "took_ns", 6),
+)
+
+
+def row(name: str, count: int | None, errors: int = 0, took_ns: int | None = None) -> Row:
+    return {"name": name, "count": count, "errors": errors, "took_ns": took_ns}
+
+
+def figures(*rows: Row, columns: tuple[Column, ...] = COLUMNS) -> Figures:
+    made = Figures(columns, lambda each: each["name"])
+    made.show(rows)
+    return made
+
+
+def titles(made: Figures, width: int = 100) -> list[str]:
+    return [heading.title for heading in made.headings(width)]
+
+
+def names(made: Figures) -> list[str]:
+    return [made.row(at)["name"] for at in range(len(made))]
+
+
+def test_values_have_units_and_nothing_stands_for_what_is_not_known() -> None:
+    columns = (
+        number("a", "a"),
+        rare("b", "b"),
+        rate("c", "c"),
+        time_span("d", "d"),
+        in_bytes("e", "e"),
+        words("f", "f"),
+        listed("g", "g"),
+        address("h", "h"),
+    )
+    values = (12_345, 0, 1_234.56, 1_500_000, 2_048, "a\x1bb", ["x", "y\n"], "[::1]:9092")
+    full = dict(zip("abcdefgh", values, strict=True))
+    made = figures(full, columns=columns)
+    expected = ["12,345", "", "1,234.6", "1.50 ms", "2.0 KiB", "a\\x1bb", "x, y\\n", "[::1]:9092"]
+    assert made.cells(0, 200) == expected
+    nothing: Row = dict.fromkeys("abcdefgh") | {"g": []}
+    made = figures(nothing, columns=columns)
+    assert set(made.cells(0, 200)) == {""}
+
+
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    assert titles(figures(row("a", 1))) == ["Name", "Count"]
+    assert titles(figures(row("a", 1, errors=2, took_ns=5))) == ["Name", "Count", "Errors", "Took"]
+
+
+def test_without_room_the_highest_ranks_go_first_then_texts_are_cut() -> None:
+    made = figures(row("n" * 40, 1, errors=1, took_ns=1))
+    assert titles(made, 62) == ["Name", "Count", "Errors", "Took"]
+    assert titles(made, 60) == ["Name", "Count", "Errors"]
+    name, *_ = made.headings(40)
+    assert titles(made, 40) == ["Name", "Count", "Errors"]
+    assert name.width == 40 - 2 - len(" Count Errors") + 1 - 1
+    assert titles(made, 20) == ["Name", "Count"]
+    for width in (20, 40, 60, 62, 100):
+        assert sum(heading.width + 1 for heading in made.headings(width)) - 1 <= width
+
+
+def test_addresses_are_not_cut_as_long_as_anything_else_can_give_way() -> None:
+    columns = (address("Client", "client"), words("Software", "software"))
+    made = figures({"name": "", "client": "255.255.255.255:65535", "software": "s" * 40}, columns=columns)
+    assert [heading.width for heading in made.headings(40)] == [21, 18]
+
+
+def test_rows_are_ordered_by_a_column_those_without_a_value_last() -> None:
+    made = figures(row("b", 2), row("a", None), row("c", 3), row("d", 1))
+    assert names(made) == ["b", "a", "c", "d"]
+    made.sort_by("Count")
+    assert names(made) == ["c", "b", "d", "a"]
+    assert titles(made)[1] == "▾Count"
+    made.sort_by("Count")
+    assert names(made) == ["d", "b", "c", "a"]
+    made.sort_by("Name")
+    assert names(made) == ["a", "b", "c", "d"]
+    assert titles(made)[0] == "Name▴"
+    made.turn()
+    assert names(made) == ["d", "c", "b", "a"]
+
+
+def test_the_key_goes_through_the_columns_and_back_to_the_order_in_which_rows_came() -> None:
+    made = figures(row("b", 2), row("a", 1))
+    orders = []
+    for _ in range(3):
+        made.sort_by_next(100)
+        orders.append((made.sorted_by, names(made)))
+    assert orders == [("Name", ["a", "b"]), ("Count", ["b", "a"]), (None, ["b", "a"])]
+    made.turn()
+    assert names(made) == ["a", "b"]
+
+
+def test_rows_that_come_anew_keep_the_order_and_have_other_keys() -> None:
+    made = figures(row("b", 2), row("a", 3))
+    made.sort_by("Count")
+    before = made.key(0)
+    made.show([row("a", 1), row("b", 2), row("c", 9)])
+    assert names(made) == ["c", "b", "a"]
+    assert made.key(0) != before
+    assert made.row_of("b") == 1
+    assert made.row_of("z") is None
+
+
+def test_other_columns_end_an_order_that_they_do_not_have() -> None:
+    made = figures(row("b", 2), row("a", 3))
+    made.sort_by("Count")
+    made.show([row("b", 2), row("a", 3)], (words("Name", "name"),))
+    assert made.sorted_by is None
+    assert names(made) == ["b", "a"]

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Struct, message_struct
+from kdissect.tui.feed.record_lines import IS_RELATIVE, VALUE_IS_SAID, RecordLine
+from kdissect.tui.feed.records import ASK_EXCHANGES, SPAN, Ask, Failed, Found
+from kdissect.tui.lists.records import CARRIERS, RecordRows
+from tests.tui.feeds import index_with
+
+LINE = RecordLine(0, 0, 0, 0, 1, 2, 1_000, 5, 3, 1, 2, 0, 2, 1, 2, b"k", b"vw")
+
+
+class Answers:
+    """Stands for what lists records: says what the test tells it to."""
+
+    def __init__(self) -> None:
+        self.asked: list[Ask] = []
+        self.waiting: list[Found | Failed] = []
+        self.reads: list[tuple[int, int]] = []
+        self.line = LINE
+
+    def ask(self, asked: Ask) -> None:
+        self.asked.append(asked)
+
+    def poll(self) -> list[Found | Failed]:
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def lines(self, start: int, count: int) -> list[RecordLine]:
+        self.reads.append((start, count))
+        return [self.line._replace(record=start + at) for at in range(count)]
+
+    def close(self) -> None: ...
+
+
+def rows_of(exchanges: int) -> tuple[RecordRows, Answers]:
+    index = index_with(
+        ({"api": 1 + (at % 4 == 3), "place": at} for at in range(exchanges)), ["Fetch", "Metadata"]
+    )
+    answers = Answers()
+    return RecordRows(index, answers), answers
+
+
+def all_places(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    return np.arange(count, dtype=np.uint32)
+
+
+def test_exchanges_are_handed_over_bit_by_bit_and_those_only_that_can_have_records() -> None:
+    count = 5 * ASK_EXCHANGES
+    rows, answers = rows_of(count)
+    rows.take(all_places(count))
+    rows.step()
+    assert len(answers.asked) == 2
+    for _ in range(10):
+        answers.waiting = [Found(rows._generation, 0, ASK_EXCHANGES, [])] if rows.is_busy else []
+        rows.step()
+    told = [place for asked in answers.asked for place, _, _ in SPAN.iter_unpack(asked.spans)]
+    assert told == [place for place in range(count) if place % 4 != 3]
+    assert all(len(asked.spans) <= ASK_EXCHANGES * SPAN.size for asked in answers.asked)
+
+
+def test_an_exchange_is_handed_over_once() -> None:
+    rows, answers = rows_of(8)
+    rows.take(all_places(4))
+    rows.take(all_places(8))
+    rows.step()
+    told = [place for asked in answers.asked for place, _, _ in SPAN.iter_unpack(asked.spans)]
+    assert told == [0, 1, 2, 4, 5, 6]
+    rows.begin(None)
+    rows.take(all_places(8))
+    rows.step()
+    assert [len(asked.spans) // SPAN.size for asked in answers.asked] == [6, 6]
+    assert answers.asked[-1].generation > answers.asked[0].generation
+
+
+def test_answers_to_an_older_question_do_not_count() -> None:
+    rows, answers = rows_of(4)
+    old = rows._generation
+    rows.begin(None)
+    answers.waiting = [Found(old, 100, 1, ["x"])]
+    assert not rows.step()
+    assert len(rows) == 0
+    answers.waiting = [Found(rows._generation, 7, 1, ["t", "zstd"])]
+    assert rows.step()
+    assert len(rows) == 7
+
+
+def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
+    rows, answers = rows_of(4)
+    answers.waiting = [Found(rows._generation, 1_000_000, 3, ["t", "zstd"])]
+    rows.step()
+    for row in range(500_000, 500_050):
+        rows.cells(row, 120)
+        rows.tone(row)
+    assert answers.reads == [(499_968, 64), (500_032, 64)]
+    for row in range(0, 1_000_000, 1_000):
+        rows.line(row)
+    assert len(rows._pages) <= 32
+
+
+def test_the_last_page_is_read_again_when_it_grew() -> None:
+    rows, answers = rows_of(4)
+    answers.waiting = [Found(rows._generation, 3, 1, ["t", "zstd"])]
+    rows.step()
+    assert rows.line(2) is not None
+    answers.waiting = [Found(rows._generation, 5, 1, [])]
+    rows.step()
+    assert rows.line(4) is not None
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_cells(width: int) -> None:
+    rows, answers = rows_of(4)
+    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    rows.step()
+    answers.line = LINE._replace(flags=LINE.flags | IS_RELATIVE)
+    cells = dict(zip((heading.title for heading in rows.headings(width)), rows.cells(0, width), strict=True))
+    assert (cells["Topic"], cells["Part"], cells["Offset"], cells["Key"]) == ("t", "3", "+5", '"k"')
+    assert cells["Value"] == '"vw"'
+    if width >= 120:
+        assert cells["Time"] == "1970-01-01T00:00:01.000Z"
+        assert cells["Size"] == "3 B"
+    rows.form = "hex"
+    assert "76 77" in rows.cells(0, width)
+
+
+def test_words_are_not_shown_as_bytes() -> None:
+    rows, answers = rows_of(4)
+    answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')
+    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    rows.step()
+    assert rows.cells(0, 80)[-1] == 'OffsetCommit v3 {"group":"g…'
+    rows.form = "hex"
+    assert rows.cells(0, 80)[-1] == "…"
+
+
+def test_that_it_failed_is_told_and_ends_it() -> None:
+    rows, answers = rows_of(4)
+    rows.take(all_places(4))
+    rows.step()
+    assert rows.is_busy
+    answers.waiting = [Failed("killed")]
+    assert rows.step()
+    assert (rows.reason, rows.is_busy) == ("killed", False)
+
+
+def test_a_line_that_cannot_be_read_says_so() -> None:
+    rows, answers = rows_of(4)
+    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    rows.step()
+
+    def lines(start: int, count: int) -> list[RecordLine]:
+        raise OSError("gone")
+
+    answers.lines = lines  # type: ignore[method-assign]
+    assert "cannot be read" in rows.cells(0, 120)
+    assert rows.tone(0) == "table--error"
+    assert rows.number(0) is None
+
+
+def test_the_apis_with_records_are_those_of_the_definitions() -> None:
+    found = set()
+    for key in apis.api_keys():
+        for version in apis.versions(key):
+            for kind in ("request", "response"):
+                if _has_records(message_struct(key, version, kind)):
+                    found.add(apis.api_name(key))
+    assert found == set(CARRIERS)
+
+
+def _has_records(struct: Struct) -> bool:
+    return any(
+        field.type == "records" or (field.struct is not None and _has_records(field.struct))
+        for field in struct.fields
+    )

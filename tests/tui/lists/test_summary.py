@@ -1,0 +1,50 @@
+"""Figures of the exchanges that are shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.tui.feed.rows import HAS_LATENCY, HAS_TAKEN
+from kdissect.tui.lists import summary
+from kdissect.tui.lists.summary import BARS, ENOUGH, NEVER, NOTHING, slow_from, summarise
+from tests.tui.feeds import index_with
+
+
+@given(
+    st.lists(st.tuples(st.integers(-50, 10**9), st.integers(0, 10**12), st.booleans()), max_size=60),
+    st.integers(1, 70),
+)
+def test_figures_are_those_of_the_rows(rows: list[tuple[int, int, bool]], piece: int) -> None:
+    index = index_with(
+        {"latency_ns": latency, "time_ns": time, "error": int(bad), "flags": HAS_LATENCY * (at % 3 > 0)}
+        for at, (latency, time, bad) in enumerate(rows)
+    )
+    places = np.arange(len(rows), dtype=np.uint32)[::2]
+    chosen = rows[::2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "PIECE", piece)
+        found = summarise(index, places)
+    known = sorted(latency for at, (latency, _, _) in enumerate(rows) if at % 3 > 0 and at % 2 == 0)
+    assert found.errors == sum(bad for _, _, bad in chosen)
+    assert found.p50_ns == (known[-(-50 * len(known) // 100) - 1] if known else None)
+    assert found.p99_ns == (known[-(-99 * len(known) // 100) - 1] if known else None)
+    assert sum(found.counts) == len(chosen)
+    times = [time for _, time, _ in chosen]
+    if times and max(times) > min(times):
+        assert len(found.counts) == BARS
+        assert found.per_second == pytest.approx(len(times) * 1e9 / (max(times) - min(times)))
+
+
+def test_nothing_has_no_figures() -> None:
+    assert summarise(index_with([]), np.zeros(0, np.uint32)) == NOTHING
+
+
+def test_slow_is_what_takes_longer_than_nearly_all_of_its_api() -> None:
+    fetches = [{"api": 1, "taken_ns": ns, "flags": HAS_TAKEN} for ns in range(1, ENOUGH * 2 + 1)]
+    few = [{"api": 2, "taken_ns": 10**9, "flags": HAS_TAKEN} for _ in range(ENOUGH - 1)]
+    index = index_with([*few, *fetches, {"api": 1}], ["Fetch", "Produce"])
+    assert slow_from(index).tolist() == [NEVER, ENOUGH * 2 * 99 // 100, NEVER]
+    assert slow_from(index, 5).tolist() == [5_000_000] * 3

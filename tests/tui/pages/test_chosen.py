@@ -1,0 +1,261 @@
+"""Marking, commenting, copying, saving and opening the exchange under the cursor."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.capture.files import read_packets
+from kdissect.model import Packet
+from kdissect.tui.app import Kdissect
+from kdissect.tui.copying import FORMS as COPY_FORMS
+from kdissect.tui.pages import chosen
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.settings import Settings
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, screen_text
+
+ERRORS = CAPTURES / "errors.pcapng"
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_app(step: Step, path: Path = ERRORS, width: int = 200, **given: object) -> None:
+    """Run a step on the screens of a capture."""
+
+    async def run() -> None:
+        async with running(app_of(path, **given), width, 40) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def app_and_page(pilot: Pilot[None]) -> tuple[Kdissect, ExchangesPage]:
+    assert isinstance(pilot.app, Kdissect)
+    page = pilot.app.pages["exchanges"]
+    assert isinstance(page, ExchangesPage)
+    return pilot.app, page
+
+
+def line_of(text: str, number: int) -> str:
+    """The line of the list with an exchange."""
+    return next(line for line in text.splitlines() if line[2:12].split()[:1] == [str(number)])
+
+
+async def answer(pilot: Pilot[None], text: str) -> str:
+    """Fill in the line that is asked for."""
+    pilot.app.screen.query_one(Input).value = text
+    return await press(pilot, "enter")
+
+
+def test_marks_are_shown_filtered_by_and_gone_to() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        _, page = app_and_page(pilot)
+        assert "nothing is marked" in await press(pilot, "M")
+        assert "nothing is marked" in await press(pilot, "apostrophe")
+        text = await press(pilot, "j", "m")
+        assert "No. 2 is marked; 1 marked" in text
+        assert "★" in line_of(text, 2)
+        assert "★" not in line_of(text, 1)
+        await press(pilot, "G", "m", "g", "apostrophe")
+        assert page.chosen_number == 2
+        await press(pilot, "apostrophe")
+        assert page.chosen_number == 52
+        await press(pilot, "apostrophe")
+        assert page.chosen_number == 2
+        text = await press(pilot, "M")
+        assert "2 shown" in text
+        assert [page.kdissect.index.value("number", place) for place in page.rows.view] == [2, 52]
+        assert " shown" not in await press(pilot, "escape")
+        text = await press(pilot, "m")
+        assert "No. 2 is no longer marked; 1 marked" in text or page.chosen_number != 2
+
+    with_app(step)
+
+
+def test_a_comment_is_shown_changed_and_taken_away() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app, page = app_and_page(pilot)
+        await press(pilot, "j", "semicolon")
+        text = await answer(pilot, "look [red]here[/] \u202ex")
+        assert "No. 2: look [red]here[/]" in text
+        assert "✎" in line_of(text, 2)
+        await press(pilot, "g", "apostrophe")
+        assert page.chosen_number == 2
+        await press(pilot, "semicolon")
+        assert pilot.app.screen.query_one(Input).value == "look [red]here[/] \u202ex"
+        await press(pilot, "escape")
+        assert app.marks.comment(2) == "look [red]here[/] \u202ex"
+        await press(pilot, "semicolon")
+        text = await answer(pilot, "")
+        assert "✎" not in line_of(text, 2)
+        assert app.marks.comment(2) is None
+
+    with_app(step)
+
+
+def test_comments_are_kept_in_pcapng_and_shown_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcapng"
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "e", "m", "semicolon")
+        await answer(pilot, "why?")
+        await press(pilot, "w")
+        assert "1 exchange" in await press(pilot, "down", "enter")
+        assert f"of 1 exchange written to {path}" in await answer(pilot, str(path))
+
+    with_app(step)
+    packets = [item for item in read_packets([path]) if isinstance(item, Packet)]
+    assert [packet.comments for packet in packets if packet.comments] == [("why?",)]
+
+    async def again(pilot: Pilot[None]) -> None:
+        app, page = app_and_page(pilot)
+        assert "✎" in line_of(screen_text(app), 1)
+        assert "why?" in await press(pilot, "apostrophe")
+        assert len(page.rows) == 1
+
+    with_app(again, path)
+
+
+@pytest.mark.parametrize("which", ["shown", "marked", "this one"])
+@pytest.mark.parametrize("form", ["pcapng", "ndjson", "csv", "parquet"])
+def test_saving_shown_marked_and_one(which: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{form}"
+    everything = list(read(ERRORS))
+    wanted = {
+        "shown": [each for each in everything if each.connection == 0],
+        "marked": [everything[1], everything[51]],
+        "this one": [everything[1]],
+    }[which]
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "j", "m", "G", "m", "g", "j", "f", "w")
+        for _ in range(["shown", "marked", "this one"].index(which)):
+            await press(pilot, "down")
+        await press(pilot, "enter")
+        assert "written to" in await answer(pilot, str(path))
+
+    with_app(step)
+    if form == "pcapng":
+        found = [(each.api, each.correlation_id, each.latency_ns) for each in read(path)]
+        assert found == [(each.api, each.correlation_id, each.latency_ns) for each in wanted]
+        if which == "shown":  # whole connections: nothing had to be concluded
+            assert all(each.inferred is None and each.missing is None for each in read(path))
+        return
+    numbers = [each.number for each in wanted]
+    if form == "ndjson":
+        assert [json.loads(line)["number"] for line in path.read_bytes().splitlines()] == numbers
+    elif form == "csv":
+        with path.open(newline="") as file:
+            assert [int(row["number"]) for row in csv.DictReader(file)] == numbers
+    else:
+        assert pq.read_table(path)["number"].to_pylist() == numbers
+
+
+def test_a_file_that_is_there_is_only_replaced_when_that_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("mine")
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "w", "enter")
+        assert "is there already" in await answer(pilot, str(path))
+        assert "is as it was" in await press(pilot, "enter")
+        assert path.read_text() == "mine"
+        await press(pilot, "w", "enter")
+        await answer(pilot, str(path))
+        assert "is as it was" in await press(pilot, "escape")
+        await press(pilot, "w", "enter")
+        await answer(pilot, str(path))
+        assert "52 exchanges written to" in await press(pilot, "down", "enter")
+        assert path.read_bytes().startswith(b'"number"')
+        assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+
+    with_app(step)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x.txt", "the name must end in one of .pcapng"),
+        ("no/such/x.csv", "cannot be written: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_saved_is_said(name: str, said: str, tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "w", "enter")
+        assert said in await answer(pilot, str(tmp_path / name))
+        assert list(tmp_path.iterdir()) == []
+
+    with_app(step)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("filter", 'client_id == "errors"'),
+        ("path", "apiversions.request.header.clientId"),
+        ("tshark command", f"tshark -r {ERRORS} -d tcp.port==20011,kafka -Y 'frame.number in {{4, 6}}' -V"),
+    ],
+)
+def test_copying_a_line(form: str, expected: str) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "enter", *["down"] * 5)
+        await press(pilot, "y", *["down"] * COPY_FORMS.index(form), "enter")
+        assert pilot.app.clipboard == expected
+
+    with_app(step)
+
+
+def test_what_a_line_does_not_have_is_said() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "y", *["down"] * COPY_FORMS.index("kcat command"), "enter")
+        assert "there is no kcat command for this line" in text
+        assert pilot.app.clipboard == ""
+
+    with_app(step)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_wireshark_is_opened_or_its_command_told(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(chosen, "which", lambda name: "/usr/bin/wireshark" if is_there else None)
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **given: started.append(command))
+    monkeypatch.setenv("DISPLAY", ":0")
+    command = ["wireshark", "-r", str(ERRORS), "-d", "tcp.port==20011,kafka", "-g", "4"]
+
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "W")
+        if is_there:
+            assert "Wireshark opens at packet 4" in text
+            assert started == [command]
+        else:
+            assert "not installed here; copied: wireshark -r" in text
+            assert pilot.app.clipboard == " ".join(command)
+            assert started == []
+
+    with_app(step)
+
+
+def test_columns_are_chosen() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app, _ = app_and_page(pilot)
+        heading = screen_text(app).splitlines()[2]
+        assert heading.split() == ["No.", "Latency", "Error"]
+        await press(pilot, "c", "space", "enter")
+        assert screen_text(app).splitlines()[2].split() == ["Latency", "Error"]
+        assert app.columns == ("latency_ns", "error")
+        await press(pilot, "c", "escape")
+        assert app.columns == ("latency_ns", "error")
+
+    with_app(step, settings=Settings(columns=("number", "latency_ns", "error")))

@@ -1,0 +1,315 @@
+"""The keys of the screen of exchanges that filter, search, order and hold still."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.tui.app import Kdissect
+from kdissect.tui.feed.decoder import Ended
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.settings import Settings
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.test_app import Slow
+
+ERRORS = CAPTURES / "errors.pcapng"
+Step = Callable[[Pilot[None], Kdissect, ExchangesPage], Awaitable[None]]
+
+
+def with_page(step: Step, path: Path = ERRORS, width: int = 120, height: int = 40, **given: object) -> None:
+    """Run a step on the screen of a capture."""
+
+    async def run() -> None:
+        app = app_of(path, **given)
+        async with running(app, width, height) as pilot:
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            await step(pilot, app, page)
+
+    asyncio.run(run())
+
+
+def listed(page: ExchangesPage) -> list[int]:
+    """The numbers of the list, from top to bottom."""
+    return [int(number) for number in page.kdissect.index.column("number")[page.rows.view]]
+
+
+def numbers(**wanted: object) -> list[int]:
+    """The numbers of exchanges that have these values."""
+    each = list(read(ERRORS))
+    return sorted(e.number for e in each if all(getattr(e, name) == value for name, value in wanted.items()))
+
+
+def test_filtering_by_the_api_of_the_row_and_the_way_back() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        everything = listed(page)
+        await press(pilot, "j", "j", "j", "=")
+        assert app.shown.text == "api == CreateTopics"
+        assert listed(page) == numbers(api="CreateTopics")
+        assert page.list_pane.cursor == 0  # still on No. 4
+        await press(pilot, "escape", "!")
+        assert listed(page) == [each for each in everything if each not in numbers(api="CreateTopics")]
+        await press(pilot, "escape")
+        assert listed(page) == everything
+
+    with_page(step)
+
+
+def test_filtering_by_the_column_under_the_cursor() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "e", *["right"] * 8, "=")
+        assert app.shown.text == "error == INVALID_TOPIC_EXCEPTION"
+        await press(pilot, *["left"] * 4, "&")
+        assert app.shown.text == '(error == INVALID_TOPIC_EXCEPTION) and client_id == "errors"'
+        assert listed(page) == numbers(error="INVALID_TOPIC_EXCEPTION", client_id="errors")
+        await press(pilot, *["left"] * 9, "|")
+        assert page.list_pane.column is None
+        assert app.shown.text.endswith(" or api == CreateTopics")
+        assert listed(page) == numbers(api="CreateTopics")
+
+    with_page(step)
+
+
+def test_filtering_by_the_field_of_the_tree() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        page.go_to(next(e.number for e in read(ERRORS) if e.api == "Produce") - 1)
+        await press(pilot, "enter")
+        tree = page.panes.tree_pane
+        while "acks" not in str(tree.cursor_node and tree.cursor_node.label):
+            await press(pilot, "down")
+        await press(pilot, "=")
+        assert app.shown.text.startswith("produce.request.acks == ")
+        assert set(listed(page)) <= set(numbers(api="Produce"))
+        assert listed(page)
+
+    with_page(step)
+
+
+def test_a_filter_by_connection_is_a_filter_like_others() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await press(pilot, "j", "j", "j", "f")
+        assert "/ connection == 1  ✓ 11" in text
+        assert listed(page) == numbers(connection=1)
+        text = await press(pilot, "ctrl+t")
+        assert "off; Ctrl-t turns it on" in text
+        assert len(listed(page)) == len(app.index)
+        await press(pilot, "ctrl+t")
+        assert listed(page) == numbers(connection=1)
+
+    with_page(step)
+
+
+def test_a_filter_that_nothing_matches_leaves_nothing_of_the_exchange_before() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("api == Envelope")
+        text = await press(pilot)
+        assert "no exchange matches" in text
+        assert "RequestHeader" not in text
+        assert "RequestHeader" in await press(pilot, "escape")
+
+    with_page(step)
+
+
+def test_an_exchange_that_the_filter_hides_can_be_gone_to() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("api == Fetch")
+        await press(pilot)
+        app.show_exchange(0)
+        await press(pilot)
+        assert page.chosen_number == 1
+        await press(pilot, "escape")
+        assert app.shown.text == "api == Fetch"
+
+    with_page(step)
+
+
+async def search(pilot: Pilot[None], text: str) -> str:
+    """Search for a text; gives what then stands on the screen."""
+    await press(pilot, "ctrl+f")
+    pilot.app.screen.query_one(Input).value = text
+    return await press(pilot, "enter")
+
+
+def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        # The software's name stands in no text of the list.
+        here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
+        text = await search(pilot, "apache-kafka-JAVA")
+        assert page.chosen_number == here[0]
+        assert 'clientSoftwareName: "apache-kafka-java"' in text
+        assert page.query_one(BytesPane).range == (17, 35)
+        for number in here[1:4]:
+            await press(pilot, "n")
+            assert page.chosen_number == number
+        await press(pilot, "N")
+        assert page.chosen_number == here[2]
+        await press(pilot, "G")
+        assert "is not found after this" in await press(pilot, "n")
+        await press(pilot, "N")
+        assert page.chosen_number == here[-1]
+        await search(pilot, "61 70 61 63 68 65")
+        assert page.chosen_number == here[-1]
+        assert "no regular expression" in await search(pilot, "/(/")
+
+    with_page(step)
+
+
+def test_searching_without_anything_to_search_for_asks() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "n")
+        assert app.screen is not page
+        await press(pilot, "escape", "j")
+        assert page.chosen_number == 2
+
+    with_page(step)
+
+
+def test_from_the_request_to_the_response_and_back() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        pane = page.query_one(BytesPane)
+        assert len(pane.data) == 42
+        await press(pilot, "o")
+        assert len(pane.data) == 895
+        await press(pilot, "o")
+        assert len(pane.data) == 42
+
+    with_page(step)
+
+
+def test_one_side_alone_has_no_other() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("no_request or no_response")
+        await press(pilot)
+        assert "there is no re" in await press(pilot, "o")
+
+    with_page(step, CAPTURES / "loss.pcapng")
+
+
+def test_ordering_by_a_column_that_is_chosen_or_clicked() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        assert "by Latency, largest first" in await press(pilot, *["right"] * 6, "s")
+        slowest = max(read(ERRORS), key=lambda each: each.latency_ns or 0)
+        assert listed(page)[0] == slowest.number
+        assert "by Latency, smallest first" in await press(pilot, "s")
+        await pilot.click("#list", offset=(7, 0))
+        await settle(pilot)
+        assert listed(page) == sorted(listed(page))
+        assert "cannot be ordered" in await press(pilot, *["left"] * 5, "s")
+
+    with_page(step)
+
+
+def test_pausing_holds_the_list_still_and_following_lets_it_go() -> None:
+    async def run() -> None:
+        feed = Slow()
+        app = Kdissect(feed)
+        async with running(app) as pilot:
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            feed.waiting.append(feed.part(0, 10, texts=True))
+            await pilot.pause(0.3)
+            await press(pilot, "space")
+            feed.waiting.append(feed.part(10, 30))
+            await pilot.pause(0.3)
+            assert "paused, 20 more" in await press(pilot)
+            assert len(listed(page)) == 10
+            text = await press(pilot, "space")
+            assert "paused" not in text
+            assert len(listed(page)) == 30
+            await press(pilot, "space", "F")
+            feed.waiting += [feed.part(30, 40), Ended()]
+            await pilot.pause(0.3)
+            await settle(pilot)
+            assert "following" in screen_text(app)
+            assert page.chosen_number == listed(page)[-1]
+            assert len(listed(page)) == 40
+
+    asyncio.run(run())
+
+
+def test_following_begins_again_at_the_end_of_what_still_grows() -> None:
+    async def run() -> None:
+        feed = Slow()
+        app = Kdissect(feed)
+        async with running(app) as pilot:
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            feed.waiting.append(feed.part(0, 10, texts=True))
+            await pilot.pause(0.3)
+            await press(pilot, "j")
+            assert not page.follow
+            assert "following" in await press(pilot, "G")
+            feed.waiting.append(Ended())
+            await pilot.pause(0.3)
+            await press(pilot, "k", "G")
+            assert not page.follow
+
+    asyncio.run(run())
+
+
+def test_chosen_columns_stand_in_their_order() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        heading = screen_text(app).splitlines()[2].split()
+        assert heading == ["API", "Version", "Packet", "Error", "Latency"]
+        assert "INVALID_TOPIC_EXCEPTION" in screen_text(app)
+
+    columns = ("api", "api_version", "request_packet", "error", "latency_ns", "request")
+    with_page(step, settings=Settings(columns=columns))
+
+
+def test_marks_stand_before_the_row() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.marks.toggle(5)
+        app.marks.set_comment(2, "look")
+        page.marks_changed()
+        lines = (await press(pilot)).splitlines()
+        assert any(line.startswith("✗★") and " 5 " in line for line in lines)
+        assert any(line.startswith(" ✎") and " 2 " in line for line in lines)
+
+    with_page(step)
+
+
+def test_times_since_the_row_above() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        page.rows.clock.letter = "a"
+        text = await press(pilot, "t")
+        assert "seconds since the line before" in text
+        first, second = (line.split() for line in text.splitlines()[3:5])
+        assert first[1] == "0.000000"
+        assert second[1] == "0.079850"
+        app.filter_by("number in {1, 3}")
+        lines = (await press(pilot)).splitlines()
+        assert lines[5].split()[1] == "0.087895"
+
+    with_page(step)
+
+
+def test_figures_are_those_of_what_is_shown() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        latencies = sorted(each.latency_ns for each in read(ERRORS) if each.latency_ns is not None)
+        assert page.summary.p50_ns == latencies[-(-len(latencies) // 2) - 1]
+        app.filter_by("api == CreateTopics")
+        text = await press(pilot)
+        assert "p50 4.96 ms  p99 33.3 ms" in text
+        assert "✗ 1 of them" in text
+
+    with_page(step, width=200)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 20)])
+def test_there_is_a_filter_line_where_there_is_little_room(width: int, height: int) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("api == Metadata")
+        text = await press(pilot)
+        assert "/ api == Metadata  ✓" in text
+        assert "Metadata v13" in text
+
+    with_page(step, width=width, height=height)

@@ -1,0 +1,126 @@
+"""The ladder: what each key changes on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from kdissect import read
+from kdissect.tui.pages.ladder import LadderPage
+from tests.cli.run import CAPTURES
+from tests.present.captures import write_capture
+from tests.tui.snapshots import app_of, press, running, screen_text
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+ERRORS = CAPTURES / "errors.pcapng"
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_app(step: Step, path: Path = ERRORS, width: int = 120, height: int = 40) -> None:
+    async def run() -> None:
+        async with running(app_of(path), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def ladder_of(pilot: Pilot[None]) -> LadderPage:
+    page = pilot.app.screen
+    assert isinstance(page, LadderPage)
+    return page
+
+
+def number(pilot: Pilot[None]) -> int:
+    """Of the exchange under the cursor."""
+    page = ladder_of(pilot)
+    place = page.chosen_place()
+    assert place is not None
+    return page.kdissect.index.value("number", place)
+
+
+def test_the_ladder_has_the_messages_of_the_client_with_the_cursor_on_the_exchange() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "j", "j", "j", "L")
+        page = ladder_of(pilot)
+        chosen = next(each for each in read(BASIC) if each.number == 4)
+        same = {each.connection for each in read(BASIC) if each.client_id == chosen.client_id}
+        messages = [m for each in read(BASIC) if each.connection in same for m in each.messages]
+        assert len(page.rows) == len(messages)
+        assert number(pilot) == 4
+        assert f"all connections of {chosen.client_id}, 1 broker, {len(messages)} messages" in text
+        assert "ApiVersions v4 #3─" in text
+
+    with_app(step, BASIC)
+
+
+def test_enter_leads_to_the_exchange() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "L", "G")
+        wanted = number(pilot)
+        await press(pilot, "enter")
+        page = pilot.app.screen
+        assert page is pilot.app.pages["exchanges"]  # type: ignore[attr-defined]
+        place = page.chosen_place()
+        assert page.kdissect.index.value("number", place) == wanted
+
+    with_app(step)
+
+
+def test_what_is_marked_is_shown_instead_and_the_key_turns_between() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        marks = pilot.app.marks  # type: ignore[attr-defined]
+        marks.toggle(2)
+        marks.toggle(5)
+        text = await press(pilot, "L")
+        assert "2 marked, 1 broker, 4 messages" in text
+        assert len(ladder_of(pilot).rows) == 4
+        text = await press(pilot, "L")
+        assert "all connections of" in text
+        assert "2 marked" in await press(pilot, "L")
+
+    with_app(step)
+
+
+def test_errors_are_gone_through() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "L", "e")
+        page = ladder_of(pilot)
+        first = page.table.cursor
+        assert "✗" in page.rows.cells(first, 120)[1]
+        await press(pilot, "e")
+        assert page.table.cursor > first
+        await press(pilot, "E")
+        assert page.table.cursor == first
+        assert "no error before this" in await press(pilot, "E")
+
+    with_app(step)
+
+
+def test_times() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        before = await press(pilot, "L")
+        after = await press(pilot, "t")
+        assert before.splitlines()[4] != after.splitlines()[4]
+        assert (await press(pilot, "t")).splitlines()[4] == before.splitlines()[4]
+
+    with_app(step)
+
+
+def test_escape_goes_back_to_the_exchanges() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "Latency" in await press(pilot, "L", "escape")
+        assert pilot.app.screen is pilot.app.pages["exchanges"]  # type: ignore[attr-defined]
+
+    with_app(step)
+
+
+def test_a_capture_without_exchanges_has_a_ladder_without_lines(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "there is no exchange to show" in await press(pilot, "L")
+        assert "no error after this" in await press(pilot, "j", "enter", "G", "e")
+        assert screen_text(pilot.app)  # type: ignore[arg-type]
+
+    with_app(step, write_capture(tmp_path / "c.pcapng"))

@@ -1,0 +1,377 @@
+"""The screen of records: what each key changes on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from kdissect import read
+from kdissect.present.records import record_rows
+from kdissect.record.records import Record
+from kdissect.tui.app import Kdissect
+from kdissect.tui.editing import CannotEditError, edit, editor_of
+from kdissect.tui.feed import record_lines
+from kdissect.tui.feed.decoder import Decoder, Source
+from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.text_pane import TextPane
+from tests.cli.run import CAPTURES
+from tests.kafka import Talk
+from tests.present.captures import SECRET, secret_talks, write_capture
+from tests.tui.producing import produced
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_records(step: Step, *paths: Path, width: int = 140, height: int = 40, **given: object) -> None:
+    """Run a step on the screen of records."""
+
+    async def run() -> None:
+        async with running(app_of(*(paths or (BASIC,)), **given), width, height) as pilot:
+            await press(pilot, "7")
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def page_of(pilot: Pilot[None]) -> RecordsPage:
+    page = pilot.app.screen
+    assert isinstance(page, RecordsPage)
+    return page
+
+
+def capture(tmp_path: Path, *records: Record) -> Path:
+    return write_capture(tmp_path / "c.pcapng", Talk().ask(produced(records)).close())
+
+
+def test_all_records_are_listed_and_the_one_under_the_cursor_is_shown() -> None:
+    rows = [row for exchange in read(BASIC) for row in record_rows(exchange)]
+
+    async def step(pilot: Pilot[None]) -> None:
+        text = screen_text(page_of(pilot).kdissect)
+        assert f"{len(rows)} records" in text
+        assert "key: text, 5 bytes\nkey-3\n" in text
+        await press(pilot, "G")
+        record = page_of(pilot).record
+        assert record is not None
+        assert record["key"] == rows[-1]["key"]
+        assert (record["exchange"], record["offset"]) == (rows[-1]["exchange"], rows[-1]["offset"])
+
+    with_records(step)
+
+
+def test_enter_leads_to_the_record_in_the_tree_and_its_bytes() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        rows = page.rows
+        assert rows is not None
+        compressed = next(at for at in range(len(rows)) if rows.cells(at, 200)[-1] == "zstd")
+        page.table.cursor = compressed + 3
+        await press(pilot, "enter")
+        assert page.pane.has_focus
+        record = page.record
+        assert record is not None
+        await press(pilot, "enter")
+        panes = pilot.app.screen.query_one(DetailPanes)
+        assert panes.detail is not None
+        assert panes.detail.exchange.number == record["exchange"]
+        spot = panes.chosen()[-1]
+        assert spot.type == "Record"
+        shown = panes.query_one(BytesPane)
+        assert shown.range == (spot.start, spot.end)
+        assert record["value"] in shown.data[spot.start : spot.end]
+        assert "records unpacked" in screen_text(page.kdissect)
+        assert panes.query_one(FieldTree).has_focus
+
+    with_records(step)
+
+
+def test_out_goes_to_the_list_and_then_to_the_exchanges() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        await press(pilot, "enter", "escape")
+        assert page.table.has_focus
+        await press(pilot, "escape")
+        assert pilot.app.screen is page.kdissect.pages["exchanges"]
+
+    with_records(step)
+
+
+def test_where_there_is_room_for_one_pane_it_is_the_list_or_the_record() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "CreateTime" not in screen_text(page_of(pilot).kdissect)
+        text = await press(pilot, "enter")
+        assert "CreateTime" in text
+        assert "Offset" not in text
+        assert "Offset" in await press(pilot, "q")
+
+    with_records(step, width=80, height=24)
+
+
+def test_values_in_another_form(tmp_path: Path) -> None:
+    path = capture(tmp_path, Record(0, 1, b"k", b'{"a":1}'), Record(1, 1, b"\x00\xff", b"x"))
+
+    async def step(pilot: Pilot[None]) -> None:
+        text = screen_text(page_of(pilot).kdissect)
+        assert 'value: json, 7 bytes\n{\n  "a": 1\n}' in text
+        assert '"{"a":1}"' in text
+        await press(pilot, "v")
+        assert "value: text, 7 bytes\n" in await press(pilot, "v")
+        text = await press(pilot, "v")
+        assert "value: hex, 7 bytes\n00000000  7b 22 61" in text
+        assert "7b 22 61 22 3a 31 7d" in text.split("CreateTime", maxsplit=1)[0]
+        assert "value: json" in await press(pilot, "v")
+
+    with_records(step, path)
+
+
+def test_times() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        times = [screen_text(page_of(pilot).kdissect).splitlines()[3].split()[0]]
+        times += [(await press(pilot, "t")).splitlines()[3].split()[0] for _ in range(3)]
+        assert times[0].startswith("2026-11-21T")
+        assert len(set(times[:3])) == 3
+        assert times[0] == times[3]
+
+    with_records(step)
+
+
+def test_registry_framing_is_shown_as_that(tmp_path: Path) -> None:
+    guid = b"\x01" + bytes(range(16))
+    path = capture(
+        tmp_path,
+        Record(0, 1, b"k", b"\x00\x00\x00\x00\x2a\x02\x06abc"),
+        Record(1, 1, b"k", b"{}", (("__value_schema_id", guid),)),
+    )
+
+    async def step(pilot: Pilot[None]) -> None:
+        text = screen_text(page_of(pilot).kdissect)
+        assert "⟨schema 42⟩ 02 06 61 62 63" in text
+        assert "⟨schema⟩" in text
+        assert "begins as a schema registry's framing does: magic 0, schema 42" in text
+        text = await press(pilot, "j")
+        assert "schema 00010203-0405-0607-0809-0a0b0c0d0e0f in the header __value_schema_id" in text
+
+    with_records(step, path)
+
+
+def test_records_of_internal_topics_are_decoded() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        rows = page_of(pilot).rows
+        assert rows is not None
+        values = [rows.cells(row, 200)[6] for row in range(len(rows))]
+        assert any(
+            "TopicRecord" in value or "RegisterBroker" in value or "Record v" in value for value in values
+        )
+
+    paths = [path for path in sorted(CAPTURES.glob("*.pcap*")) if _has_metadata(path)]
+    if paths:
+        with_records(step, paths[0], width=200)
+
+
+def _has_metadata(path: Path) -> bool:
+    return any("__cluster_metadata" in exchange.topics for exchange in read(path))
+
+
+def test_a_filter_chooses_records() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = page_of(pilot).kdissect
+        app.shown.push('record.key == "key-3" and record.codec == "zstd"')
+        await settle(pilot)
+        await pilot.pause(0.5)
+        text = await press(pilot)
+        rows = page_of(pilot).rows
+        assert rows is not None
+        wanted = [
+            row
+            for exchange in read(BASIC)
+            for row in record_rows(exchange)
+            if row["key"] == b"key-3" and row["codec"] == "zstd"
+        ]
+        assert len(rows) == len(wanted) > 0
+        assert f"{plural(len(wanted))}" in text
+        app.shown.pop()
+        assert "930 records" in await press(pilot)
+
+    def plural(count: int) -> str:
+        return "1 record" if count == 1 else f"{count} records"
+
+    with_records(step)
+
+
+def test_no_more_than_the_limit_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_lines, "MOST_RECORDS", 25)
+
+    async def step(pilot: Pilot[None]) -> None:
+        assert "25 records; no more than" in screen_text(page_of(pilot).kdissect)
+
+    with_records(step)
+
+
+@pytest.mark.parametrize(
+    ("downs", "copied"),
+    [
+        (0, '{"a":1}'),
+        (1, "key"),
+        (2, '[{"key":"h","value":"x"}]'),
+        (4, b'{"a":1}'.hex()),
+    ],
+)
+def test_copying(downs: int, copied: str, tmp_path: Path) -> None:
+    path = capture(tmp_path, Record(0, 1, b"key", b'{"a":1}', (("h", b"x"),)))
+
+    async def step(pilot: Pilot[None]) -> None:
+        assert "copied the" in await press(pilot, "y", *["down"] * downs, "enter")
+        assert pilot.app.clipboard == copied
+
+    with_records(step, path)
+
+
+def test_copying_a_record_as_json_is_what_the_table_of_records_has(tmp_path: Path) -> None:
+    path = capture(tmp_path, Record(0, 1, b"key", b"\xff"))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "y", "down", "down", "down", "enter")
+        assert pilot.app.clipboard.startswith('{"exchange":1,"connection":0,"direction":"produce"')
+        assert '"value":{"base64":"/w=="}' in pilot.app.clipboard
+
+    with_records(step, path)
+
+
+class Editor:
+    """Stands for the editor: what it got, and how its file could be read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.files: list[tuple[str, bytes, int]] = []
+        monkeypatch.setenv("EDITOR", "vi -R")
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.setattr("kdissect.tui.editing.subprocess.run", self.run)
+        monkeypatch.setattr(Kdissect, "suspend", contextmanager(self.suspend))
+
+    def suspend(self, _: object) -> Iterator[None]:
+        yield
+
+    def run(self, command: list[str], check: bool) -> object:
+        assert command[:2] == ["vi", "-R"]
+        path = Path(command[2])
+        self.files.append((command[2], path.read_bytes(), stat.S_IMODE(path.stat().st_mode)))
+        return type("Done", (), {"returncode": 0})()
+
+
+def test_the_value_opens_in_the_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    editor = Editor(monkeypatch)
+    path = capture(tmp_path, Record(0, 1, b"k", b'{"a":1}'))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "O", "v", "v", "v", "O")
+        (first, data, mode), (second, dump, _) = editor.files
+        assert (data, mode) == (b'{"a":1}', 0o600)
+        assert first.endswith(".json")
+        assert dump.startswith(b"00000000  7b 22")
+        assert not os.path.exists(first)
+        assert not os.path.exists(second)
+
+    with_records(step, path)
+
+
+def test_without_an_editor_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+
+    async def step(pilot: Pilot[None]) -> None:
+        assert "neither VISUAL nor EDITOR" in await press(pilot, "O")
+        monkeypatch.setenv("EDITOR", "true")
+        assert "cannot be opened in this terminal" in await press(pilot, "O")
+
+    with_records(step)
+
+
+def test_an_editor_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdissect.tui.editing.tempfile.tempdir", str(tmp_path))
+    with pytest.raises(CannotEditError, match="ended with 1"):
+        edit(["false"], b"x", ".txt")
+    with pytest.raises(CannotEditError, match="No such file"):
+        edit(["no-such-editor"], b"x", ".txt")
+    edit(["true"], b"x", ".txt")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(CannotEditError, match="VISUAL"):
+        editor_of({"VISUAL": "vi '"})
+
+
+HOSTILE = (b"[red]x[/red]", b"\x1b[2J\x1b]0;t\x07", "a\u202eb\u2066c".encode(), b"[/", b"\xff\xfe\n\r\t")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_hostile_records_are_shown_as_they_are(width: int, tmp_path: Path) -> None:
+    records = [
+        Record(n, 1, each, each, ((each.decode("utf-8", "surrogateescape"), each),))
+        for n, each in enumerate(HOSTILE)
+    ]
+    talk = Talk().ask(produced(records, topic="[b]t\x1b[2J\u202e["))
+    path = write_capture(tmp_path / "c.pcapng", talk.close())
+
+    async def step(pilot: Pilot[None]) -> None:
+        for keys in (
+            ["j"] * len(HOSTILE),
+            ["enter", "v", "v"],
+            ["v", "v", "escape"],
+            ["L"],
+            ["1", "enter", "full_stop", "full_stop"],
+        ):
+            for key in keys:
+                text = await press(pilot, key)
+                assert all(character.isprintable() for character in text if character != "\n")
+
+    with_records(step, path, width=width)
+
+
+@pytest.mark.parametrize("height", [24, 60])
+def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
+    path = write_capture(tmp_path / "c.pcapng", *secret_talks())
+    secret = SECRET.encode()
+    coded = [SECRET, b64encode(secret)[:-4].decode(), secret.hex(), secret.hex(" ")]
+
+    async def step(pilot: Pilot[None]) -> None:
+        rows = page_of(pilot).rows
+        assert rows is not None
+        texts = []
+        for _ in range(len(rows)):
+            texts += [await press(pilot, key) for key in ("enter", "v", "v", "v", "v", "escape")]
+            for downs in range(5):
+                await press(pilot, "y", *["down"] * downs, "enter")
+                texts.append(pilot.app.clipboard)
+            await press(pilot, "j")
+        everything = "\n".join(texts)
+        assert "<redacted>" in everything
+        assert [each for each in coded if each in everything] == []
+
+    with_records(step, path, width=160, height=height)
+
+
+def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
+    async def run() -> None:
+        app = Kdissect(Decoder(Source((str(BASIC),))))
+        async with running(app) as pilot:
+            await press(pilot, "7")
+            for _ in range(200):
+                if app.ended is not None and "930 records" in screen_text(app):
+                    break
+                await pilot.pause(0.05)
+            text = screen_text(app)
+            assert "930 records" in text
+            page = page_of(pilot)
+            assert page._steps is None  # nothing runs when nothing changes
+            assert page.query_one(TextPane).virtual_size.height > 5
+
+    asyncio.run(run())

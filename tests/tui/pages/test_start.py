@@ -1,0 +1,103 @@
+"""The screen without a capture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect.model import CaptureError
+from kdissect.tui.app import Kdissect
+from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.recent import remember
+from tests.cli.golden import check_golden
+from tests.cli.run import CAPTURES
+from tests.tui.feeds import decoded
+from tests.tui.snapshots import screen_text, settle
+
+HOSTILE = "/x/[red]a[/red]\x1b[2J\u202eb"
+
+
+def started(
+    step: Callable[[Pilot[None], Kdissect], Awaitable[None]], width: int = 120, height: int = 40
+) -> None:
+    """Run a step on the start screen."""
+
+    def opener(path: str) -> Feed:
+        if not Path(path).is_file():
+            raise CaptureError(f"{path}: cannot be read: No such file or directory")
+        return decoded(Path(path))
+
+    async def run() -> None:
+        app = Kdissect(None, opener=opener)
+        async with app.run_test(size=(width, height)) as pilot:
+            await pilot.pause()
+            await step(pilot, app)
+        if app.is_open:
+            app.feed.close()
+
+    asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", "/home/you")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_screen(size: tuple[int, int], update_golden: bool) -> None:
+    remember(["/captures/gone.pcapng", "/captures/also-gone.pcap.gz"])
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        check_golden(f"tui/start-{size[0]}x{size[1]}.txt", screen_text(app), update_golden)
+
+    started(step, *size)
+
+
+def test_one_of_the_last_is_opened() -> None:
+    remember([str(CAPTURES / "errors.pcapng")])
+    remember(["/no/such"])
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        assert "is gone" in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "/no/such: cannot be read: No such file or directory" in screen_text(app)
+        assert not app.is_open
+        await pilot.press("down", "enter")
+        await settle(pilot)
+        assert "52 exchanges" in screen_text(app)
+
+    started(step)
+
+
+@pytest.mark.parametrize("form", ["{}", "  {} ", "'{}'", '"{}"'])
+def test_a_pasted_path_is_opened(form: str) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        app.screen.query_one(Input).value = form.format(CAPTURES / "errors.pcapng")
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "52 exchanges" in screen_text(app)
+        await pilot.press("2")
+        await settle(pilot)
+        assert app.screen is app.pages["connections"]
+
+    started(step)
+
+
+def test_hostile_names_are_shown_as_they_are() -> None:
+    remember([HOSTILE])
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await pilot.press("enter")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "[red]a[/red]\\x1b[2J" in text
+        assert all(character.isprintable() for character in text if character != "\n")
+
+    started(step)

@@ -1,0 +1,320 @@
+"""The screens of figures: what stands on them, what their keys change, and what they save."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.analysis.fold import Row
+from kdissect.filter.compiled import compile_filter
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.groups import GroupsPage
+from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.widgets.table import VirtualTable
+from tests.cli.run import CAPTURES, spawn
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+ERRORS = CAPTURES / "errors.pcapng"
+KIP848 = CAPTURES / "consumer-group-kip848.pcapng"
+
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_app(step: Step, path: Path = ERRORS, width: int = 160, height: int = 40) -> None:
+    """Run a step on the screens of a capture."""
+
+    async def run() -> None:
+        async with running(app_of(path), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def page(pilot: Pilot[None]) -> StatisticsPage:
+    """The screen that is shown."""
+    assert isinstance(pilot.app.screen, StatisticsPage)
+    return pilot.app.screen
+
+
+def app_in(pilot: Pilot[None]) -> Kdissect:
+    assert isinstance(pilot.app, Kdissect)
+    return pilot.app
+
+
+def rows_of(pilot: Pilot[None]) -> list[Row]:
+    rows = page(pilot).rows
+    return [rows.row(at) for at in range(len(rows))]
+
+
+async def filtered(pilot: Pilot[None]) -> None:
+    """Wait until the filter is done, with its second stage."""
+    for _ in range(200):
+        await settle(pilot)
+        if app_in(pilot).shown.progress is None:
+            break
+    await settle(pilot)
+
+
+async def save_as(pilot: Pilot[None], path: Path) -> str:
+    """Save under a name; gives what then stands on the screen."""
+    await press(pilot, "w")
+    if not isinstance(pilot.app.focused, Input):
+        await press(pilot, "enter")  # the first of the tables
+    pilot.app.screen.query_one(Input).value = str(path)
+    return await press(pilot, "enter")
+
+
+@pytest.mark.parametrize(
+    ("keys", "statistic"),
+    [
+        ("2", "connections"),
+        ("2g", "clients"),
+        ("3", "topics"),
+        ("4", "groups"),
+        ("5", "srt"),
+        ("5g", "srt,broker"),
+        ("5gg", "srt,client_id"),
+        ("5ggg", "srt,topic"),
+        ("6", "errors"),
+    ],
+)
+@pytest.mark.parametrize("path", [KIP848, CAPTURES / "transactions-kafka39.pcapng"], ids=lambda p: p.stem)
+def test_the_figures_are_those_of_the_command_line(
+    path: Path, keys: str, statistic: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "x.ndjson"
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, *keys)
+        assert "written to" in await save_as(pilot, saved)
+
+    with_app(step, path)
+    assert saved.read_bytes() == spawn("stats", path, "-z", statistic, "-T", "ndjson", "-q").out
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_tables_are_saved_as_the_command_line_writes_them(form: str, tmp_path: Path) -> None:
+    saved, expected = tmp_path / f"x.{form}", tmp_path / f"y.{form}"
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "6")
+        assert "written to" in await save_as(pilot, saved)
+        before = saved.read_bytes()
+        assert "is there already" in await save_as(pilot, saved)
+        assert saved.read_bytes() == before
+        assert "must end in one of" in await save_as(pilot, tmp_path / "x.txt")
+        assert "cannot be written" in await save_as(pilot, tmp_path / "no" / f"x.{form}")
+
+    with_app(step, width=250)
+    spawn("stats", ERRORS, "-z", "errors", "-T", form, "-q", "-o", expected)
+    assert saved.read_bytes() == expected.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([saved.name, expected.name])
+
+
+def test_each_table_of_a_screen_can_be_saved(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "4", "w")
+        assert "members: 2 rows" in text
+        await press(pilot, "down", "enter")
+        pilot.app.screen.query_one(Input).value = str(tmp_path / "m.ndjson")
+        assert "2 rows written" in await press(pilot, "enter")
+        await press(pilot, "8")
+        assert "1 row written" in await save_as(pilot, tmp_path / "i.ndjson")
+
+    with_app(step)
+    assert b'"member_id"' in (tmp_path / "m.ndjson").read_bytes()
+    assert b'"interface":0,"name":"lo"' in (tmp_path / "i.ndjson").read_bytes()
+
+
+def test_sorting_keeps_the_cursor_on_its_row() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "5", "j")
+        here = page(pilot).rows.identity(1)
+        assert here is not None
+        await press(pilot, "s")
+        assert "by API, smallest first" in await press(pilot)
+        assert [row["api"] for row in rows_of(pilot)] == sorted(row["api"] for row in rows_of(pilot))
+        text = await press(pilot, "s")
+        assert "by Count, largest first" in text
+        assert "▾Count" in text
+        counts = [row["count"] for row in rows_of(pilot)]
+        assert counts == sorted(counts, reverse=True)
+        assert page(pilot).rows.identity(page(pilot).list_pane.cursor) == here
+        assert "by Count, smallest first" in await press(pilot, "S")
+        assert [row["count"] for row in rows_of(pilot)] == sorted(counts)
+
+    with_app(step)
+
+
+def test_a_click_on_a_heading_sorts() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "5")
+        table = page(pilot).list_pane
+        heading = next(line for line in text.splitlines() if line.startswith("API"))
+        await pilot.click(VirtualTable, offset=(heading.index("Max") + 1, 0))
+        await settle(pilot)
+        longest = [row["max_ns"] for row in rows_of(pilot)]
+        assert longest == sorted(longest, reverse=True)
+        assert "▾Max" in screen_text(app_in(pilot))
+        await pilot.click(VirtualTable, offset=(heading.index("Max") + 1, 0))
+        await settle(pilot)
+        assert [row["max_ns"] for row in rows_of(pilot)] == longest[::-1]
+        await pilot.click(VirtualTable, offset=(table.columns - 1, 0))  # beside the headings
+        assert [row["max_ns"] for row in rows_of(pilot)] == longest[::-1]
+
+    with_app(step)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("2jjj", "connection == 3"),
+        ("2g", 'client_id == "consumer-java43-errors-g-1" and client.ip == "127.0.0.1"'),
+        ("3", 'topic == "java43-errors"'),
+        ("3gj", 'topic == "java43-errors" and partition == 0'),
+        ("4", 'group == "java43-errors-g"'),
+        ("5", 'api == "Produce" and api_version == 13'),
+        ("5gj", 'api == "Fetch" and api_version == 18 and broker == "127.0.0.1:20011"'),
+        ("5ggj", 'api == "Fetch" and api_version == 18 and client_id == "consumer-java43-errors-g-1"'),
+        (
+            "6",
+            'errors == "UNKNOWN_TOPIC_OR_PARTITION" and api == "OffsetCommit" and '
+            'topic == "no-such-topic-java43-errors" and broker == "127.0.0.1:20011"',
+        ),
+    ],
+)
+def test_enter_shows_the_exchanges_of_a_row(keys: str, expected: str) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = app_in(pilot)
+        await press(pilot, *keys)
+        await press(pilot, "enter")
+        await filtered(pilot)
+        assert app.screen is app.pages["exchanges"]
+        assert app.shown.text == expected
+        assert 0 < len(app.shown.places) < len(app.index)
+
+    with_app(step)
+
+
+def test_every_row_leads_to_as_many_exchanges_as_it_counts() -> None:
+    exchanges = list(read(KIP848))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "5")
+        for row in rows_of(pilot):
+            chosen = compile_filter(page(pilot).filter_of(row) or "")
+            assert sum(map(chosen.matches, exchanges)) == row["count"] + row["unanswered"]
+
+    with_app(step, KIP848)
+
+
+def test_a_fault_that_stands_in_no_exchange_says_so() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "6")
+        for at, row in enumerate(rows_of(pilot)):
+            if row["what"] == "tcp: gap":
+                page(pilot).list_pane.cursor = at
+        assert "bytes existed and were not captured" in await press(pilot)
+        assert "stands in no exchange" in await press(pilot, "enter")
+        for at, row in enumerate(rows_of(pilot)):
+            if row["what"] == "one side is missing: gap":
+                page(pilot).list_pane.cursor = at
+                await press(pilot, "enter")
+                await filtered(pilot)
+                assert len(app_in(pilot).shown.places) == row["count"] == 3
+                break
+
+    with_app(step, CAPTURES / "loss.pcapng")
+
+
+def test_with_a_filter_the_figures_are_those_of_what_it_shows() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = app_in(pilot)
+        await press(pilot, "5")
+        everything = rows_of(pilot)
+        for text, matches in (
+            ("connection == 3", lambda each: each.connection == 3),
+            ("errors", lambda each: next(each.error_codes(), None) is not None),  # asks the exchanges
+        ):
+            app.shown.push(text)
+            await filtered(pilot)
+            expected = [each for each in read(ERRORS) if matches(each)]
+            assert sum(row["count"] for row in rows_of(pilot)) == len(expected)
+            assert "figures of what the filter shows" in screen_text(app)
+        await press(pilot, "2")
+        assert {row["connection"] for row in rows_of(pilot)} == {each.connection for each in expected}
+        await press(pilot, "ctrl+t", "5")
+        assert rows_of(pilot) == everything
+
+    with_app(step)
+
+
+def test_topics_by_partition() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "3")
+        assert "2 topics" in text
+        assert len(rows_of(pilot)) == 2
+        text = await press(pilot, "g")
+        assert "14 partitions and directions" in text
+        assert len(rows_of(pilot)) == 14
+        await press(pilot, "g")
+        assert len(rows_of(pilot)) == 2
+
+    with_app(step, KIP848)
+
+
+def test_members_are_lines_of_time() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "4")
+        assert "static-1" in text
+        text = await press(pilot, "j")
+        assert "static-1" not in text
+        lines = [line for line in text.splitlines() if line.startswith("classic-2c30a25a")]
+        assert len(lines) == 1
+        assert "█" in lines[0]
+        assert lines[0].rstrip("▁▂▃▄▅▆▇█ ").endswith("╳") or "╳" in lines[0]
+        text = await press(pilot, "tab", "j")
+        shown = page(pilot)
+        assert isinstance(shown, GroupsPage)
+        assert shown.members_pane.has_focus
+        assert "left by LeaveGroup" in text
+        await press(pilot, "enter")
+        assert app_in(pilot).shown.text == 'group == "java43-kip848-mig" and client_id == "classic"'
+
+    with_app(step, KIP848)
+
+
+def test_capture_tells_interfaces_files_and_faults() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await press(pilot, "8")
+        assert "Loopback" in text
+        assert "gap 3" in text
+        assert "none: all" in text
+
+    with_app(step, CAPTURES / "loss.pcapng")
+
+
+def test_escape_leads_back() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = app_in(pilot)
+        for key in "234568":
+            await press(pilot, key)
+            assert app.screen is not app.pages["exchanges"]
+            await press(pilot, "escape")
+            assert app.screen is app.pages["exchanges"]
+
+    with_app(step)
+
+
+def test_nothing_is_asked_for_while_nothing_changes() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "5")
+        assert page(pilot)._polling is None
+
+    with_app(step)

@@ -1,0 +1,270 @@
+"""The one table of actions, and what is made of it: bindings, footer, help, palette, key map."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from textual.command import CommandPalette
+from textual.dom import DOMNode
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect.tui.actions import (
+    ACTIONS,
+    IDS,
+    MOST_IN_FOOTER,
+    PAGES,
+    PLACES,
+    actions_of,
+    clash,
+    key_name,
+    key_names,
+)
+from kdissect.tui.app import Kdissect
+from kdissect.tui.keys import help_of
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.settings import Settings
+from kdissect.tui.widgets.panes import FieldTree
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+ERRORS = CAPTURES / "errors.pcapng"
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("a", "a"),
+        ("A", "A"),
+        ("?", "question_mark"),
+        ("\\", "backslash"),
+        ("'", "apostrophe"),
+        (",", "comma"),
+        ("-", "minus"),
+        ("_", "underscore"),
+        ("space", "space"),
+        ("PgUp", "pageup"),
+        ("esc", "escape"),
+        ("F5", "f5"),
+        ("ctrl+t", "ctrl+t"),
+        ("ctrl-T", "ctrl+t"),
+        ("ctrl--", "ctrl+minus"),
+        ("shift-tab", "shift+tab"),
+        ("alt-ctrl-x", "ctrl+alt+x"),
+        ("f25", None),
+        ("hyper-x", None),
+        ("ctrl-ctrl-x", None),
+        ("ctrl-", None),
+        ("\x1b", None),
+        ("enterr", None),
+    ],
+)
+def test_names_of_keys(key: str, name: str | None) -> None:
+    assert key_name(key) == name
+
+
+def test_every_action_has_keys_words_and_a_known_place() -> None:
+    for action in ACTIONS:
+        assert set(action.where.split()) <= set(PLACES), action
+        assert key_names(action.keys), action
+        assert len(key_names(action.keys)) == len(action.keys.split()), action
+        assert action.label, action
+        assert action.help, action
+        assert not action.help.endswith("."), action
+    listed = [(place, action.id) for place in PLACES for action in actions_of(place)]
+    assert len(listed) == len(set(listed))
+
+
+def test_no_two_actions_answer_the_same_key() -> None:
+    assert clash({}) is None
+    assert clash({"save": "e"}) == ("save", "next-error", "e")
+    assert clash({"save": "j"}) == ("save", "down", "j")
+    assert clash({"save": "e", "next-error": "w"}) is None
+
+
+def nodes(app: Kdissect) -> Iterator[DOMNode]:
+    """The application, its pages and their widgets."""
+    yield app
+    for page in app.pages.values():
+        yield page
+        yield from page.query("*")
+
+
+def test_every_binding_is_of_the_table_and_calls_a_method() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            bound = set()
+            for name in app.pages:
+                app.action_page(name)
+                await settle(pilot)
+                for node in [app, app.screen, *app.screen.query("*")]:
+                    for binding in node._bindings.key_to_bindings.values():
+                        for each in binding:
+                            if each.id in IDS:
+                                bound.add((each.id, each.action))
+                                namespace, method, _ = app._parse_action(each.action, node)
+                                assert hasattr(namespace, f"action_{method}"), each
+            calls = {(action.id, action.call) for action in ACTIONS if action.where != "start"}
+            assert calls - bound == set()
+
+    asyncio.run(run())
+
+
+def test_the_footer_has_no_more_keys_than_can_be_read() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            for name in app.pages:
+                app.action_page(name)
+                await settle(pilot)
+                shown = {
+                    active.binding.action
+                    for active in app.screen.active_bindings.values()
+                    if active.binding.show
+                }
+                assert 2 <= len(shown) <= MOST_IN_FOOTER, (name, shown)
+
+    asyncio.run(run())
+
+
+def test_the_numbers_and_brackets_lead_to_every_screen() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            for number, name in enumerate(PAGES, 1):
+                await press(pilot, str(number))
+                assert app.screen is app.pages[name]
+            await press(pilot, "right_square_bracket")
+            assert app.screen is app.pages["exchanges"]
+            await press(pilot, "left_square_bracket", "left_square_bracket")
+            assert app.screen is app.pages["records"]
+
+    asyncio.run(run())
+
+
+def test_help_is_that_of_what_has_the_focus() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            text = await press(pilot, "question_mark")
+            assert "In the list" in text
+            assert "In the tree" not in text
+            assert "row before" in text
+            await press(pilot, "escape", "enter")
+            text = await press(pilot, "f1")
+            assert "In the tree" in text
+            assert "In the list" not in text
+            await press(pilot, "escape", "2")
+            assert "next with an error or fault" not in await press(pilot, "question_mark")
+
+    asyncio.run(run())
+
+
+def test_a_key_map_holds_for_keys_footer_and_help() -> None:
+    keys = {
+        "next-error": "n ctrl-n",
+        "next-match": "N",
+        "match-before": "ctrl-b",
+        "help": "H",
+    }
+
+    assert clash(keys) is None
+
+    async def run() -> None:
+        async with running(app_of(ERRORS, settings=Settings(keys=keys))) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            text = await press(pilot, "e")
+            assert page.list_pane.cursor == 0
+            assert " n Next error" in text
+            await press(pilot, "n")
+            assert page.list_pane.cursor == 4
+            await press(pilot, "ctrl+n")
+            assert page.list_pane.cursor == 10
+            rows = [row for _, rows in help_of(app.screen) for row in rows]
+            assert ("n ctrl+n", "next with an error or fault") in rows
+            assert "next row" in await press(pilot, "H")
+
+    asyncio.run(run())
+
+
+async def command(pilot: Pilot[None], text: str) -> None:
+    """Choose the first command of the palette that a text finds."""
+    await pilot.press("colon")
+    await pilot.pause()
+    palette = pilot.app.screen
+    assert isinstance(palette, CommandPalette)
+    palette.query_one(Input).value = text
+    for _ in range(100):
+        await pilot.pause(0.02)
+        if palette._hit_count:
+            break
+    await pilot.pause(0.1)
+    await pilot.press("enter")
+    if isinstance(pilot.app.screen, CommandPalette):
+        await pilot.press("enter")
+    await settle(pilot)
+
+
+def test_the_palette_goes_to_an_exchange_by_its_number() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            await command(pilot, "43")
+            assert page.chosen_number == 43
+            await command(pilot, "4711")
+            assert "there is no exchange No. 4,711" in screen_text(app)
+            assert page.chosen_number == 43
+            await press(pilot, "6")
+            await command(pilot, "7")
+            assert app.screen is app.pages["exchanges"]
+            assert page.chosen_number == 7
+
+    asyncio.run(run())
+
+
+def test_the_palette_does_what_keys_do_where_the_focus_was() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            await command(pilot, "next with an error")
+            assert page.chosen_number == 5
+            await command(pilot, "show connections")
+            assert app.screen is app.pages["connections"]
+            await press(pilot, "1", "enter")
+            tree = page.query_one(FieldTree)
+            await command(pilot, "last line")
+            assert tree.cursor_line == tree.last_line
+
+    asyncio.run(run())
+
+
+def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            from kdissect.tui.palette import Commands
+
+            provider = Commands(app.screen)
+            hits = [hit async for hit in provider.discover()]
+            texts = " ".join(str(hit.prompt).lower() for hit in hits)
+            for place in ("page", "exchanges", "list"):
+                for action in actions_of(place):
+                    assert action.help.lower() in texts, action
+            assert [each.title for each in app.get_system_commands(app.screen)] == ["Theme"]
+
+    asyncio.run(run())

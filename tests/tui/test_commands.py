@@ -1,0 +1,56 @@
+"""The commands of other tools for an exchange."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdissect import read
+from kdissect.exchange import Exchange
+from kdissect.present.options import Options
+from kdissect.tui.commands import kcat_command, tshark_command, wireshark_command
+from kdissect.tui.copying import copied
+from kdissect.tui.detail import Detail
+from tests.cli.run import CAPTURES
+from tests.tui.test_copying import lines
+
+OPTIONS = Options(embedded=True)
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+
+
+def first(api: str) -> Exchange:
+    return next(each for each in read(BASIC) if each.api == api and list(each.record_sets()))
+
+
+def commands(exchange: Exchange) -> set[str]:
+    """The kcat commands of all lines."""
+    detail = Detail(exchange, OPTIONS)
+    found = (copied("kcat command", detail, spots, OPTIONS) for spots in lines(detail))
+    return {each for each in found if each is not None}
+
+
+def test_kcat_reads_the_partition_and_offset_of_the_line() -> None:
+    exchange = first("Fetch")
+    found = commands(exchange)
+    topic = exchange.topics[0]
+    assert f"kcat -C -e -b {exchange.broker} -t {topic} -p 0 -o 0" in found  # fetchOffset, and the batch's
+    record = next(each for each in sorted(found) if each.endswith("-o 3"))
+    assert record.startswith(f"kcat -C -e -b {exchange.broker} -t {topic} -p ")
+
+
+def test_kcat_of_a_produced_record_has_no_offset_that_only_the_producer_counted() -> None:
+    exchange = first("Produce")
+    offsets = {each.rpartition("-o ")[2] for each in commands(exchange)}
+    place = next(iter(exchange.record_sets()))
+    assert offsets <= {"beginning", str(exchange.assigned_base_offset(place))}
+
+
+def test_there_is_no_kcat_command_without_a_partition() -> None:
+    exchange = next(each for each in read(BASIC) if each.api == "ApiVersions")
+    assert kcat_command(exchange, ()) is None
+
+
+def test_names_of_files_are_quoted(tmp_path: Path) -> None:
+    exchange = first("Fetch")
+    path = str(tmp_path / "a b; $(x).pcapng")
+    assert f"-r '{path}'" in tshark_command(exchange, [path])
+    assert path in wireshark_command(exchange, [path])

@@ -1,0 +1,65 @@
+"""Nothing changes: no timer runs and nothing is drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from kdissect.tui.actions import PAGES
+from kdissect.tui.app import Kdissect
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, settle
+
+
+def running_timers(app: Kdissect) -> Iterator[str]:
+    """The names of timers that will go off without anything happening first."""
+    nodes: list[DOMNode] = [app]
+    for screen in [*app.screen_stack, *app.pages.values()]:
+        nodes += [screen, *screen.query("*")]
+    for node in nodes:
+        for timer in node._timers:
+            if timer._task is not None and not timer._task.done() and timer._active.is_set():
+                yield f"{node}: {timer.name}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_idle_screen_runs_no_timer_and_draws_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            app.action_page(name)
+            await settle(pilot)
+            await pilot.pause(0.5)
+            frames = 0
+            refresh = Screen._on_timer_update
+
+            def counted(screen: Screen[object]) -> None:
+                nonlocal frames
+                frames += 1
+                refresh(screen)
+
+            monkeypatch.setattr(Screen, "_on_timer_update", counted)
+            assert list(running_timers(app)) == []
+            await asyncio.sleep(0.5)
+            assert list(running_timers(app)) == []
+            assert frames == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("keys", [("w", "enter"), ("semicolon",), ("question_mark",), ("slash",)])
+def test_so_does_an_idle_dialog(keys: tuple[str, ...]) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            await press(pilot, *keys)
+            await pilot.pause(0.3)
+            assert list(running_timers(app)) == []
+
+    asyncio.run(run())

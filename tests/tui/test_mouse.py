@@ -1,0 +1,129 @@
+"""The mouse: rows, headings, titles of the screens, tree, bytes and footer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Footer
+
+from kdissect import read
+from kdissect.tui.actions import PAGES
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.panes import FieldTree
+from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.tabs import Tabs
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+ERRORS = CAPTURES / "errors.pcapng"
+
+
+def with_page(step: Callable[[Pilot[None], ExchangesPage], Awaitable[None]], width: int = 120) -> None:
+    """Run a step on the list of exchanges."""
+
+    async def run() -> None:
+        async with running(app_of(ERRORS), width, 40) as pilot:
+            assert isinstance(pilot.app, Kdissect)
+            page = pilot.app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+            await step(pilot, page)
+
+    asyncio.run(run())
+
+
+async def click(pilot: Pilot[None], word: str, times: int = 1) -> None:
+    """Click on a word on the screen."""
+    assert isinstance(pilot.app, Kdissect)
+    lines = screen_text(pilot.app).splitlines()
+    y, line = next((y, line) for y, line in enumerate(lines) if word in line)
+    await pilot.click(offset=(line.index(word), y), times=times)
+    await settle(pilot)
+
+
+def test_a_click_chooses_a_row_and_a_second_goes_in() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        await click(pilot, "CreateTopics v7")
+        assert page.chosen_number == 4
+        assert page.list_pane.has_focus
+        await click(pilot, "InitProducerId", times=2)
+        assert page.chosen_number == 8
+        assert page.query_one(FieldTree).has_focus
+
+    with_page(step)
+
+
+def test_a_click_on_a_heading_orders_the_list_and_another_turns_it() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        latencies = {each.number: each.latency_ns or 0 for each in read(ERRORS)}
+        await click(pilot, "Latency Bytes")
+        await press(pilot, "g")
+        assert page.chosen_number == max(latencies, key=lambda number: latencies[number])
+        await click(pilot, "Latency Bytes")
+        await press(pilot, "g")
+        assert page.chosen_number == min(latencies, key=lambda number: latencies[number])
+
+    with_page(step)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "exchanges"])
+def test_a_click_on_a_title_shows_the_screen(name: str) -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        await click(pilot, f"{list(PAGES).index(name) + 1} {PAGES[name]}")
+        assert page.kdissect.screen is page.kdissect.pages[name]
+
+    with_page(step)
+
+
+def test_where_titles_have_no_room_their_numbers_are_clicked() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        line = screen_text(page.kdissect).splitlines()[1]
+        assert line.split() == ["1", "Exchanges", "2", "3", "4", "5", "6", "7", "8"]
+        await pilot.click(Tabs, offset=(line.index("6"), 0))
+        await settle(pilot)
+        assert page.kdissect.screen is page.kdissect.pages["problems"]
+
+    with_page(step, width=80)
+
+
+def test_clicks_in_tree_and_bytes_lead_to_each_other() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        await click(pilot, "clientId:")
+        pane = page.query_one(BytesPane)
+        assert pane.range == (8, 16)
+        y = next(y for y in range(pane.size.height) if "00000010" in pane.render_line(y).text)
+        await pilot.click(BytesPane, offset=(pane.size.width - pane.columns + 11 + 3, y))
+        await settle(pilot)
+        assert pane.cursor == 0x11
+        assert page.panes.chosen()[-1].text.startswith("clientSoftwareName")
+
+    with_page(step)
+
+
+def test_a_click_on_the_footer_does_what_the_key_does() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        y = page.query_one(Footer).region.y
+        line = screen_text(page.kdissect).splitlines()[y]
+        await pilot.click(offset=(line.index("Next error"), y))
+        await settle(pilot)
+        assert page.chosen_number == 5
+        await pilot.click(offset=(line.index("Help"), y))
+        await settle(pilot)
+        assert "In the list" in screen_text(page.kdissect)
+
+    with_page(step)
+
+
+def test_the_wheel_scrolls_without_moving_the_cursor() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        table = page.query_one("#list", VirtualTable)
+        table.scroll_down(animate=False)
+        await settle(pilot)
+        assert table.scroll_offset.y > 0
+        assert table.cursor == 0
+
+    with_page(step)

@@ -1,0 +1,95 @@
+"""From what is under the cursor to a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kdissect import read
+from kdissect.filter.compiled import compile_filter
+from kdissect.present.options import Options
+from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.lists.exchanges import COLUMNS
+from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from tests.cli.run import CAPTURES
+from tests.present.captures import SECRET, secret_talks, write_capture
+
+OPTIONS = Options(embedded=True)
+MOST_LINES = 20
+
+
+def lines(detail: Detail, spots: list[Spot]) -> Iterator[list[Spot]]:
+    """A line with those around it, and those below it."""
+    yield spots
+    for spot in detail.open(spots[-1])[:MOST_LINES]:
+        yield from lines(detail, [*spots, spot])
+
+
+@pytest.mark.parametrize("capture", ["basic-kafka43.pcapng", "errors.pcapng", "transactions-kafka39.pcapng"])
+def test_the_filter_of_a_line_matches_the_exchange_that_has_it(capture: str) -> None:
+    found = 0
+    seen: set[tuple[str | None, int | None]] = set()
+    for exchange in read(CAPTURES / capture):
+        if (exchange.api, exchange.api_version) in seen:
+            continue
+        seen.add((exchange.api, exchange.api_version))
+        detail = Detail(exchange, OPTIONS)
+        for top in detail.spots:
+            for spots in lines(detail, [top]):
+                text = filter_of_line(detail, spots)
+                if text is not None:
+                    assert compile_filter(text).matches(exchange), text
+                    found += 1
+    assert found > 200
+
+
+def test_fields_have_their_path_and_their_value() -> None:
+    exchange = next(each for each in read(CAPTURES / "basic-kafka43.pcapng") if each.api == "Produce")
+    detail = Detail(exchange, OPTIONS)
+    texts = {filter_of_line(detail, spots) for top in detail.spots for spots in lines(detail, [top])}
+    assert {
+        "api == Produce",
+        "api_version == 13",
+        'client_id == "producer-none"',
+        "produce.request.acks == 1",
+        "not produce.request.transactionalId",
+        "produce.request.topicData.partitionData.index == 1",
+        "produce.request.topicData.partitionData.records",
+        "record.magic == 2",
+        "produce.response.throttleTimeMs == 0",
+    } <= texts
+    assert any(text is not None and text.startswith("record.key == ") for text in texts)
+
+
+def test_a_secret_has_no_filter(tmp_path: object) -> None:
+    path = write_capture(tmp_path / "c.pcapng", *secret_talks())  # type: ignore[operator]
+    for exchange in read(path):
+        detail = Detail(exchange, OPTIONS)
+        for top in detail.spots:
+            for spots in lines(detail, [top]):
+                text = filter_of_line(detail, spots)
+                assert text is None or SECRET not in text
+                if spots[-1].is_hidden:
+                    assert text is None
+
+
+@pytest.mark.parametrize("capture", ["errors.pcapng", "midstream.pcapng"])
+def test_the_filter_of_a_column_matches_the_exchange(capture: str) -> None:
+    for exchange in read(CAPTURES / capture):
+        for column in COLUMNS:
+            text = filter_of_column(column, exchange)
+            if column in ("mark", "faults"):
+                assert text is None
+            else:
+                assert text is not None, column
+                assert compile_filter(text).matches(exchange), text
+
+
+def test_operations() -> None:
+    assert joined("only", "a", "b") == "a"
+    assert joined("not", "a", "b") == "not a"
+    assert joined("and", "a", "b") == "(b) and a"
+    assert joined("or", "a", "b") == "(b) or a"
+    assert joined("and", "a", "") == joined("or", "a", "") == "a"
+    assert joined("not", "a", "") == "not a"

@@ -1,0 +1,229 @@
+"""The screens in a real terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import CAPTURES
+from tests.tui.terminals import Terminal
+
+CAPTURE = CAPTURES / "errors.pcapng"
+LEAVE_ALTERNATE_SCREEN, SHOW_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
+
+Begin = Callable[..., Terminal]
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    """Starts a command in a terminal, with a home of its own."""
+    begun: list[Terminal] = []
+
+    def start(*arguments: object, **given: object) -> Terminal:
+        home = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        begun.append(Terminal(*arguments, **{**home, **given}))  # type: ignore[arg-type]
+        return begun[-1]
+
+    yield start
+    for terminal in begun:
+        terminal.close()
+
+
+def end_with_q(terminal: Terminal) -> bytes:
+    """End the screens; the terminal is then as it was. Gives what was written."""
+    assert terminal.modes != terminal.before
+    terminal.send(b"q")
+    assert terminal.end() == 0
+    assert terminal.modes == terminal.before
+    assert LEAVE_ALTERNATE_SCREEN in terminal.output
+    assert terminal.output.rindex(SHOW_CURSOR) > terminal.output.rindex(LEAVE_ALTERNATE_SCREEN)
+    assert b"Traceback" not in terminal.output
+    return terminal.output
+
+
+def test_the_screens_come_answer_keys_and_sizes_and_go(begin: Begin) -> None:
+    terminal = begin("tui", CAPTURE)
+    terminal.until(b"52 exchanges")
+    terminal.until(b"RequestHeader")
+    terminal.send(b"e")
+    terminal.until(b"INVALID_TOPIC_EXCEPTION")
+    terminal.resize(80, 24)
+    terminal.until(b"No.")
+    terminal.send(b"\r")
+    terminal.until(b"RequestHeader")
+    terminal.resize(200, 60)
+    terminal.until(b"Broker")
+    terminal.send(b"\x1b")
+    time.sleep(0.3)
+    end_with_q(terminal)
+
+
+def test_without_a_command_a_file_is_shown_on_the_screen(begin: Begin) -> None:
+    terminal = begin(CAPTURE)
+    terminal.until(b"RequestHeader")
+    end_with_q(terminal)
+
+
+def test_an_option_that_screens_do_not_have_prints(begin: Begin) -> None:
+    terminal = begin(CAPTURE, "-T", "ndjson", "-c", "1")
+    assert terminal.end() == 0
+    assert b'{"number":1,' in terminal.output
+
+
+def test_no_colours_where_none_are_wanted(begin: Begin) -> None:
+    def colours(**environment: str) -> set[tuple[bytes, ...]]:
+        terminal = begin("tui", CAPTURE, COLORTERM="truecolor", **environment)
+        terminal.until(b"RequestHeader")
+        drawn = terminal.output
+        end_with_q(terminal)
+        return set(re.findall(rb"[34]8;2;(\d+);(\d+);(\d+)", drawn))
+
+    assert any(len(set(colour)) > 1 for colour in colours())
+    # Textual makes shades of grey of colours then.
+    assert all(len(set(colour)) == 1 for colour in colours(NO_COLOR="1"))
+
+
+@pytest.mark.parametrize("name", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_be_drawn_on_gets_a_line(name: str, begin: Begin) -> None:
+    terminal = begin("tui", CAPTURE, TERM=name)
+    assert terminal.end() == 2
+    said = f"kdissect: the screens cannot draw on TERM={name}; kdissect read prints to anything\r\n"
+    assert terminal.output.decode() == said
+
+
+def test_a_capture_is_piped_in_and_keys_come_from_the_terminal(begin: Begin, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    reader, writer = os.pipe()
+    data = CAPTURE.read_bytes()
+    os.set_inheritable(reader, True)
+    terminal = begin("tui", "-", stdin=reader, TMPDIR=str(temporary))
+    os.close(reader)
+    half = len(data) // 2
+    os.write(writer, data[:half])
+    terminal.until(b"standard input")
+    terminal.until(b"ApiVersions v4")  # shown while more is to come
+    assert b"52 exchanges" not in terminal.output
+    os.write(writer, data[half:])
+    os.close(writer)
+    terminal.until(b"52 exchanges")
+    terminal.send(b"e")
+    terminal.until(b"INVALID_TOPIC_EXCEPTION")
+    assert len(list(temporary.glob("kdissect-*/standard input"))) == 1
+    end_with_q(terminal)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_piped_capture_can_be_saved(begin: Begin, tmp_path: Path) -> None:
+    with CAPTURE.open("rb") as file:
+        terminal = begin("tui", "-", stdin=file.fileno())
+        terminal.until(b"52 exchanges")
+    terminal.send(b"w")
+    terminal.until(b"shown: 52 exchanges")
+    terminal.send(b"\r")
+    terminal.until(b"name.pcapng")
+    terminal.send(f"{tmp_path}/x.pcapng\r".encode())
+    terminal.until(b"of 52 exchanges written to")
+    end_with_q(terminal)
+    assert (tmp_path / "x.pcapng").stat().st_size > 10_000
+
+
+def test_what_is_piped_in_and_no_capture_is_said(begin: Begin) -> None:
+    reader, writer = os.pipe()
+    terminal = begin("tui", "-", stdin=reader)
+    os.close(reader)
+    os.write(writer, b"this is no capture at all\n" * 10)
+    os.close(writer)
+    terminal.until(b"stopped:")
+    terminal.until(b"not a capture")
+    end_with_q(terminal)
+
+
+def test_a_decoder_that_is_killed_is_told_and_survived(begin: Begin) -> None:
+    reader, writer = os.pipe()
+    terminal = begin("tui", "-", stdin=reader)
+    os.close(reader)
+    data = CAPTURE.read_bytes()
+    os.write(writer, data[: len(data) // 2])
+    terminal.until(b"ApiVersions v4")
+    decoders = [
+        child
+        for child in terminal.children()
+        if b"multiprocessing.spawn" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    assert decoders
+    for decoder in decoders:
+        os.kill(decoder, signal.SIGKILL)
+    terminal.until(b"killed by signal 9")
+    terminal.send(b"e")
+    terminal.until(b"INVALID_TOPIC_EXCEPTION")  # what was decoded is still shown
+    end_with_q(terminal)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("ignore", [(), (signal.SIGHUP,)], ids=["hangup", "hangup ignored"])
+def test_without_its_terminal_it_ends(ignore: tuple[signal.Signals, ...], begin: Begin) -> None:
+    terminal = begin("tui", CAPTURE, ignore=ignore)
+    terminal.until(b"RequestHeader")
+    terminal.hang_up()
+    assert terminal.process.wait(20) is not None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the time a process took is in /proc")
+def test_an_idle_screen_takes_no_time(begin: Begin) -> None:
+    terminal = begin("tui", CAPTURE)
+    terminal.until(b"RequestHeader")
+    time.sleep(1.5)
+    before = ticks(terminal.process.pid)
+    time.sleep(2)
+    assert ticks(terminal.process.pid) - before <= 4  # hundredths of a second: 2 %
+
+
+def ticks(pid: int) -> int:
+    """The time that a process took so far."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+def clear(terminal: Terminal) -> None:
+    """Take away what was typed."""
+    terminal.send(b"\x15")
+    terminal.until(b"the path of a capture")
+
+
+def test_without_a_file_the_last_ones_are_listed_and_a_path_is_taken(begin: Begin, tmp_path: Path) -> None:
+    terminal = begin("tui")
+    terminal.until(b"Nothing was opened yet")
+    terminal.until(b"kdissect doctor")
+    terminal.send(b"/no/such\r")
+    terminal.until(b"/no/such: cannot be read: No such file or directory")
+    clear(terminal)
+    terminal.send(str(CAPTURES / "README.md").encode() + b"\r")
+    terminal.until(b"not a capture")
+    clear(terminal)
+    terminal.send(str(CAPTURE).encode() + b"\r")
+    terminal.until(b"52 exchanges")
+    end_with_q(terminal)
+    kept = tmp_path / "state" / "kdissect" / "recent.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+    again = begin("tui")
+    again.until(b"errors.pcapng")
+    again.send(b"\r")
+    again.until(b"52 exchanges")
+    end_with_q(again)
+
+
+def test_the_start_screen_can_be_left(begin: Begin) -> None:
+    terminal = begin("tui")
+    terminal.until(b"kdissect doctor")
+    terminal.send(b"\x11")  # Ctrl-q
+    assert terminal.end() == 0
+    assert terminal.modes == terminal.before

@@ -1,0 +1,196 @@
+"""Tree and bytes of an exchange: long arrays, tabs, bytes that were unpacked."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from kdissect.record.records import Record
+from kdissect.record.write import write_batch, write_message_set
+from kdissect.tui.detail import PAGE
+from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.pane_line import PaneLine
+from kdissect.tui.widgets.panes import DetailPanes
+from tests.cli.run import CAPTURES
+from tests.kafka import Talk, request, response
+from tests.present.captures import write_capture
+from tests.tui.producing import produced
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+Step = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def with_app(step: Step, path: Path, width: int = 160, height: int = 60) -> None:
+    async def run() -> None:
+        async with running(app_of(path), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+def panes_of(pilot: Pilot[None]) -> DetailPanes:
+    return pilot.app.screen.query_one(DetailPanes)
+
+
+def many_topics(tmp_path: Path, count: int) -> Path:
+    asked = request("Metadata", 1, 1, topics=None)
+    topics = [
+        {"errorCode": 0, "name": f"topic-{n}", "isInternal": False, "partitions": []} for n in range(count)
+    ]
+    answered = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=topics)
+    return write_capture(tmp_path / "c.pcapng", Talk().ask(asked).answer(answered).close())
+
+
+def test_a_long_array_pages_in(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        await press(pilot, "enter")
+        tree = panes.tree_pane
+        body = tree.root.children[1].children[1]
+        (topics,) = [node for node in body.children if node.data is not None and node.data.text == "topics"]
+        tree.move_cursor(topics)
+        await press(pilot, "right")
+        assert len(topics.children) == PAGE + 1
+        tree.move_cursor(topics.children[-1])
+        assert f"… {2 * PAGE + 1:,} more" in await press(pilot)
+        await press(pilot, "enter")
+        assert len(topics.children) == 2 * PAGE + 1
+        chosen = panes.chosen()[-1]
+        assert chosen.text == f"[{PAGE - 1}]"  # the first of those that came
+        tree.move_cursor(topics.children[-1])
+        await press(pilot, "l")
+        assert len(topics.children) == 3 * PAGE + 1
+
+    with_app(step, many_topics(tmp_path, 3 * PAGE))
+
+
+def test_a_byte_far_down_a_long_array_finds_its_field(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        shown = panes.bytes_pane
+        assert panes.detail is not None
+        data = panes.detail.buffers()[1]
+        await press(pilot, "enter", "G", "tab")
+        shown.cursor = data.index(b"topic-39999")
+        await settle(pilot)
+        assert panes.chosen()[-1].text == 'name: "topic-39999"'
+        topics = panes.chosen()[-3]
+        assert topics.text == "topics"
+        lines = panes.tree_pane.cursor_node.parent.parent.children  # type: ignore[union-attr]
+        assert len(lines) <= 2 * PAGE + 3
+        assert [line.data.rest is not None for line in lines if line.data].count(True) == 1
+
+    with_app(step, many_topics(tmp_path, 40_000))
+
+
+def test_tabs() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        await press(pilot, *["j"] * 5, "enter")
+        assert panes.tabs() == ["request", "response", "records", "timing", "tcp"]
+        assert panes.tab == "request"
+        await press(pilot, "full_stop")
+        assert panes.chosen()[-1].text.startswith("response: ")
+        text = await press(pilot, "full_stop")
+        assert "java43-basic-1 [0]: 1,056 bytes, 0x0000: none, CreateTime" in text
+        text = await press(pilot, "right")
+        assert '[0]: "key-3" → "{"codec"' in text
+        text = await press(pilot, "full_stop")
+        assert "latency: 24.8 ms, from the request's last byte" in text
+        assert "throttleTimeMs: 0 ms" in text
+        text = await press(pilot, "full_stop")
+        assert "relative sequence" in text
+        assert "request packets: " in text
+        await press(pilot, "j")
+        assert panes.tab == "tcp"
+        await press(pilot, "full_stop")
+        assert panes.tab == "request"
+        await press(pilot, "comma")
+        assert panes.tab == "tcp"
+
+    with_app(step, BASIC)
+
+
+def test_a_tab_stays_for_the_next_exchange_if_that_has_it() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        await press(pilot, *["j"] * 5, "enter", "full_stop", "full_stop", "escape")
+        assert panes.tab == "records"
+        await press(pilot, "j")
+        assert "java43-basic" in screen_text(pilot.app)  # type: ignore[arg-type]
+        assert panes.tab == "records"
+        text = await press(pilot, "G")
+        assert "request: " in text
+
+    with_app(step, BASIC)
+
+
+def test_tabs_can_be_clicked() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "enter")
+        await pilot.click(PaneLine, offset=(22, 0))
+        await settle(pilot)
+        assert panes_of(pilot).tab == "timing"
+
+    with_app(step, BASIC)
+
+
+@pytest.mark.parametrize(("magic", "codec"), [(2, 1), (2, 2), (2, 3), (2, 4), (1, 1), (1, 2), (1, 3), (0, 1)])
+def test_a_byte_of_unpacked_records_finds_its_field(magic: int, codec: int, tmp_path: Path) -> None:
+    records = [Record(n, 1, b"key-%d" % n, b"value" * 50) for n in range(3)]
+    packed = write_batch(records, codec) if magic == 2 else write_message_set(records, magic, codec)
+    partition = {"index": 0, "records": b64encode(packed).decode()}
+    topics = [{"name": "t", "partitionData": [partition]}]
+    asked = request("Produce", 3, 1, transactionalId=None, acks=1, timeoutMs=1, topicData=topics)
+
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        await press(pilot, "enter", "full_stop", "full_stop", "comma")
+        panes.turn_to("records")
+        await settle(pilot)
+        panes.turn_to("request")
+        await press(pilot, "b")
+        shown = panes.bytes_pane
+        assert b"key-1" in shown.data
+        assert "unpacked, " in screen_text(pilot.app)  # type: ignore[arg-type]
+        await press(pilot, "tab")
+        shown.cursor = shown.data.index(b"key-1")
+        await settle(pilot)
+        assert panes.chosen()[-1].text == 'key: "key-1"'
+        assert shown.data[slice(*shown.range)].endswith(b"key-1")
+        await press(pilot, "b")
+        assert "request, " in screen_text(pilot.app)  # type: ignore[arg-type]
+
+    with_app(step, write_capture(tmp_path / "c.pcapng", Talk().ask(asked).close()))
+
+
+def test_hostile_bytes_in_every_tab(tmp_path: Path) -> None:
+    name = "[red]\x1b[2J\u202e[/"
+    record = Record(0, 1, name.encode(), b"[/b]\x1b]0;x\x07", ((name, b"\x9b1m"),))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "enter")
+        for key in ("full_stop",) * 5:
+            text = await press(pilot, key, "right", "down", "right")
+            assert all(character.isprintable() for character in text if character != "\n")
+
+    path = write_capture(tmp_path / "c.pcapng", Talk().ask(produced([record], 1, topic=name)).close())
+    with_app(step, path)
+
+
+def test_without_an_exchange_there_is_nothing_to_turn_to(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        panes = panes_of(pilot)
+        panes.action_turn_tab(1)
+        panes.action_next_bytes()
+        await press(pilot, "enter", "b", "full_stop", "comma")
+        assert panes.tabs() == []
+        assert panes.query_one(BytesPane).data == b""
+
+    with_app(step, write_capture(tmp_path / "c.pcapng"))
