@@ -16,194 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
 
-if __name__ == "__main__" and "--since" in sys.argv:
-    _SINCE = float(sys.argv[sys.argv.index("--since") + 1])
-else:
-    _SINCE = time.time()
-
-from textual.pilot import Pilot
-
-from benchmarks.traffic import multiply
-from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.decoder import Decoder, Source
-from kdissect.tui.pages.exchanges import ExchangesPage
 
 EXCHANGES = 1_000_000
-KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "E")
-"""Pressed again and again."""
-COLUMN_FILTERS = (
-    "api == Fetch and latency > 5ms",
-    "error",
-    'client_id contains "producer"',
-    'topic == "java43-basic" or connection in {5..50}',
-    "not error and response_size > 1KiB and client.port > 40000",
-)
-DEEP_FILTER = "fetch.request.maxWaitMs == 500"
-FRAME_SECONDS = 1.0
-"""A key that changes nothing has no frame; that is told after so long."""
-
-
-class Figure(NamedTuple):
-    """What was measured."""
-
-    name: str
-    value: float
-    unit: str
-    limit: float | None = None
-    """What it must not exceed."""
-
-    def __str__(self) -> str:
-        limit = "" if self.limit is None else f"  (at most {self.limit:,.0f})"
-        return f"{self.name:<44} {self.value:>12,.1f} {self.unit}{limit}"
-
-    @property
-    def is_met(self) -> bool:
-        """Whether it is within its limit."""
-        return self.limit is None or self.value <= self.limit
-
-
-class Watched(Kdissect):
-    """The application, which tells when it drew."""
-
-    drawn_at = 0.0
-    drawn: asyncio.Event
-    """Set when it drew."""
-    first_page = 0.0
-    """Seconds from the start to the first frame with exchanges; 0 before."""
-
-    def _display(self, screen: Any, renderable: Any) -> None:
-        super()._display(screen, renderable)
-        self.drawn_at = time.perf_counter()
-        self.drawn.set()
-        if not self.first_page and len(self.index) and isinstance(screen, ExchangesPage):
-            self.first_page = time.time() - _SINCE
-
-
-class Bench:
-    """A run of the application."""
-
-    def __init__(self, app: Watched, pilot: Pilot[None]) -> None:
-        self.app, self.pilot = app, pilot
-
-    async def key_to_frame(self, key: str) -> float | None:
-        """Seconds from a key to the frame that answers it; None if none does."""
-        self.app.drawn.clear()
-        began = time.perf_counter()
-        self.app.simulate_key(key)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.app.drawn.wait(), FRAME_SECONDS)
-            return self.app.drawn_at - began
-        return None
-
-    async def keys(self, count: int, pause: float = 0.02) -> list[float]:
-        """The times of so many keys, in order of length."""
-        out = []
-        for number in range(count):
-            taken = await self.key_to_frame(KEYS[number % len(KEYS)])
-            if taken is not None:
-                out.append(taken)
-            await asyncio.sleep(pause)
-        return sorted(out)
-
-    async def until(self, what: Callable[[], bool], seconds: float) -> float:
-        """Wait; gives how long it took."""
-        began = time.perf_counter()
-        while not what():
-            if time.perf_counter() - began > seconds:
-                raise TimeoutError(f"nothing came of it in {seconds} s; {self.app.shown.hints}")
-            await asyncio.sleep(0.005)
-        return time.perf_counter() - began
-
-
-def memory() -> int:
-    """Bytes of this process that are in memory."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _ms(name: str, seconds: float, limit: float | None = None) -> Figure:
-    return Figure(name, seconds * 1_000, "ms", limit)
-
-
-def _percentile(times: list[float], percent: int) -> float:
-    return times[max(1, -(-percent * len(times) // 100)) - 1]
-
-
-async def measure(path: Path, keys: int = 300, wait: float = 3_600) -> list[Figure]:
-    """All figures of one run over a capture."""
-    app = Watched(Decoder(Source((str(path),))))
-    app.drawn = asyncio.Event()
-    try:
-        async with app.run_test(size=(160, 48)) as pilot:
-            return await _measure(Bench(app, pilot), keys, wait)
-    finally:
-        app.feed.close()
-
-
-async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
-    app = bench.app
-    await bench.until(lambda: app.first_page > 0, 60)
-    out = [_ms("start to first page", app.first_page, 1_500)]
-    loading = await bench.keys(keys // 3, pause=0.05)
-    if app.ended is None and loading:
-        out.append(_ms("key to frame while reading, p50", _percentile(loading, 50)))
-        out.append(_ms("key to frame while reading, p99", _percentile(loading, 99)))
-    out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
-    await bench.pilot.pause(0.5)
-    rows = len(app.index)
-    out.append(Figure("exchanges", rows, ""))
-    times = await bench.keys(keys)
-    out.append(_ms("key to frame, p50", _percentile(times, 50)))
-    out.append(_ms("key to frame, p99", _percentile(times, 99), 50))
-    out += await _filters(bench)
-    out += await _deep_filter(bench)
-    limit = 120 * 1024 + 120 * rows / 1024
-    out.append(Figure("memory of the screens", memory() / 1024, "KiB", limit))
-    return out
-
-
-async def _filters(bench: Bench) -> list[Figure]:
-    """Column filters: the time that the filter itself takes, and that to its frame."""
-    shown, out = bench.app.shown, []
-    for text in COLUMN_FILTERS:
-        shown.push("")
-        await bench.pilot.pause(0.3)
-        chosen = shown.compiled(text)
-        assert chosen is not None
-        began = time.perf_counter()
-        shown.count(chosen)
-        out.append(_ms(f"columns: {text[:34]}", time.perf_counter() - began, 50))
-        began = time.perf_counter()
-        shown.push(text)
-        await bench.until(lambda began=began: bench.app.drawn_at > began, 5)  # type: ignore[misc]
-        out.append(_ms("  to its frame", bench.app.drawn_at - began))
-    shown.push("")
-    await bench.pilot.pause(0.3)
-    return out
-
-
-async def _deep_filter(bench: Bench) -> list[Figure]:
-    """A filter of which the columns do not tell: its first results, and keys while it goes on."""
-    shown = bench.app.shown
-    shown.prepare()  # as the filter line does when it is opened
-    await bench.pilot.pause(1.5)
-    began = time.perf_counter()
-    shown.push(DEEP_FILTER)
-    await bench.until(lambda: len(shown.places) > 0, 10)
-    out = [_ms("deep filter, first results", time.perf_counter() - began, 500)]
-    times = await bench.keys(50, pause=0.05)
-    if times:
-        out.append(_ms("key to frame while it goes on, p99", _percentile(times, 99)))
-    began = time.perf_counter()
-    shown.pop()
-    await bench.until(lambda: shown.progress is None, 5)
-    out.append(_ms("deep filter, left", time.perf_counter() - began))
-    return out
 
 
 def main() -> int:
@@ -213,12 +30,18 @@ def main() -> int:
     parser.add_argument("--since", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.since is not None:
-        figures = asyncio.run(measure(given.capture))
+        decoder = Decoder(Source((str(given.capture),)))  # as the command does: first of all
+
+        from benchmarks.screens_figures import measure
+
+        figures = asyncio.run(measure(decoder, given.since))
         sys.stdout.write("".join(f"{figure}\n" for figure in figures))
         return 0 if all(figure.is_met for figure in figures) else 1
     with tempfile.TemporaryDirectory(prefix="kdissect-bench-") as folder:
         capture = given.capture
         if capture is None:
+            from benchmarks.traffic import multiply
+
             capture = Path(folder) / "traffic.pcap"
             multiply(capture, given.exchanges)
         command = [sys.executable, "-m", "benchmarks.screens", "--capture", str(capture)]

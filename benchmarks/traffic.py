@@ -37,6 +37,64 @@ def multiply(path: Path, exchanges: int) -> int:
     return rounds * in_all
 
 
+def grow(path: Path, size: int, skew: float = 0.0) -> None:
+    """Write a capture of about so many bytes.
+
+    :param skew: the share of the bytes that one connection has, in which a client asks the same again and
+        again; the others' packets stand between its own.
+    """
+    kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
+    again = _Again(_packets(CAPTURES / f"{KINDS[0]}.pcapng"))
+    start, number = _BEGIN_NS, 0
+    written = alone = 0
+    with open(path, "wb", buffering=1 << 20) as file:
+        file.write(_HEAD)
+        while written < size:
+            for kind, packets in enumerate(kinds):
+                address = bytes((10 + kind, number >> 16, number >> 8 & 0xFF, number & 0xFF))
+                for record in _moved(packets, address, start):
+                    written += file.write(record)
+                start += packets[-1].timestamp_ns - packets[0].timestamp_ns + _PAUSE_NS
+                while alone < skew * written:
+                    more = b"".join(again.round(start))
+                    start += _PAUSE_NS
+                    alone += len(more)
+                    written += file.write(more)
+            number += 1
+
+
+class _Again:
+    """The connection of a capture that has most bytes, as often as one likes: what is said in it after its
+    handshake is said again, at sequence numbers that go on."""
+
+    def __init__(self, packets: list[Packet]) -> None:
+        sizes: dict[bytes, int] = {}
+        for packet in packets:
+            key = b"".join(sorted((packet.data[34:36], packet.data[36:38])))
+            sizes[key] = sizes.get(key, 0) + len(packet.data)
+        most = max(sizes, key=lambda key: sizes[key])
+        own = [p.data for p in packets if b"".join(sorted((p.data[34:36], p.data[36:38]))) == most]
+        self._said = [data for data in own if _payload(data) and data[47] & 7 == 0]
+        self._next = {data[34:36]: int.from_bytes(data[38:42], "big") for data in reversed(self._said)}
+
+    def round(self, start: int) -> Iterator[bytes]:
+        """All of it once more, from this time on."""
+        seconds, rest = divmod(start, _SECOND)
+        for data in self._said:
+            sender, receiver = data[34:36], data[36:38]
+            numbers = struct.pack(
+                ">II", self._next[sender] % (1 << 32), self._next.get(receiver, 0) % (1 << 32)
+            )
+            self._next[sender] += _payload(data)
+            yield struct.pack("<IIII", seconds, rest, len(data), len(data))
+            yield data[:26] + 2 * bytes((9, 9, 9, 9)) + data[34:38] + numbers + data[46:]
+
+
+def _payload(data: bytes) -> int:
+    """Bytes of TCP's payload."""
+    return int.from_bytes(data[16:18], "big") - 20 - 4 * (data[46] >> 4)
+
+
 def _packets(path: Path) -> list[Packet]:
     packets = [item for item in read_packets([path]) if isinstance(item, Packet)]
     return [each for each in packets if each.data[12:14] == _IPV4 and each.data[23] == _TCP]

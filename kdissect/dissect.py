@@ -13,9 +13,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from os import PathLike
+from os import PathLike, fspath
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
@@ -25,6 +26,9 @@ from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
+from kdissect.tls.keylog import TLS_KEY_LOG
+from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.wording import plural
 
 Event = Exchange | Connection | Fault
 
@@ -77,11 +81,14 @@ class Dissector:
         numbering: Numbering | None = None,
         *,
         embedded: bool = False,
+        secrets: KnownSecrets | None = None,
     ) -> None:
         self._limits = limits
         self._embedded = embedded
         """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
+        self.secrets = KnownSecrets() if secrets is None else secrets
+        """With which TLS is decrypted; the capture may add some."""
         self._segments = SegmentReader(limits)
         self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
         """Each connection under both orders of its endpoints."""
@@ -121,7 +128,7 @@ class Dissector:
         if isinstance(item, Fault):
             return (item,)
         if isinstance(item, Secrets):
-            return ()
+            return self.learn_secrets(item.data, self.packets) if item.kind == TLS_KEY_LOG else ()
         self.packets += 1
         segment = self._segments.feed(item)
         if segment is None:
@@ -129,6 +136,17 @@ class Dissector:
         if isinstance(segment, Fault):
             return (segment,)
         return self.feed_segment(segment)
+
+    def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
+        """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
+        if not self.secrets.add(key_log):
+            return []
+        step: list[_Step] = []
+        for conversation in sorted(set(self._table.values()), key=lambda c: c.number):
+            if conversation.waits_for_secrets:
+                step += conversation.retry(packet)
+                self._count_held(conversation)
+        return list(self._publish(step)) if step else []
 
     def close(self) -> Iterator[Event]:
         """The capture is over: what still waits comes out, then every connection's row."""
@@ -161,7 +179,7 @@ class Dissector:
             if len(self._table) >= 2 * self._limits.connections:
                 self._evict(segment.packet, step)
             number = self._numbering.connection(segment.packet)
-            conversation = Conversation(number, segment, self._limits, self._ports)
+            conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
             self._table[key] = self._table[key[1], key[0]] = conversation
         was_over = conversation.is_over
         step += conversation.feed(segment)
@@ -237,8 +255,8 @@ class Dissector:
         """Forget the tenth of the connections that has been silent longest."""
         by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
-        limit = self._limits.connections
-        message = f"more than {limit} connections: the {len(silent)} that were silent longest are given up"
+        limit = plural(self._limits.connections, "connection")
+        message = f"more than {limit}; given up, as silent longest: {len(silent):,}"
         step.append(fault("too-many-connections", message, packet))
         for _, conversation in silent:
             end = None if conversation.is_closed else "evicted"
@@ -275,12 +293,14 @@ def dissect(
     limits: Limits = DEFAULTS,
     broker_ports: frozenset[int] = frozenset(),
     names: TopicNames | None = None,
+    secrets: KnownSecrets | None = None,
 ) -> Iterator[Event]:
     """Everything that a capture holds, in the order in which it is complete.
 
-    ``names`` are those of an earlier pass over the same capture, which then count from its start.
+    ``names`` are those of an earlier pass over the same capture, which then count from its start; with
+    ``secrets`` TLS is decrypted, and with those that the capture has.
     """
-    dissector = Dissector(limits, broker_ports, names)
+    dissector = Dissector(limits, broker_ports, names, secrets=secrets)
     for item in items:
         yield from dissector.feed(item)
     yield from dissector.close()
@@ -292,6 +312,7 @@ def read(
     ports: Iterable[int] = (),
     two_pass: bool = False,
     limits: Limits = DEFAULTS,
+    key_logs: Iterable[str | PathLike[str]] = (),
     on_fault: Callable[[Fault], None] | None = None,
     on_connection: Callable[[Connection], None] | None = None,
 ) -> Iterator[Exchange]:
@@ -299,24 +320,28 @@ def read(
 
     :param paths: capture files, which together are one capture; ``"-"`` is standard input.
     :param ports: ports whose connections are taken for Kafka's whatever they look like.
-    :param two_pass: read twice, so that names of topic ids hold from the start.
+    :param two_pass: read twice, so that names of topic ids, and TLS secrets, hold from the start.
+    :param key_logs: TLS secrets beside those that the capture has: key logs, or directories of them.
     :param on_fault: is given every fault that is no exchange's own, damage of the files among them; those
         of an exchange are its ``faults``.
     :param on_connection: is given what is known of every connection when it is over.
-    :raises CaptureError: none of the files can be read as a capture.
+    :raises CaptureError: none of the files can be read as a capture, or not all key logs can be read.
     """
+    secrets = KnownSecrets()
+    for key_log in KeyLogs(fspath(path) for path in key_logs).read():
+        secrets.add(key_log.data)
     files = [paths] if isinstance(paths, str | PathLike) else list(paths)
     broker_ports = frozenset(ports)
     names = None
     if two_pass:
-        first = Dissector(limits, broker_ports)
+        first = Dissector(limits, broker_ports, secrets=secrets)
         for item in read_packets(files, limits):
             for _ in first.feed(item):
                 pass
         for _ in first.close():
             pass
         names = first.names
-    for event in dissect(read_packets(files, limits), limits, broker_ports, names):
+    for event in dissect(read_packets(files, limits), limits, broker_ports, names, secrets):
         if isinstance(event, Exchange):
             yield event
         elif isinstance(event, Fault):

@@ -54,6 +54,8 @@ class Exchange:
     """Names of the topic ids in it, as far as the capture told them."""
     embedded: bool = False
     """Whether what is embedded in its messages is read too: :attr:`faults` then has what is wrong there."""
+    is_encrypted: bool = False
+    """Whether it came through TLS: its packets then read only with all that came before them."""
     _faults: tuple[Fault, ...] | None = None
     _base_offsets: dict[PartitionKey, int | None] | None = field(default=None, compare=False, repr=False)
     """What the response to a Produce tells, once it was asked for."""
@@ -69,27 +71,36 @@ class Exchange:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The request and the response, as far as they are there."""
-        return tuple(m for m in (self.request, self.response) if m is not None)
+        if self.request is None or self.response is None:
+            return (self.first_message,)
+        return self.request, self.response
+
+    @property
+    def first_message(self) -> Message:
+        """The request, else the response."""
+        first = self.request or self.response
+        assert first is not None
+        return first
 
     @property
     def api_key(self) -> int | None:
-        return self.messages[0].api_key
+        return self.first_message.api_key
 
     @property
     def api_version(self) -> int | None:
-        return self.messages[0].api_version
+        return self.first_message.api_version
 
     @property
     def api(self) -> str | None:
         """Kafka's newest name of the API; None for a response whose request is not known."""
-        first = self.messages[0]
+        first = self.first_message
         if isinstance(first, Token):
             return SASL_TOKEN
         return None if first.api_key is None else apis.api_name(first.api_key)
 
     @property
     def correlation_id(self) -> int | None:
-        return self.messages[0].correlation_id
+        return self.first_message.correlation_id
 
     @property
     def client_id(self) -> str | None:
@@ -202,9 +213,10 @@ class Exchange:
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
         asked = self.request.body() if self.request is not None and message is self.response else None
+        context = Context(asked, limits=message.limits)
         body = message.decoded()
         if body.struct is not None:
-            for each in embedded_faults(body.struct.name, body.values, Context(asked)):
+            for each in embedded_faults(body.struct.name, body.values, context):
                 yield each._replace(packet=message.frame.last_packet)
 
     def record_sets(self) -> Iterator[RecordSetPlace]:
@@ -251,7 +263,7 @@ class Exchange:
             if is_metadata_topic(place.topic, place.topic_id):
                 records = read_record_set(place.data, place.message.limits).records()
                 values = (record.value for record in records)
-                for topic_id, name in topic_names_in_metadata(values):
+                for topic_id, name in topic_names_in_metadata(values, place.message.limits):
                     yield topic_id, name, place.message.frame.last_packet
 
 

@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "bad-entry": ("file", "an entry of a log directory's file does not have its form"),
     "index-mismatch": ("file", "an index entry does not agree with the segment it points into"),
     "torn-tail": ("file", "the segment ends inside a batch"),
+    "late-file": ("file", "its packets were captured before others that were read before it appeared"),
     "trailing-bytes": ("file", "bytes follow the last complete entry"),
     # link
     "unknown-link-type": ("link", "packets of this link type cannot be read"),
@@ -35,12 +36,26 @@ KINDS: dict[str, tuple[str, str]] = {
         "tcp",
         "more connections at a time than the limit; those that were silent longest were given up",
     ),
+    # tls
+    "bad-tls-record": ("tls", "bytes that are no TLS record, where one should begin"),
+    "bad-handshake": ("tls", "a TLS handshake message that does not have its form"),
+    "not-authentic": (
+        "tls",
+        "a TLS record that its key does not open: changed on its way, or the key is another's",
+    ),
+    "not-decrypted": ("tls", "a TLS connection whose secrets were looked for and that stays encrypted"),
+    "expired-certificate": ("tls", "a certificate that was not valid when it was shown"),
     # frame
     "bad-size": ("frame", "a size prefix that no frame can have"),
     "skipped": ("frame", "captured bytes that are in no frame"),
     "cut-frame": ("frame", "a frame of which not all bytes were captured"),
     # session
     "unknown-api": ("session", "an API key or version that the definitions do not have"),
+    "broken-request": (
+        "session",
+        "a frame whose header is a request's and whose body is not, on a connection that nothing else shows "
+        "to be Kafka's; not taken for it",
+    ),
     "out-of-order": ("session", "a response came before that of an earlier request"),
     "duplicate-correlation": ("session", "a correlation id is used while an earlier request with it waits"),
     "too-many-pending": (

@@ -41,6 +41,8 @@ class Limits(NamedTuple):
     """Connections remembered at a time; of more, those that were silent longest are given up."""
     settle_bytes: int = 65_536
     """Bytes of a connection that are held back until it is known what it speaks."""
+    tls_wait_bytes: int = MIB
+    """Encrypted bytes of a connection that wait for its secret, which may come later."""
     elements: int = 1_000_000
     """Elements of one array."""
     message_elements: int = 2_000_000

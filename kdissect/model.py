@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -89,6 +90,7 @@ Endpoint = bytes
 to compare and to hash. :func:`endpoint_text` prints it."""
 
 
+@lru_cache(maxsize=4096)
 def endpoint_text(endpoint: Endpoint) -> str:
     """``10.0.0.1:9092``; IPv6 addresses in brackets."""
     address = ip_address(endpoint[:-2])
@@ -114,8 +116,8 @@ class Segment(NamedTuple):
     length: int
     """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
     identity: int = 0
-    """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet, captured
-    at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not known."""
+    """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet,
+    captured at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not known."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------
@@ -135,6 +137,9 @@ class Chunk(NamedTuple):
     data: bytes
     packet: int
     timestamp_ns: int
+    packets: tuple[int, ...] = ()
+    """Every packet that carried a part of them, where that is not ``packet`` alone: bytes out of a TLS record
+    are there when its last packet is."""
 
 
 class Gap(NamedTuple):
@@ -146,6 +151,8 @@ class Gap(NamedTuple):
     packet: int
     """The packet that settled that they are missing."""
     timestamp_ns: int
+    is_exact: bool = True
+    """False where the length is an estimate: records of TLS that are lost do not say what was in them."""
 
 
 # -- frames and messages ----------------------------------------------------------------------------

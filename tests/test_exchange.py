@@ -207,6 +207,23 @@ def test_a_produced_set_has_the_offset_that_its_partitions_response_tells() -> N
     assert {unanswered.assigned_base_offset(place) for place in unanswered.record_sets()} == {None}
 
 
+def test_from_version_13_on_partitions_are_told_by_the_id_of_their_topic() -> None:
+    batch = text(write_batch([Record(0, 1, None, b"value")]))
+    partition = {"index": 4, "records": batch}
+    body: dict[str, Any] = {"transactionalId": None, "acks": 1, "timeoutMs": 1}
+    topics = [{"topicId": each, "partitionData": [partition]} for each in (ID, OTHER)]
+    ask = request("Produce", 13, 5, **body, topicData=topics)
+    row: dict[str, Any] = {"index": 4, "errorCode": 0, "logAppendTimeMs": -1, "logStartOffset": 0}
+    row |= {"recordErrors": [], "errorMessage": None}
+    told = [{"topicId": OTHER, "partitionResponses": [row | {"baseOffset": 80}]}]
+    told.append({"topicId": ID, "partitionResponses": [row | {"baseOffset": 70}]})
+    one = exchange(ask, response("Produce", 13, 5, responses=told, throttleTimeMs=0), "Produce")
+    names = TopicNames()
+    names.learn(ID, "orders", 1)
+    one.topic_names = names.up_to(1)
+    assert [one.assigned_base_offset(place) for place in one.record_sets()] == [70, 80]
+
+
 def topic_record(name: str, topic_id: str) -> bytes:
     """A TopicRecord as it stands in a record of ``__cluster_metadata``."""
     struct = data_struct("TopicRecord", 0)

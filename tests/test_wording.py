@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from kdissect.wording import plural
+from kdissect.wording import EXTRAS, how_to_install, plural
 
 KDISSECT = Path(__file__).resolve().parents[1] / "kdissect"
 
@@ -23,6 +24,30 @@ def test_one_is_singular_and_everything_else_plural(count: int, text: str) -> No
 def test_words_without_a_plural_s_say_theirs() -> None:
     assert plural(1, "batch", "batches") == "1 batch"
     assert plural(3, "is", "are") == "3 are"
+
+
+def test_what_is_to_be_installed_is_what_the_extras_install() -> None:
+    project = tomllib.loads((KDISSECT.parent / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+
+    def packages(requirements: list[str]) -> set[str]:
+        names: set[str] = set()
+        for each in requirements:
+            found = re.match(r"'?([a-z0-9-]+)(?:\[([a-z,-]+)\])?", each)
+            assert found
+            inner = (found[2] or "").split(",")
+            names |= packages([r for i in inner for r in extras[i]]) if found[1] == "kdissect" else {found[1]}
+        return names
+
+    assert EXTRAS.keys() == extras.keys() - {"dev"}
+    for extra, told in EXTRAS.items():
+        assert packages(told.split()) == packages(extras[extra])
+
+
+def test_no_package_of_the_name_kdissect_is_asked_of_an_index() -> None:
+    assert how_to_install("arrow") == "pip install pyarrow, or kdissect with its extra arrow"
+    texts = [file.read_text(encoding="utf-8") for file in KDISSECT.rglob("*.py")]
+    assert not any(re.search(r"pip install '?kdissect", text) for text in texts)
 
 
 COUNTED = re.compile(r"^ (bytes|records|messages|headers|batches|elements|fields)\b")

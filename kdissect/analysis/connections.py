@@ -108,6 +108,7 @@ def _result(number: int, row: _Line) -> Row:
         "client_id": row.client_id,
         "software": over.software if over is not None else None,
         "protocol": over.protocol if over is not None else "kafka",
+        "tls": _tls(over),
         "end": over.end if over is not None else None,
         "requests": row.requests,
         "responses": row.responses,
@@ -126,3 +127,11 @@ def _result(number: int, row: _Line) -> Row:
         "first_ns": over.start_ns if over is not None else row.span.first_ns,
         "last_ns": over.end_ns if over is not None else row.span.last_ns,
     }
+
+
+def _tls(over: Connection | None) -> str | None:
+    """Version of TLS, and why it is dark."""
+    if over is None or over.tls is None:
+        return None
+    version = over.tls["version"] or "TLS"
+    return version if over.tls["dark"] is None else f"{version}: {over.tls['dark']}"

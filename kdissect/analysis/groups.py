@@ -127,6 +127,7 @@ class Groups(Membership):
 
 def _result(name: str, group: _Group) -> Row:
     rebalances = group.rebalances()
+    is_classic = "classic" in group.types
     known = [duration for duration in rebalances if duration is not None]
     return {
         "group": name,
@@ -135,7 +136,7 @@ def _result(name: str, group: _Group) -> Row:
         "members": group.members,
         "first_generation": min(group.generations, default=None),
         "last_generation": max(group.generations, default=None),
-        "rebalances": len(rebalances),
+        "rebalances": len(rebalances) if is_classic else None,
         "rebalance_max_ns": max(known, default=None),
         "rebalance_last_ns": rebalances[-1] if rebalances else None,
         "joins": group.joins,

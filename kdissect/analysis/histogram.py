@@ -95,6 +95,11 @@ class Histogram:
         return found
 
 
+def ceiling_of(value: int) -> int:
+    """The highest value that is counted in the same bucket."""
+    return _highest(_bucket(value))
+
+
 def _bucket(value: int) -> int:
     magnitude = -value if value < 0 else value
     shift = magnitude.bit_length() - EXACT_BITS

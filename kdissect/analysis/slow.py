@@ -65,6 +65,10 @@ class Slowness:
             self._times.setdefault(key, Histogram()).merge(times)
         self._limits.clear()
 
+    def know(self, api_key: int, limit_ns: int) -> None:
+        """The limit of an API whose times were counted elsewhere."""
+        self._limits[api_key] = limit_ns
+
     def limit_ns(self, api_key: int) -> int | None:
         """The time beyond which exchanges of an API are slow; None where none is."""
         if self.slow_ns is not None:

@@ -3,16 +3,21 @@ is understood by another reading as the whole was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.limits import Limits
 from kdissect.model import FIN, RST, SYN, Endpoint, Packet, Segment
 
 
-def belonging(packets: Iterable[Packet], wanted: set[int], limits: Limits) -> set[int]:
+def belonging(
+    packets: Iterable[Packet], wanted: set[int], limits: Limits, whole: Container[frozenset[Endpoint]] = ()
+) -> set[int]:
     """The packets that belong to the ``wanted`` ones: with which their connections begin and end, and the
-    fragments of which they are the last."""
+    fragments of which they are the last.
+
+    :param whole: the ends of connections of which all packets are needed: encrypted ones.
+    """
     reader = SegmentReader(limits)
     begun: dict[frozenset[Endpoint], list[tuple[Segment, tuple[int, ...]]]] = {}
     """Handshakes, with their packets, of connections of which no wanted packet has come."""
@@ -30,6 +35,8 @@ def belonging(packets: Iterable[Packet], wanted: set[int], limits: Limits) -> se
                 earlier.clear()  # the endpoints are used for another connection
                 shown.discard(ends)
             earlier.append((segment, carriers))
+        if ends in whole:
+            found.update(carriers)
         if packet.number in wanted:
             shown.add(ends)
             found.update(carriers)

@@ -19,6 +19,7 @@ from kdissect.capture.tunnels import CARRIERS, UDP, begins_tunnel, inner
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
+from kdissect.wording import plural
 
 TCP = 6
 AUTHENTICATION = 51
@@ -106,7 +107,7 @@ class DatagramReader:
             raise DecodeError(f"an IPv4 packet of version {first >> 4}", 0)
         header_bytes = (first & 0x0F) * 4
         if header_bytes < 20:
-            raise DecodeError(f"an IPv4 header of {header_bytes} bytes", 0)
+            raise DecodeError(f"an IPv4 header of {plural(header_bytes, 'byte')}", 0)
         if protocol not in _CARRIED:
             return None
         if len(data) < header_bytes:
@@ -115,7 +116,7 @@ class DatagramReader:
         # captured before its length was filled in.
         total = total or room
         if total < header_bytes:
-            raise DecodeError(f"an IPv4 packet of {total} bytes with a header of {header_bytes}", 2)
+            raise DecodeError(f"an IPv4 packet of {plural(total, 'byte')} with a header of {header_bytes}", 2)
         payload, length = data[header_bytes:total], total - header_bytes
         if fragmented & (_FRAGMENT_OFFSET | _MORE_FRAGMENTS):
             key = (source, destination, protocol, identification)
@@ -190,7 +191,9 @@ class DatagramReader:
         matters = key[2] != UDP or (offset == 0 and begins_tunnel(data))
         fragment = Fragment(key, offset, data, length, more, matters)
         if not fits(fragment):
-            raise DecodeError(f"a fragment of {length} bytes at {offset}: no IP packet reaches so far", 0)
+            raise DecodeError(
+                f"a fragment of {plural(length, 'byte')} at {offset}: no IP packet reaches so far", 0
+            )
         whole = self._fragments.add(self.packets_of(packet.number), packet.timestamp_ns, fragment)
         if whole is None:
             return None
@@ -208,7 +211,7 @@ def _segment(
     source_port, destination_port, seq, ack, offset, flags = _tcp(data)
     header_bytes = (offset >> 4) * 4
     if not 20 <= header_bytes <= length:
-        raise DecodeError(f"a TCP header of {header_bytes} bytes in {length} bytes of payload", 12)
+        raise DecodeError(f"a TCP header of {plural(header_bytes, 'byte')} in {length:,} of payload", 12)
     has_checksum = len(data) >= _TCP_CHECKSUM_END
     return Segment(
         packet.number,
@@ -229,7 +232,9 @@ def _guarded(parse: Callable[[bytes], Any], data: bytes, what: str) -> Any:
     try:
         return parse(data)
     except Exception as error:
-        raise DecodeError(f"{what} cannot be read ({type(error).__name__}: {len(data)} bytes)", 0) from None
+        raise DecodeError(
+            f"{what} cannot be read ({type(error).__name__}: {plural(len(data), 'byte')})", 0
+        ) from None
 
 
 def _cut(what: str, data: bytes, wanted: int) -> DecodeError:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from kdissect.faults import fault
 from kdissect.limits import Limits
 from kdissect.model import Fault
+from kdissect.wording import plural
 
 FragmentKey = tuple[bytes, bytes, int, int]
 """Source, destination, protocol, identification."""
@@ -165,11 +166,13 @@ class Fragments:
         datagram = self._remove(key)
         if not datagram.matters:
             return
-        wanted = "" if datagram.length is None else f" of {datagram.length}"
+        received = plural(datagram.received, "byte")
+        if datagram.length is not None:
+            received = f"{datagram.received:,} of {plural(datagram.length, 'byte')}"
         self.faults.append(
             fault(
                 "fragment-lost",
-                f"{len(datagram.pieces)} fragments with {datagram.received}{wanted} bytes of the IP packet "
+                f"{plural(len(datagram.pieces), 'fragment')} with {received} of the IP packet "
                 f"with identification {key[3]}: {reason}",
                 packet=datagram.last_packet,
             )

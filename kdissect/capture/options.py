@@ -5,6 +5,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kdissect.wording import plural
+
 Options = list[tuple[int, bytes]]
 
 END, COMMENT = 0, 1
@@ -26,12 +28,18 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
     options: Options = []
     while at < end:
         if at + 4 > end:
-            return options, f"ends with {end - at} bytes that are no option"
+            return (
+                options,
+                f"ends with {plural(end - at, 'byte')} that {'is' if end - at == 1 else 'are'} no option",
+            )
         code, length = head(buffer, at)
         if code == END:
             return options, None
         if at + 4 + length > end:
-            return options, f"has an option {code} of {length} bytes, {end - at - 4} are left"
+            return (
+                options,
+                f"has an option {code} of {plural(length, 'byte')}, {plural(end - at - 4, 'is', 'are')} left",
+            )
         options.append((code, buffer[at + 4 : at + 4 + length]))
         at += 4 + (length + 3 & ~3)
     return options, None

@@ -19,6 +19,7 @@ from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
+from kdissect.wording import plural
 
 HEADER_BYTES = 24
 
@@ -165,12 +166,13 @@ class PcapReader(Reader):
         consequence = (
             "nothing that follows can be read"
             if self.stopped
-            else f"{resume - at} bytes are skipped: its length on the wire leads to the next record"
+            else f"{plural(resume - at, 'byte is', 'bytes are')} skipped: "
+            "its length on the wire leads to the next record"
         )
         return fault(
             "bad-length",
-            f"a record announces {captured} captured bytes, more than the limit of "
-            f"{self._limits.packet_bytes}; {consequence}",
+            f"a record announces {captured:,} captured bytes, more than the limit of "
+            f"{self._limits.packet_bytes:,}; {consequence}",
             offset=self._offset + at,
         )
 
@@ -178,8 +180,8 @@ class PcapReader(Reader):
         self._told_wire_length = True
         return fault(
             "bad-length",
-            f"a record has {captured} captured bytes of a packet of {wire_length}; the packet is kept, "
-            "further records of this kind are not reported",
+            f"a record has {plural(captured, 'captured byte')} of a packet of {wire_length:,}; "
+            "the packet is kept, further records of this kind are not reported",
             packet=number,
             offset=self._offset + at,
         )
@@ -188,7 +190,7 @@ class PcapReader(Reader):
         there, wanted = len(buffer) - at, self._header_bytes
         if there >= wanted:
             wanted += self._record(buffer, at)[2]
-        words = f"the file ends inside a record: {there} of {wanted} bytes are there"
+        words = f"the file ends inside a record: {there:,} of {plural(wanted, 'byte')} are there"
         return fault("cut-short", words, offset=self._offset + at)
 
 

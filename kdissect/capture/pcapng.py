@@ -37,6 +37,7 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.model import Secrets as SecretsItem
+from kdissect.wording import plural
 
 HEADER_BYTES = 12
 """Of the first section header, enough to know the byte order."""
@@ -127,7 +128,7 @@ class PcapngReader(Reader):
                 self._set_order(order)
                 length = self._length(buffer, at + 4)[0]
             if length < 12 or length & 3 or length > limit:
-                self._lose("bad-length", f"a block announces a length of {length} bytes", at)
+                self._lose("bad-length", f"a block announces a length of {plural(length, 'byte')}", at)
                 at += 4
                 continue
             end = at + length
@@ -135,19 +136,21 @@ class PcapngReader(Reader):
                 if not final:
                     self._needed = length
                     break
-                words = f"the file ends inside a block: {size - at} of {length} bytes are there"
+                words = f"the file ends inside a block: {size - at:,} of {length:,} bytes are there"
                 self._lose("cut-short", words, at)
                 at += 4
                 continue
             if self._length(buffer, end - 4)[0] != length:
-                self._lose("bad-length", f"a block's two lengths, {length} bytes at its begin, disagree", at)
+                self._lose(
+                    "bad-length", f"a block's two lengths, {length:,} bytes at its begin, disagree", at
+                )
                 at += 4
                 continue
             if kind == ENHANCED_PACKET and length >= 32:
                 self._read_packet(kind, buffer, at, end, items)
             elif kind in _SHORTEST:
                 if length < _SHORTEST[kind]:
-                    self._bad_block(items, kind, at, f"is only {length} bytes long")
+                    self._bad_block(items, kind, at, f"is only {plural(length, 'byte')} long")
                     if kind == INTERFACE:
                         self._section.append(None)
                 else:
@@ -173,9 +176,9 @@ class PcapngReader(Reader):
         if found:
             # A block that only seemed to reach past the end was not cut short: its length was wrong.
             kind = "bad-length" if kind == "cut-short" else kind
-            words += f"; {skipped} bytes are skipped up to the next whole block"
+            words += f"; {plural(skipped, 'byte is', 'bytes are')} skipped up to the next whole block"
         elif kind != "cut-short":
-            words += f"; no whole block follows in the {skipped} bytes up to the end of the file"
+            words += f"; no whole block follows in the {plural(skipped, 'byte')} up to the end of the file"
         items.append(fault(kind, words, offset=offset))
         self._lost = None
 
@@ -260,7 +263,9 @@ class PcapngReader(Reader):
         elif kind == SECRETS:
             secrets_kind, length = Struct(self._order + "II").unpack_from(buffer, at + 8)
             if at + 16 + length > end - 4:
-                self._bad_block(items, kind, at, f"announces {length} bytes, it has room for {end - at - 20}")
+                self._bad_block(
+                    items, kind, at, f"announces {plural(length, 'byte')}, it has room for {end - at - 20:,}"
+                )
             else:
                 items.append(SecretsItem(secrets_kind, buffer[at + 16 : at + 16 + length]))
         elif kind == SIMPLE_PACKET:

@@ -56,6 +56,11 @@ class Reader:
         self._needed = 1
         """Bytes that must wait before reading on makes sense: joins stay few when pieces are small."""
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of a record or block that is not whole yet."""
+        return self._waiting_bytes
+
     def feed(self, data: bytes) -> list[Item]:
         """The items that ``data`` completes."""
         items: list[Item] = []

@@ -6,19 +6,40 @@ stdout is data; everything else goes to stderr, one line each. No traceback ever
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""Exit codes (5 and 6 belong to capturing and to the client)."""
+DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN = 0, 1, 2, 3, 4
+NOT_PERMITTED, OTHER_SIDE_FAILED, INTERRUPTED = 5, 6, 130
+"""Exit codes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
     try:
-        return _run(arguments)
+        with _sigterm_as_ctrl_c():
+            return _run(arguments)
     except KeyboardInterrupt:  # while modules are imported, or an error is told
         return INTERRUPTED
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """In here SIGTERM ends a command as Ctrl-C does, unless whoever started us has it ignored."""
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    if is_ours:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -51,7 +72,7 @@ def _command(arguments: Sequence[str] | None) -> int:
         _give_up_stdout()
         return DONE
     except OSError as error:
-        complain(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
+        complain(f"{error.filename or 'standard output cannot be written'}: {error.strerror or error}")
         _give_up_stdout()
         return USAGE
     except Exception as error:

@@ -15,7 +15,7 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.given import FORMS, TOO_DEEP, bytes_from, content_of, json_from
 from kdissect.cli.group import HelpfulGroup
-from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.embedded.internal import FAMILIES
 from kdissect.present import raw
 from kdissect.present.nearest import nearest
@@ -166,7 +166,7 @@ def _run(
     if given["ndjson"]:
         if given["data"] not in (None, "-"):
             raise Wrong("--ndjson reads its lines from stdin, not from an argument")
-        with open_output(given["output"]) as file:
+        with open_output(given["output"], inputs_of(given)) as file:
             return _answer_lines(answer, options, file)
     asked = asked_of(given)
     if given["encode"]:
@@ -218,7 +218,7 @@ def _decode_one(
     tree: Callable[[Object, bytes, Options, bool], Iterator[str]],
 ) -> None:
     data = bytes_from(given["data"], given["input_form"])
-    with open_output(given["output"]) as file:
+    with open_output(given["output"], inputs_of(given)) as file:
         try:
             if given["form"] == "ndjson":
                 named = "value_hex" if "family" in asked else "hex"
@@ -250,6 +250,6 @@ def _encode_one(given: Object, asked: Object, encode: Answer, options: Options) 
         found = _answered(encode, question, options)
     except ValueError as error:
         raise Wrong(str(error)) from None
-    with open_output(given["output"]) as file:
+    with open_output(given["output"], inputs_of(given)) as file:
         for digits in found.values():
             file.write((digits or "").encode("ascii") + b"\n")

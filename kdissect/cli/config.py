@@ -1,7 +1,7 @@
 """The configuration: a TOML file, then ``KDISSECT_*`` of the environment, then flags; later wins.
 
 # $KDISSECT_CONFIG, else $XDG_CONFIG_HOME/kdissect/config.toml, else ~/.config/kdissect/config.toml
-columns = ["number", "api", "latency_ns"]    # -e                     KDISSECT_COLUMNS=number,api
+columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_COLUMNS=number,api
 ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
 color = "auto"                               # --color                KDISSECT_COLOR
 time = "r"                                   # -t                     KDISSECT_TIME
@@ -24,25 +24,31 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.output import COLOURS
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
+from kdissect.tui.list_columns import listed, printed
 
 KEYS = ("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits")
+_OF_SCREENS = ("theme", "filters", "keymap")
+"""What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
-_OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG")
+SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
+"""What a client logs in with; nothing but the client reads them."""
+_OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", *SECRET_VARIABLES)
 
 
 class Config(NamedTuple):
     """What is configured."""
 
     columns: tuple[str, ...] = ()
+    """As tables have them."""
     ports: frozenset[int] = frozenset()
     color: str = "auto"
     time: str = "r"
@@ -55,6 +61,8 @@ class Config(NamedTuple):
     keymap: Mapping[str, str] = {}
     """Actions' keys."""
     limits: Limits = DEFAULTS
+    list_columns: tuple[str, ...] = ()
+    """:attr:`columns` as the list on the screen has them, which has some of its own."""
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -65,15 +73,28 @@ def config_path(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(home) / "kdissect" / "config.toml"
 
 
-def load_config(environment: Mapping[str, str] = os.environ) -> Config:
+def load_config(environment: Mapping[str, str] = os.environ, *, for_screens: bool = False) -> Config:
     """Read file and environment.
 
+    :param for_screens: whether what is set for the screens is read too; else a mistake there stops nothing.
     :raises Wrong: something in them is not understood; the text names file, line and nearest key.
     """
-    return _from_environment(_from_file(config_path(environment), environment), environment)
+    return _from_environment(_from_file(config_path(environment), environment, for_screens), environment)
 
 
-def _from_file(path: Path, environment: Mapping[str, str]) -> Config:
+def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, str]:
+    """The filters that have a name: those of the configuration, and those that the screens saved. A mistake
+    in what is set for the screens is theirs to tell."""
+    from kdissect.tui.remembered import Remembered
+
+    path = config_path(environment)
+    own: Mapping[str, str] = {}
+    with suppress(Wrong):
+        own = _from_file(path, environment, for_screens=True).filters
+    return Remembered(named_file=path.parent / "filters.toml", named=own).named
+
+
+def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -88,6 +109,8 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> Config:
         raise Wrong(f"{path}: {error}") from None
     config = Config()
     for key, value in found.items():
+        if key in _OF_SCREENS and not for_screens:
+            continue
         try:
             config = _set(config, key, value)
         except _WrongKeyError as bad:
@@ -113,7 +136,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
     if key not in KEYS:
         raise _WrongKeyError(key, f"there is no key {key!r}{nearest(key, KEYS)}")
     if key == "columns":
-        return config._replace(columns=_columns(value))
+        names = _columns(value)
+        return config._replace(columns=printed(value), list_columns=names)
     if key == "ports":
         if not isinstance(value, list) or not all(_is_port(port) for port in value):
             raise _WrongKeyError(key, "ports: a list of port numbers is needed")
@@ -151,10 +175,9 @@ def _columns(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise _WrongKeyError("columns", "columns: a list of names is needed")
     try:
-        EXCHANGES.select(value)
+        return tuple(listed(value))
     except LookupError as error:
         raise _WrongKeyError("columns", str(error.args[0])) from None
-    return tuple(value)
 
 
 def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:

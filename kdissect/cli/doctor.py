@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,11 +15,14 @@ import click
 
 from kdissect import __version__
 from kdissect.cli import DONE, UNREADABLE
+from kdissect.cli.capturing import line_without_root
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.tls_help import HOW_TO
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.library import library, package_folder, user_folder
+from kdissect.wording import how_to_install
 
 PACKAGES = (
     ("click", "click", "the command line"),
@@ -34,9 +38,13 @@ PACKAGES = (
 
 EXTRAS = (
     ("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),
+    ("cryptography", "cryptography", "tls", "decrypting TLS"),
+    ("scapy", "scapy", "live", "capturing"),
+    ("prometheus-client", "prometheus_client", "metrics", "metrics of live captures"),
     ("textual", "textual", "tui", "the screens"),
     ("numpy", "numpy", "tui", "the screens"),
     ("textual-serve", "textual_serve", "web", "the screens in a browser"),
+    ("pyspark", "pyspark", "spark", "many captures at once, on Spark"),
 )
 """Package, module, the extra that installs it, what for."""
 
@@ -53,12 +61,19 @@ Row = tuple[str, str, str]
 
 
 @click.command()
+@click.argument("topic", required=False, type=click.Choice(("tls",)))
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
-def command(form: str) -> int:
+def command(topic: str | None, form: str) -> int:
     """Say what is installed and what is missing, which definitions and which configuration are in use.
+
+    kdissect doctor tls tells how to get the secrets with which TLS is decrypted.
 
     The exit code is 3 if something is missing that kdissect needs.
     """
+    if topic == "tls":
+        with open_output(None) as file:
+            TextOutput(file).line(HOW_TO.rstrip())
+        return DONE
     rows = list(_rows())
     with open_output(None) as file:
         output = TextOutput(file)
@@ -83,8 +98,10 @@ def _rows() -> Iterator[Row]:
         yield package, "ok" if found else "missing", f"{found or 'pip install ' + package} ({purpose})"
     for package, module, extra, purpose in EXTRAS:
         found = _version(package, module)
-        hint = f"pip install 'kdissect[{extra}]'"
+        hint = how_to_install(extra)
         yield package, "ok" if found else "absent", f"{found or hint} ({purpose}; optional)"
+    yield _java()
+    yield from _capturing()
     yield from _leaves()
     yield from _definitions()
     yield from _configuration()
@@ -97,6 +114,46 @@ def _version(package: str, module: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return "of unknown version"
+
+
+def _java() -> Row:
+    """What Spark runs on."""
+    from kdissect.spark.launch import bundled_java, find_java
+
+    if program := find_java():
+        return "java", "ok", f"{program} (for Spark)"
+    if program := bundled_java():
+        return "java", "ok", f"{program}, of kdissect[spark-local] (for Spark)"
+    home = os.environ.get("JAVA_HOME")
+    where = f"JAVA_HOME is {home}, which has no bin/java; " if home else ""
+    hint = f"apt install openjdk-17-jre-headless, or {how_to_install('spark-local')}"
+    return "java", "absent", f"{where}{hint} (for Spark, 17 or newer; optional)"
+
+
+def _capturing() -> Iterator[Row]:
+    """Whether packets can be captured here and now, and if not, what to type."""
+    from kdissect.live import libpcap
+
+    if libpcap.is_there():
+        yield "libpcap", "ok", f"{libpcap.version()} (any capture filter)"
+    else:
+        details = "only the capture filters tcp and tcp port N or M … (Debian: apt install libpcap0.8)"
+        yield "libpcap", "absent", details
+    if sys.platform != "linux":
+        yield (
+            "capturing",
+            "untested",
+            "by libpcap, as far as it goes: kdissect is tested on Linux",
+        )
+        return
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except PermissionError:
+        yield "capturing", "forbidden", f"permitted by: {line_without_root(arguments=('live', '-i', 'any'))}"
+    except OSError as error:
+        yield "capturing", "impossible", f"packet sockets: {error.strerror}"
+    else:
+        yield "capturing", "ok", "permitted"
 
 
 def _leaves() -> Iterator[Row]:
@@ -129,7 +186,7 @@ def _configuration() -> Iterator[Row]:
         yield "configuration", "none", f"would be {path}"
     else:
         try:
-            load_config()
+            load_config(for_screens=True)
         except click.ClickException as error:
             yield "configuration", "wrong", error.format_message()
         else:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 
 import click
 
-from kdissect.cli import UNREADABLE, USAGE
+from kdissect.cli import NOT_PERMITTED, OTHER_SIDE_FAILED, UNREADABLE, USAGE
 from kdissect.model import Fault
 from kdissect.present.sanitise import sanitise
 
@@ -32,6 +33,18 @@ class Unreadable(click.ClickException):
     exit_code = UNREADABLE
 
 
+class OtherSideFailed(click.ClickException):
+    """A broker did not do what was asked of it."""
+
+    exit_code = OTHER_SIDE_FAILED
+
+
+class Refused(click.ClickException):
+    """The system does not permit to capture."""
+
+    exit_code = NOT_PERMITTED
+
+
 class ClosedPipeError(Exception):
     """Whoever read our output has gone."""
 
@@ -45,7 +58,8 @@ def complain(message: str, usage: click.UsageError | None = None) -> None:
     text = re.sub(r"\s*\n\s*", " ", message)
     if usage is not None and usage.ctx is not None:
         text = f"{text.rstrip('.')} (see {usage.ctx.command_path} --help)"
-    print(f"kdissect: {sanitise(text, None)}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # where nothing can be said, the exit code still is
+        print(f"kdissect: {sanitise(text, None)}", file=sys.stderr)  # noqa: T201
 
 
 class Complaints:

@@ -18,12 +18,14 @@ from kdissect.filter.fields import names, own_fields
 from kdissect.filter.paths import OLD_NAMES
 from kdissect.present.catalogue import BATCHES, TABLES
 from kdissect.present.columns import EXCHANGES, Table
+from kdissect.present.conformance import CHECKS
 from kdissect.present.log_columns import INDEX, SNAPSHOT
 from kdissect.present.nearest import nearest
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.tui.actions import PLACES, actions_of
+from kdissect.tui.list_columns import OWN
 
 ALL_TABLES = {
     **TABLES,
@@ -31,14 +33,17 @@ ALL_TABLES = {
     "index": INDEX,
     "snapshot": SNAPSHOT,
     **{f"stats {name}": table for name, table in STATISTICS.items()},
+    "conformance": CHECKS,
 }
+
+_LIST = "list"
 
 
 @click.command()
 @click.argument(
     "pattern",
     required=False,
-    metavar="[TABLE | filter | faults | aliases | actions | WORD]",
+    metavar="[TABLE | filter | list | faults | aliases | actions | WORD]",
     shell_complete=a_table_of_fields,
 )
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
@@ -46,9 +51,9 @@ def command(pattern: str | None, form: str) -> None:
     """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
 
     kdissect fields filter lists what a display filter can ask beside the columns of exchanges and Kafka's
-    fields by their path, kdissect fields faults the kinds of faults, kdissect fields aliases every other name
-    of a column or an API, kdissect fields actions what the screens can do and its keys, for [keymap] in the
-    configuration.
+    fields by their path, kdissect fields list the columns that only the list on the screen has, kdissect
+    fields faults the kinds of faults, kdissect fields aliases every other name of a column or an API,
+    kdissect fields actions what the screens can do and its keys, for [keymap] in the configuration.
     """
     rows = list(_rows(pattern))
     if not rows and pattern:
@@ -79,7 +84,9 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
         yield from _action_rows()
         return
     for name, table in ALL_TABLES.items():
-        yield from _table_rows(name, table, None if pattern in (None, name) else pattern)
+        is_meant = pattern in (None, name, name.removeprefix("stats "))
+        yield from _table_rows(name, table, None if is_meant else pattern)
+    yield from _list_rows(pattern)
     yield from _filter_rows(pattern)
     for kind, (layer, meaning) in KINDS.items():
         if pattern in (None, "faults") or _has(pattern, kind, layer, meaning):
@@ -110,6 +117,14 @@ def _table_rows(name: str, table: Table, word: str | None) -> Iterator[dict[str,
                 "meaning": column.meaning,
                 "aliases": list(column.aliases),
             }
+
+
+def _list_rows(word: str | None) -> Iterator[dict[str, Any]]:
+    """Columns that only the list on the screen has."""
+    for name, (columns, meaning) in OWN.items():
+        if word in (None, _LIST) or _has(word, name, meaning):
+            meaning = f"{meaning}; for columns in the configuration, -e has {', '.join(columns)}"
+            yield {"table": _LIST, "name": name, "type": "string", "meaning": meaning, "aliases": []}
 
 
 def _filter_rows(word: str | None) -> Iterator[dict[str, Any]]:

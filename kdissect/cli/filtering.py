@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli.completing import a_filter
+from kdissect.cli.config import saved_filters
 from kdissect.cli.errors import Wrong, complain
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -117,14 +118,24 @@ class Chooser:
         return all(each.matches(exchange) for each in self._filters)
 
 
-def _filter(text: str, options: Options, slowness: Slowness) -> Filter:
+def compiled(text: str | None, options: Options, option: str) -> Filter | None:
+    """A filter that is no ``-Y``, nor of rows.
+
+    :raises Wrong: it is none; the text tells where, and what was meant.
+    """
+    return None if text is None else _filter(text, options, None, option)
+
+
+def _filter(text: str, options: Options, slowness: Slowness | None, option: str = "-Y") -> Filter:
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError
+    from kdissect.filter.saved import hints_of_saved, searched
 
     try:
         found = compile_filter(text, options, slowness)
     except FilterError as error:
-        raise Wrong(f"-Y: {error}", error.excerpt()) from None
-    for hint in found.hints:
-        complain(f"-Y: {hint}")
+        raise Wrong(f"{option}: {error}", error.excerpt()) from None
+    saved = hints_of_saved(text, saved_filters()) if searched(text) else ()
+    for hint in (*saved, *found.hints):
+        complain(f"{option}: {hint}")
     return found

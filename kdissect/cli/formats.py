@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from kdissect.cli.errors import Wrong
 from kdissect.cli.interrupts import WholeRows
-from kdissect.cli.output import TextOutput
+from kdissect.cli.output import TextOutput, refuse_terminal
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
@@ -22,6 +23,7 @@ from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
+from kdissect.tui.list_columns import OWN
 
 LINES = ("text", "tree")
 
@@ -53,6 +55,17 @@ def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str
     raise Wrong(f"-T {text or repr(text)}: there is no such format{hint}")
 
 
+def names_of(fields: Iterable[str]) -> list[str]:
+    """The names that ``-e`` gives, several of them with commas between them.
+
+    :raises Wrong: one of them is empty.
+    """
+    names = [name.strip() for each in fields for name in each.split(",")]
+    if not all(names):
+        raise Wrong(f"-e {' '.join(map(repr, fields))}: a name is empty (kdissect fields lists them)")
+    return names
+
+
 def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
     """A table with the columns of these names; without names with all for which there can be a value.
 
@@ -63,6 +76,11 @@ def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
     try:
         return table.select(names) if names else table
     except LookupError as error:
+        if own := next((name for name in names if name in OWN), None):
+            several = ",".join(OWN[own].columns)
+            raise Wrong(
+                f"-e: {own} is a column of the list on the screen only; -e {several} has it"
+            ) from None
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 
@@ -76,16 +94,24 @@ class Printer(Protocol):
         """Nothing more comes."""
 
 
-def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:
-    """A writer of a format.
+def see_that_it_can_be_written(form: str, path: str | None) -> None:
+    """Before anything is read or opened, that a format can be written to a place.
 
-    :raises Wrong: it needs an extra that is not installed.
+    :raises Wrong: it is binary and would go to a terminal, or needs an extra that is not installed.
     """
+    if form not in BINARY:
+        return
+    refuse_terminal(form, path)
     try:
-        writer = table_writer(form, table, file, options)
-        return WholeRows(writer) if form in BINARY else writer
+        import_module("kdissect.present.arrow")
     except RuntimeError as error:
         raise Wrong(str(error)) from None
+
+
+def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:
+    """A writer of a format that can be written."""
+    writer = table_writer(form, table, file, options)
+    return WholeRows(writer) if form in BINARY else writer
 
 
 class TablePrinter:

@@ -26,14 +26,15 @@ def bytes_from(given: str | None, form: str = "auto") -> bytes:
     ``auto``: what looks like hex is hex, what else looks like base64 is that; a file that is neither
     holds the bytes themselves.
 
-    :raises Unreadable: there are none, or they are not of the form.
+    :raises Wrong: there are none.
+    :raises Unreadable: they are not of the form.
     """
     content, is_argument = _content(given)
     if form == "raw" and not is_argument:
         return content
     text = content.strip()
     if not text:
-        raise Unreadable("there are no bytes: give hex, base64, a file, or - for standard input")
+        raise Wrong("there are no bytes: give hex, base64, a file, or - for standard input")
     if form in ("auto", "hex") and _HEX.fullmatch(text):
         return bytes.fromhex(text.removeprefix(b"0x").decode("ascii").replace(":", " "))
     if form in ("auto", "base64") and _BASE64.fullmatch(text):

@@ -1,24 +1,27 @@
-"""Ctrl-C, where it must not come in the middle: a file whose end makes it readable still gets that end."""
+"""Ctrl-C, where it must not come in the middle: a file whose end makes it readable still gets that end.
+
+SIGTERM does what Ctrl-C does, everywhere.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from kdissect.present.tables import Writer
+
+Item = TypeVar("Item")
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def held() -> Iterator[None]:
     """A Ctrl-C in here takes effect when it is left; a second one takes effect at once."""
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
     pressed = False
 
     def note(_: int, __: FrameType | None) -> None:
@@ -27,13 +30,89 @@ def held() -> Iterator[None]:
             raise KeyboardInterrupt
         pressed = True
 
-    signal.signal(signal.SIGINT, note)
+    with _instead_of_interrupts(note):
+        yield
+    if pressed:
+        raise KeyboardInterrupt
+
+
+class EndOfInput:
+    """Makes Ctrl-C the end of an input, in a ``with``: it comes between two items, and what is said of them
+    can still be said. A second one takes effect at once.
+    """
+
+    def __init__(self) -> None:
+        self.has_come = False
+        self._waits = False
+        self._handlers = ExitStack()
+
+    def __enter__(self) -> EndOfInput:
+        self._handlers.enter_context(_instead_of_interrupts(self._pressed))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handlers.close()
+
+    def items(self, source: Iterator[Item]) -> Iterator[Item]:
+        """The items, until they or the patience of the user end."""
+        while True:
+            try:
+                self._waits = True
+                if self.has_come:
+                    return
+                item = next(source)
+            except StopIteration:
+                return
+            except KeyboardInterrupt:
+                self.has_come = True
+                return
+            finally:
+                self._waits = False
+            yield item
+
+    def _pressed(self, _: int, __: FrameType | None) -> None:
+        if self._waits or self.has_come:
+            raise KeyboardInterrupt
+        self.has_come = True
+
+
+@contextmanager
+def _instead_of_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handles the signals that would raise KeyboardInterrupt; none of them outside the main thread."""
+    numbers = [each for each in _ENDING if signal.getsignal(each) is signal.default_int_handler]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-    if pressed:
-        raise KeyboardInterrupt
+        for number in numbers:
+            signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """In here, Ctrl-C and SIGTERM are the way to end what would go on for ever: they call ``stop``, after
+    which it ends by itself. A second Ctrl-C takes effect at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def end(number: int, _: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        pressed = True
+        stop()
+
+    before = {number: signal.signal(number, end) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class WholeRows:

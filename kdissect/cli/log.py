@@ -12,15 +12,14 @@ from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Wrong, complain
-from kdissect.cli.formats import Form, columns_of, form_of, writer_of
-from kdissect.cli.output import TextOutput, open_output, refuse_terminal
+from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written, writer_of
+from kdissect.cli.output import TextOutput, open_output
 from kdissect.logdir.events import Event, FileFault, LogFile, SegmentBatch
-from kdissect.logdir.files import read_logs
+from kdissect.logdir.files import files_of, read_logs
 from kdissect.model import CaptureError, Fault
 from kdissect.present.log_columns import LOG_TABLES, log_rows
 from kdissect.present.log_text import log_lines
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import BINARY
 
 
 @click.command()
@@ -81,20 +80,19 @@ class _Log:
             bytes_form=given["bytes_form"],
             limits=load_config().limits,
         )
-        names = [name for each in given["fields"] for name in each.split(",") if name]
+        names = names_of(given["fields"])
         if names and form.format == "text":
             raise Wrong("-e goes with tables: give -T records, -T batches.csv …")
         self._table = columns_of(LOG_TABLES[form.table], names, given["embedded"])
 
     def run(self) -> int:
         given = self._given
-        if self._form.format in BINARY:
-            refuse_terminal(self._form.format, given["output"])
+        see_that_it_can_be_written(self._form.format, given["output"])
         events = self._events()
         # An output is replaced only if there is something to read.
         first = next(events, None)
         if first is not None:
-            with open_output(given["output"], self._paths) as file:
+            with open_output(given["output"], files_of(self._paths)) as file:
                 self._print(chain((first,), events), file)
         self._complaints.close()
         if self._is_damaged:

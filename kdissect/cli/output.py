@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
+import stat
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import BinaryIO, cast
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
 from kdissect.cli.errors import Wrong
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 COLOURS = ("auto", "always", "never")
+_BUFFER = 64 << 10
 
 
 @contextmanager
@@ -20,30 +27,110 @@ def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[Binary
     """The file to write to; stdout without a path or with ``-``.
 
     A file that is there is replaced, as tshark's ``-w`` and the shell's ``>`` do, unless it is one of
-    the ``inputs``.
+    the ``inputs`` or in a folder of them. It is replaced when the first bytes come, or at the end where
+    none come: a command that fails before, for whatever reason, leaves it as it was.
     """
     if path is None or path == "-":
-        stdout = cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.flush()
-        yield stdout
+        stdout = sys.stdout.buffer
+        if isinstance(stdout, io.RawIOBase):
+            # PYTHONUNBUFFERED: a signal may cut a write short there, and nobody would write the rest.
+            buffered = io.BufferedWriter(stdout)
+            try:
+                yield cast(BinaryIO, buffered)
+            finally:
+                buffered.detach()
+            return
+        yield cast(BinaryIO, stdout)
         stdout.flush()
         return
-    with open_file(path, inputs) as file:
-        yield file
-
-
-def open_file(path: str, inputs: Iterable[str] = ()) -> BinaryIO:
-    """A file opened for writing.
-
-    :raises Wrong: it cannot be, or it is an input.
-    """
-    for each in inputs:
-        if each != "-" and is_same_file(path, each):
-            raise Wrong(f"{path} is an input too; writing would destroy it: give another name")
+    refuse_input(path, inputs)
     try:
-        return open(path, "wb")
+        raw = _Replaced(path)
     except OSError as error:
-        raise Wrong(f"{path}: cannot be written: {error.strerror}") from None
+        raise Wrong(f"{shown(path)}: cannot be written: {error.strerror}") from None
+    with io.BufferedWriter(raw, _BUFFER) as file:
+        try:
+            yield file
+        except Exception:
+            file.flush()
+            raw.leave()
+            raise
+
+
+def refuse_input(path: str, inputs: Iterable[str]) -> None:
+    """See whether writing to ``path`` would destroy what is read.
+
+    :raises Wrong: it would: it is one of the ``inputs``, or a file in a folder of them.
+    """
+    if not os.path.lexists(path):
+        return
+    for each in inputs:
+        if os.path.isdir(each):
+            with suppress(OSError):  # a folder that cannot be listed is not read either
+                refuse_input(path, [entry.path for entry in os.scandir(each) if entry.is_file()])
+        elif each != "-" and os.path.exists(each) and is_same_file(path, each):
+            raise Wrong(f"{shown(path)} is an input too; writing would destroy it: give another name")
+
+
+INPUTS = (
+    *("files", "more_files", "file", "data", "body", "raw", "log", "captures", "key_logs", "rsa_keys"),
+    *("token_file", "password_file", "tls_ca", "tls_cert", "tls_key", "tls_key_password_file"),
+)
+"""Arguments and options that may name a file that is read."""
+
+
+def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:
+    """What a command reads, by its arguments and options; some of it may be no file but the thing itself."""
+    for name in INPUTS:
+        value = given.get(name)
+        yield from (value,) if isinstance(value, str) else value or ()
+
+
+def shown(path: str) -> str:
+    """The name of a file in a message; one that would not be seen there is in quotes."""
+    return path if path.strip() == path != "" else repr(path)
+
+
+class _Replaced(io.FileIO):
+    """A file opened for writing that keeps what it holds until the first bytes come, or it is closed."""
+
+    def __init__(self, path: str) -> None:
+        """:raises OSError: it cannot be written."""
+        self._keeps = False
+        is_new = not os.path.lexists(path)
+        super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666))
+        self._is_new = is_new
+        # A pipe or a device holds nothing.
+        self._keeps = stat.S_ISREG(os.fstat(self.fileno()).st_mode)
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write as ever.
+
+        :raises OSError: with the name of the file.
+        """
+        try:
+            self._replace()
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.name) from None
+
+    def close(self) -> None:
+        if not self.closed:
+            self._replace()
+        super().close()
+
+    def leave(self) -> None:
+        """Close it as it was found, if nothing was written."""
+        if self._keeps and self._is_new:
+            with suppress(OSError):
+                os.unlink(self.name)
+        self._keeps = False
+
+    def _replace(self) -> None:
+        if self._keeps:
+            self._keeps = False
+            self.truncate(0)
 
 
 def is_same_file(one: str, other: str) -> bool:
@@ -80,6 +167,8 @@ class TextOutput:
         to_terminal = path in (None, "-") and sys.stdout.isatty()
         self._encoding = (sys.stdout.encoding if to_terminal else None) or "utf-8"
         self._flushes = flush or to_terminal
+        self.room = shutil.get_terminal_size().columns if to_terminal else None
+        """Cells of a line of the terminal; None where it is none."""
 
     def line(self, text: str) -> None:
         """Write one line."""

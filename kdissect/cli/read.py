@@ -2,92 +2,48 @@
 
 from __future__ import annotations
 
-import re
+import os
 import sys
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, nullcontext
 from typing import Any, BinaryIO
 
 import click
 
-from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import Config, load_config
-from kdissect.cli.errors import Wrong
-from kdissect.cli.filtering import chooser_of, filter_options
-from kdissect.cli.formats import (
-    LINES,
-    FieldsPrinter,
-    Form,
-    LinePrinter,
-    Printer,
-    TablePrinter,
-    TreePrinter,
-    columns_of,
-    form_of,
-)
-from kdissect.cli.output import (
-    TextOutput,
-    colour_option,
-    is_same_file,
-    open_output,
-    refuse_terminal,
-    wants_colour,
-)
-from kdissect.cli.reading import Reading, read_twice
+from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.interrupts import stopped_by_signals
+from kdissect.cli.keys import keys_of, with_secrets_option
+from kdissect.cli.output import inputs_of, open_output
+from kdissect.cli.reading import Packets, Reading, read_twice
+from kdissect.cli.showing import Showing, showing_options
 from kdissect.cli.shown import Shown
-from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import EXCHANGES, Table
-from kdissect.present.form import TIMES, Clock
-from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import BINARY
+from kdissect.dissect import Event
+from kdissect.live.following import Files
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE… | -")
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
-@click.option(
-    "-T",
-    "form",
-    metavar="FORMAT",
-    shell_complete=a_form(LINES, TABLES),
-    help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
-    "faults: those tables as NDJSON, or records.parquet, faults.csv …",
-)
-@filter_options
-@click.option(
-    "-e",
-    "fields",
-    multiple=True,
-    metavar="FIELD",
-    shell_complete=a_column_of(TABLES),
-    help="Only this column; may be given often.",
-)
-@click.option("-V", "as_tree", is_flag=True, help="The same as -T tree.")
-@click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree).")
-@click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
-@click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help=f"Times: {', '.join(map(' '.join, TIMES.items()))}."
-)
+@showing_options
 @click.option(
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets of what is shown, as pcapng, with the handshakes and ends of its connections.",
+    help="Write the packets of what is shown, as pcapng, with the handshakes and ends of its connections:"
+    " as they were captured, passwords and tokens included.",
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@with_secrets_option
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "--two-pass",
+    is_flag=True,
+    help="Names of topic ids, and TLS secrets, count from the start (reads twice).",
 )
-@click.option("--records", is_flag=True, help="Decoded record batches inside request and response.")
 @click.option(
-    "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
+    "--follow",
+    is_flag=True,
+    help="Wait for more at the end: of files that are still written, and of folders with rotated files.",
 )
-@click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too.")
-@click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent.")
-@click.option("--two-pass", is_flag=True, help="Names of topic ids count from the start (reads twice).")
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
-@click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
-@colour_option
 def command(**given: Any) -> int:
     """Read captures: pcap or pcapng, also gzip, zstd or lz4 compressed; - is standard input.
 
@@ -104,23 +60,6 @@ def command(**given: Any) -> int:
     return _Read(paths, given, load_config()).run()
 
 
-_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
-
-
-def ports_of(rules: tuple[str, ...]) -> frozenset[int]:
-    """The ports of ``-d`` rules.
-
-    :raises Wrong: a rule has another form.
-    """
-    ports = set()
-    for rule in rules:
-        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
-        if found is None or not 0 < int(found[1]) < 65_536:
-            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
-        ports.add(int(found[1]))
-    return frozenset(ports)
-
-
 class _Read:
     """One run of the command."""
 
@@ -128,56 +67,23 @@ class _Read:
         self._paths = paths
         self._given = given
         self._config = config
-        self._rows = 0
-        self._options = Options(
-            show_secrets=given["show_secrets"],
-            records=given["records"],
-            embedded=given["embedded"],
-            bytes_form=given["bytes_form"],
-            limits=config.limits,
-        )
-        self._form = self._chosen_form()
-        self._table = self._chosen_table()
-        self._ports = config.ports | ports_of(given["decode_as"])
-        self._chooser = chooser_of(
-            given["filter"], given["slow"], self._form.table, self._options, config.slow_ms
-        )
-        self._must_learn = self._chooser is not None and self._chooser.must_learn
+        self._showing = Showing(given, config)
+        chooser = self._showing.chooser
+        self._must_learn = chooser is not None and chooser.must_learn
+        if given["packets_to"] is not None:
+            self._showing.refuse_packets()
+        self._following: Files | None = None
+        if given["follow"]:
+            self._see_that_it_can_be_followed()
 
-    def _chosen_form(self) -> Form:
-        text, as_tree = self._given["form"], self._given["as_tree"]
-        if as_tree and text not in (None, "tree"):
-            raise Wrong(f"-V is -T tree; -T {text} is something else")
-        form = form_of(("tree" if as_tree else "text") if text is None else text)
-        if self._given["dump"] and form.format not in ("text", "tree"):
-            raise Wrong(f"-x goes with -T text and -T tree, not with -T {text}")
-        if self._given["dump"] and form.format == "text" and self._given["fields"]:
-            raise Wrong("-x goes with whole lines and trees, not with -e")
-        if form.format in BINARY:
-            refuse_terminal(form.format, self._given["output"])
-        if self._given["packets_to"] is not None:
-            self._refuse_packets(form)
-        return form
-
-    def _refuse_packets(self, form: Form) -> None:
-        """See whether ``-w`` goes with the rest."""
-        rows_to, packets_to = self._given["output"], self._given["packets_to"]
-        if form.table == "connections":
-            raise Wrong("-w goes with exchanges, records and faults: -T connections shows no packets")
-        if packets_to == "-":
-            refuse_terminal("pcapng", None)
-        if is_same_file(packets_to, rows_to or "-"):
-            where = "standard output" if packets_to == "-" else packets_to
-            raise Wrong(f"the rows and the packets (-w) would both go to {where}: give -o FILE for the rows")
-
-    def _chosen_table(self) -> Table:
-        table = TABLES[self._form.table]
-        names = [name for each in self._given["fields"] for name in each.split(",") if name]
-        if names and self._form.format == "tree":
-            raise Wrong("-e goes with tables, not with -T tree")
-        if not names and table is EXCHANGES:
-            names = list(self._config.columns)
-        return columns_of(table, names, self._given["embedded"])
+    def _see_that_it_can_be_followed(self) -> None:
+        if "-" in self._paths:
+            raise Wrong("--follow is for files and folders: standard input is read as it comes anyway")
+        if self._given["two_pass"] or self._must_learn:
+            raise Wrong("--follow reads once: --two-pass, and --slow without slow_ms, read twice")
+        for path in self._paths:
+            if not os.path.exists(path):
+                raise Unreadable(f"{path}: cannot be read: No such file or directory")
 
     def run(self) -> int:
         given = self._given
@@ -187,12 +93,11 @@ class _Read:
         ):
             reading.open()
             if given["packets_to"] is None:
-                with open_output(given["output"], self._paths) as file:
+                with open_output(given["output"], inputs_of(given)) as file:
                     self._print(reading, file, None)
             else:
-                self._print_and_write(reading, Shown(paths, self._config.limits))
-        talks = sys.stderr.isatty() and not given["quiet"]
-        return reading.exit_code(talks, given["strict"], self._rows > 0 or not given["exit_status"])
+                self._print_and_write(reading, self._shown(paths))
+        return self._showing.exit_code(reading)
 
     def _print_and_write(self, reading: Reading, shown: Shown) -> None:
         """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
@@ -200,58 +105,50 @@ class _Read:
         given = self._given
         with (
             shown.kept(reading),
-            open_output(given["output"], self._paths) as file,
-            open_output(given["packets_to"], self._paths) as capture,
+            open_output(given["output"], inputs_of(given)) as file,
+            open_output(given["packets_to"], inputs_of(given)) as capture,
         ):
             try:
                 self._print(reading, file, shown)
+            except BrokenPipeError:
+                complain(f"{given['packets_to']}: ends where the reader of the rows had enough of them")
+                raise
             finally:
-                shown.write(capture, reading.packets)
+                shown.write(capture, reading.packets, reading.secrets)
+
+    def _shown(self, paths: tuple[str, ...]) -> Shown:
+        given = self._given
+        return Shown(paths, self._config.limits, given["follow"], with_secrets=given["with_secrets"])
 
     def _reading(self, paths: tuple[str, ...]) -> Reading:
-        talks = sys.stderr.isatty() and not self._given["quiet"]
+        showing, output = self._showing, self._given["output"]
         return Reading(
             paths,
-            self._options,
-            self._ports,
+            showing.options,
+            showing.ports,
             self._config.topics,
-            progress=talks and (self._given["output"] is not None or not sys.stdout.isatty()),
-            count_faults=talks or self._given["strict"],
+            progress=showing.talks and (output is not None or not sys.stdout.isatty()),
+            count_faults=showing.talks or self._given["strict"],
+            opener=self._follow if self._given["follow"] else None,
+            keys=keys_of(self._given, growing=self._given["follow"]),
         )
 
-    def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
-        """Print the rows, and collect what they show. However it ends, what was printed can be read."""
-        given = self._given
-        clock = Clock(given["clock"] or self._config.time)
-        printer = self._printer(file, clock)
-        try:
-            if self._chooser is not None and self._must_learn:
-                self._chooser.learn(reading, given["two_pass"])
-            elif given["two_pass"]:
-                reading.read_before(names=True)
-            for event in reading:
-                clock.first_ns = reading.first_ns
-                if self._chooser is not None and not self._chooser.event(event):
-                    continue
-                for each in printer.show(event):
-                    self._rows += 1
-                    if shown is not None:
-                        shown.add(each)
-                    if self._rows == given["count"]:
-                        return
-        finally:
-            printer.close()
+    def _follow(self) -> Packets:
+        following = self._following = Files(self._paths, self._config.limits)
+        return following
 
-    def _printer(self, file: BinaryIO, clock: Clock) -> Printer:
-        given, form = self._given, self._form.format
-        flush = "-" in self._paths or (given["output"] is None and sys.stdout.isatty())
-        output = TextOutput(file, given["output"], flush)
-        keep = None if self._chooser is None else self._chooser.row
-        if form == "tree":
-            return TreePrinter(output, self._options, given["dump"])
-        if form != "text":
-            return TablePrinter(self._table, form, file, self._options, flush, keep)
-        if given["fields"]:
-            return FieldsPrinter(self._table, file, self._options, flush, keep)
-        colour = wants_colour(given["color"] or self._config.color, given["output"])
-        return LinePrinter(output, clock, colour, self._options, given["dump"])
+    def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
+        flush = "-" in self._paths or self._given["follow"]
+        add = None if shown is None else shown.add
+        ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
+        with ends, closing(self._events(reading)) as events:
+            self._showing.print(reading, events, file, flush, add)
+
+    def _events(self, reading: Reading) -> Generator[Event]:
+        """What the capture holds, read before as often as it must be."""
+        chooser, two_pass = self._showing.chooser, self._given["two_pass"]
+        if chooser is not None and self._must_learn:
+            chooser.learn(reading, two_pass)
+        elif two_pass:
+            reading.read_before(names=True)
+        yield from reading

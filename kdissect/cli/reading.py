@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -9,12 +10,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from io import BufferedIOBase
+from typing import IO, Protocol, cast
 
-from kdissect.capture.files import Capture, read_packets
-from kdissect.capture.reader import Interface
+from kdissect.capture.files import Capture, open_capture, read_packets
+from kdissect.capture.reader import Interface, Item
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.errors import Complaints, Unreadable, complain
+from kdissect.cli.interrupts import EndOfInput
+from kdissect.cli.keys import Keys
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -24,11 +29,28 @@ from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.session.conversation import Connection
+from kdissect.tls.keylog import Secrets as KnownSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
 """Seconds."""
+_CAPTURE_ENDED = "capture ended"
+"""What is :attr:`~kdissect.exchange.Exchange.missing` where the input ended before the response."""
 _BLOCK_HEADER = 24
 """About what a capture file adds to a packet's bytes."""
+
+
+class Packets(Protocol):
+    """The packets of a capture, and whatever else it has."""
+
+    @property
+    def interfaces(self) -> Sequence[Interface]:
+        """By the index that packets have; they grow."""
+
+    def __iter__(self) -> Iterator[Item]:
+        """In order."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
 
 
 class Reading:
@@ -46,17 +68,24 @@ class Reading:
         *,
         progress: bool = False,
         count_faults: bool = False,
+        keys: Keys | None = None,
+        opener: Callable[[], Packets] | None = None,
     ) -> None:
+        """:param opener: gives the packets, where the files are not simply read from begin to end."""
         self.first_ns: int | None = None
         """Time of the first packet."""
         self.is_damaged = False
+        self.is_interrupted = False
+        """Whether Ctrl-C has ended the input."""
         self.exchanges = self.faults = 0
         self.keep: Callable[[Packet | Secrets], None] | None = None
         """Is given every packet when it is read."""
-        self._capture: Capture | None = None
+        self._capture: Packets | None = None
         self._paths = tuple(paths)
+        self._opener = opener or (lambda: packets_of(self._paths, options.limits))
         self._options = options
         self._ports = ports
+        self._keys = Keys() if keys is None else keys
         self._topics = topics or {}
         self._progress = Progress(self._paths) if progress else None
         self._count_faults = count_faults
@@ -65,7 +94,13 @@ class Reading:
         self._complaints = Complaints()
 
     def _new_dissector(self, names: TopicNames | None) -> Dissector:
-        dissector = Dissector(self._options.limits, self._ports, names, embedded=self._options.embedded)
+        dissector = Dissector(
+            self._options.limits,
+            self._ports,
+            names,
+            embedded=self._options.embedded,
+            secrets=self._keys.secrets,  # those that the capture has late count from another pass's start
+        )
         for topic_id, name in self._topics.items():
             dissector.names.learn(topic_id, name, 0)
         return dissector
@@ -94,7 +129,7 @@ class Reading:
 
         :raises Unreadable: none of the files can be read.
         """
-        self._capture = packets_of(self._paths, self._options.limits)
+        self._capture = self._opener()
 
     def close(self) -> None:
         """Close the input, wherever reading it ended."""
@@ -107,17 +142,32 @@ class Reading:
         return () if self._capture is None else self._capture.interfaces
 
     @property
+    def secrets(self) -> KnownSecrets:
+        """With which TLS is decrypted."""
+        return self._keys.secrets
+
+    @property
     def packets(self) -> int:
         """How many packets were read."""
         return self._dissector.packets
 
     def __iter__(self) -> Iterator[Event]:
+        """The events. Where Ctrl-C ends the input, those that its end brings come before it.
+
+        :raises KeyboardInterrupt: after those.
+        """
+        with EndOfInput() as end:
+            yield from self._events(end)
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+
+    def _events(self, end: EndOfInput) -> Iterator[Event]:
         dissector = self._dissector
         if self._capture is None:
             self.open()
         assert self._capture is not None
         try:
-            for item in self._capture:
+            for item in end.items(iter(self._capture)):
                 if self.keep is not None and not isinstance(item, Fault):
                     self.keep(item)
                 if isinstance(item, Packet):
@@ -125,10 +175,17 @@ class Reading:
                         self.first_ns = item.timestamp_ns
                     if self._progress is not None:
                         self._progress.packet(len(item.data), self)
+                if self._keys.are_growing:
+                    yield from self._learn_secrets(dissector, time.monotonic())
                 for event in dissector.feed(item):
                     self._count(event)
                     yield event
+            self.is_interrupted = end.has_come
+            yield from self._learn_secrets(dissector, math.inf)
             for event in dissector.close():
+                # That an answer is missing is not known of an input that was not read to its end.
+                if end.has_come and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
+                    continue
                 self._count(event)
                 yield event
         finally:
@@ -136,6 +193,13 @@ class Reading:
             if self._progress is not None:
                 self._progress.clear()
             self._complaints.close()
+
+    def _learn_secrets(self, dissector: Dissector, now: float) -> Iterator[Event]:
+        """What key logs that grow have told since."""
+        for lines in self._keys.news(now):
+            for event in dissector.learn_secrets(lines, dissector.packets):
+                self._count(event)
+                yield event
 
     def _count(self, event: Event) -> None:
         if isinstance(event, Exchange):
@@ -163,9 +227,9 @@ class Reading:
 
     def _count_connection(self, connection: Connection) -> None:
         if connection.protocol == "tls":
-            self._not_decoded["TLS connection"] += 1
+            self._not_decoded[_dark(connection)] += 1
         elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
-            self._not_decoded["connection that does not speak Kafka"] += 1
+            self._not_decoded[_NOT_RECOGNISED] += 1
         elif connection.skipped_bytes:
             self._not_decoded["byte skipped"] += connection.skipped_bytes
 
@@ -208,16 +272,28 @@ class Reading:
         return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
+def _dark(connection: Connection) -> str:
+    """A TLS connection with the reason why it is dark, without what differs from one to another."""
+    why = (connection.tls or {}).get("dark") or "not recognised as Kafka"
+    return f"TLS connection: {why.partition(' for client random')[0]}"
+
+
+_NOT_RECOGNISED = "connection not recognised as Kafka"
+
 _PLURALS = {
     "message of unknown form": "messages of unknown form",
     "message with bytes left": "messages with bytes left",
-    "connection that does not speak Kafka": "connections that do not speak Kafka",
+    _NOT_RECOGNISED: "connections not recognised as Kafka",
     "byte skipped": "bytes skipped",
 }
 
 
 def _counted(what: str, count: int) -> str:
-    return plural(count, what, _PLURALS.get(what))
+    what, colon, why = what.partition(": ")
+    if what == _NOT_RECOGNISED:
+        colon, why = ":", "-d tcp.port==9092,kafka takes a port for Kafka's"
+    text = plural(count, what, _PLURALS.get(what))
+    return f"{text} ({why})" if colon else text
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
@@ -226,21 +302,63 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
     :raises Unreadable: none of them can be read.
     """
     try:
-        return read_packets(paths, limits)
+        return read_packets(paths, limits, _opened)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
 
 
+class Spooled(str):
+    """The path of an input that can be read only once; what it said is kept in ``file``."""
+
+    file: IO[bytes]
+
+
+def reads_once(path: str) -> bool:
+    """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
+    if path == "-" or isinstance(path, Spooled):
+        return not isinstance(path, Spooled)
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
 @contextmanager
 def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]:
-    """Paths that can be read more than once: standard input is kept in a temporary file first."""
-    if not twice or "-" not in paths:
-        yield paths
-        return
-    with tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool") as spool:
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-        spool.flush()
-        yield tuple(spool.name if path == "-" else path for path in paths)
+    """Paths that can be read more than once: inputs that cannot are kept in temporary files first.
+
+    :raises Unreadable: one of those cannot be read.
+    """
+    with ExitStack() as files:
+        kept: list[str] = []
+        for path in paths:
+            if twice and reads_once(path):
+                spool = files.enter_context(tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool"))
+                kept.append(_spooled(path, spool))
+            else:
+                kept.append(path)
+        yield tuple(kept)
+
+
+def _spooled(path: str, file: IO[bytes]) -> Spooled:
+    try:
+        source = open_capture(path)
+        shutil.copyfileobj(source, file)
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {error.strerror or error}") from None
+    if path != "-":
+        source.close()
+    file.flush()
+    out = Spooled(path)
+    out.file = file
+    return out
+
+
+def _opened(path: str) -> BufferedIOBase:
+    """As :func:`open_capture`. Standard input is never closed, so the one file that keeps it is given."""
+    if not isinstance(path, Spooled):
+        return open_capture(path)
+    if path != "-":
+        return open_capture(path.file.name)
+    path.file.seek(0)
+    return cast(BufferedIOBase, path.file)
 
 
 class Progress:

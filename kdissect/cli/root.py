@@ -11,19 +11,23 @@ from typing import Any
 import click
 
 from kdissect import __version__
-from kdissect.cli.errors import ClosedPipeError, StoppedError
+from kdissect.cli.errors import ClosedPipeError, StoppedError, complain
 from kdissect.cli.group import HelpfulGroup
 from kdissect.present.nearest import nearest
+from kdissect.wording import how_to_install
 
 COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
+    "live": "The same from an interface, as it happens.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
     "spark": "Many captures → tables, on Spark.",
+    "interfaces": "The interfaces of this machine.",
     "log": "Broker log directories and files → records, batches, index entries.",
     "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",
     "schema": "What is known of Kafka's messages, field by field.",
+    "client": "Requests of any version to a broker: metadata, produce, fetch, send, conformance.",
     "fields": "The columns, their aliases, and the kinds of faults.",
     "doctor": "What is installed, what is missing, what is in use.",
     "completion": "Completion for bash, zsh or fish.",
@@ -57,9 +61,22 @@ def _is_for_screens(args: list[str]) -> bool:
 
 def _has_screen(args: list[str]) -> bool:
     """Whether there is a terminal that screens can be drawn on, and what draws them."""
+    return _has_terminal(args) and not _missing()
+
+
+def _missing() -> list[str]:
+    """What the screens need and is not installed."""
+    return [module for module in NEEDED if find_spec(module) is None]
+
+
+def _tell_of_screens() -> None:
+    complain(f"on the screen it would be a list to look through: {how_to_install('tui')}")
+
+
+def _has_terminal(args: list[str]) -> bool:
+    """Whether there is a terminal that screens can be drawn on."""
     streams = [sys.stdout, sys.stderr] if "-" in args else [sys.stdin, sys.stdout, sys.stderr]
-    is_terminal = all(stream.isatty() for stream in streams) and os.environ.get("TERM") not in NO_SCREENS
-    return is_terminal and all(find_spec(module) is not None for module in NEEDED)
+    return all(stream.isatty() for stream in streams) and os.environ.get("TERM") not in NO_SCREENS
 
 
 class Root(HelpfulGroup):
@@ -86,7 +103,12 @@ class Root(HelpfulGroup):
             if _is_word(args[0]) and not os.path.exists(args[0]):
                 hint = nearest(args[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
                 raise click.UsageError(f"there is no command and no file of the name {args[0]}{hint}", ctx)
-            args = ["tui" if _has_screen(args) and _is_for_screens(args) else "read", *args]
+            if _has_terminal(args) and not _missing() and _is_for_screens(args):
+                args = ["tui", *args]
+            else:
+                if _has_terminal(args) and _is_for_screens(args):
+                    ctx.call_on_close(_tell_of_screens)
+                args = ["read", *args]
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

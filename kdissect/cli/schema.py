@@ -75,9 +75,10 @@ def show(name: str, version: int | None, kind: str | None, form: str) -> None:
 
 
 def _structs(name: str, version: int | None, kind: str | None) -> list[Struct]:
+    word = re.fullmatch(r"(\w+?)(Request|Response)", name, re.IGNORECASE)
+    name = next((each for each in apis.data_names() if each.lower() == name.lower()), name)
     if name in apis.data_names():
         return [data_struct(name, _version(name, version, apis.data_versions(name)))]
-    word = re.fullmatch(r"(\w+?)(Request|Response)", name)
     try:
         key = int(name) if name.isdecimal() else apis.api_key(word[1] if word else name)
         versions = apis.versions(key)
@@ -121,9 +122,9 @@ def import_definitions(source: str, release: str | None, target: str | None) -> 
     try:
         done = importing.import_definitions(Path(source), folder, release)
     except BadZipFile:
-        raise Unreadable(f"{source}: is neither a jar nor a folder") from None
+        raise Unreadable(f"{source}: is a damaged jar") from None
     except OSError as error:
-        raise Unreadable(f"{error.filename or source}: {error.strerror}") from None
+        raise Unreadable(f"{error.filename or source}: {error.strerror or error}") from None
     except ValueError as error:
         raise Unreadable(str(error)) from None
     new = f"{plural(len(done.written), 'file')} written to {folder}" if done.written else "nothing new"

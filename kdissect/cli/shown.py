@@ -5,7 +5,7 @@ the handshakes, once to write. Standard input is kept in a temporary file while 
 
 Of a connection that is shown, the packets of its handshake and of its end (SYN, FIN, RST) belong to it:
 without them another reading could not tell where the bytes begin, and would have to infer it. Of an IP
-packet that came in fragments, all fragments belong to it.
+packet that came in fragments, all fragments belong to it; of a TLS connection, all its packets.
 """
 
 from __future__ import annotations
@@ -17,27 +17,45 @@ from typing import BinaryIO, cast
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.reading import Reading, packets_of
+from kdissect.cli.errors import complain
+from kdissect.cli.reading import Reading, packets_of, reads_once
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import Fault, Packet
+from kdissect.model import Endpoint, Fault, Packet, Secrets
+from kdissect.tls.keylog import TLS_KEY_LOG
+from kdissect.tls.keylog import Secrets as KnownSecrets
 
 
 class Shown:
     """Collects what is shown, and writes its packets."""
 
-    def __init__(self, paths: tuple[str, ...], limits: Limits) -> None:
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        limits: Limits,
+        only_once: bool = False,
+        *,
+        with_secrets: bool = False,
+    ) -> None:
+        """
+        :param only_once: whether the packets can be read only once, whatever the paths are.
+        :param with_secrets: whether TLS secrets are written too.
+        """
         self._paths = paths
+        self._only_once = only_once or any(map(reads_once, paths))
         self._limits = limits
+        self._with_secrets = with_secrets
         self._packets: set[int] = set()
+        self._encrypted: set[frozenset[Endpoint]] = set()
+        """The ends of TLS connections that are shown."""
         self._spool: BinaryIO | None = None
         """What of the input can be read only once."""
 
     @contextmanager
     def kept(self, reading: Reading) -> Iterator[None]:
         """See to it that what ``reading`` reads can be read again in here."""
-        if "-" not in self._paths:
+        if not self._only_once:
             yield
             return
         with tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".pcapng") as spool:
@@ -51,26 +69,37 @@ class Shown:
         """This was shown."""
         if isinstance(event, Exchange):
             self._packets.update(number for message in event.messages for number in message.frame.packets)
+            if event.is_encrypted:
+                self._encrypted.add(frozenset((event.client_endpoint, event.broker_endpoint)))
         elif isinstance(event, Fault) and event.packet is not None:
             self._packets.add(event.packet)
 
-    def write(self, file: BinaryIO, read: int) -> None:
-        """Write the packets, in the order of the capture, of which so many packets were ``read``."""
+    def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
+        """Write the packets, in the order of the capture, of which so many packets were ``read``.
+
+        :param secrets: those that were given and those that the capture had; they go first, for the packets
+            behind them.
+        """
         if self._spool is not None:
             self._spool.flush()
-        wanted = self._packets | belonging(self._items(read), self._packets, self._limits)
+        wanted = self._packets | belonging(self._items(read), self._packets, self._limits, self._encrypted)
         last = max(wanted, default=0)
         capture = packets_of(self._paths, self._limits)
         writer = PcapngWriter(file, capture.interfaces)
+        left_out = False
+        if self._with_secrets and (key_log := secrets.key_log()):
+            writer.write(Secrets(TLS_KEY_LOG, key_log))
         for item in capture:
             if isinstance(item, Packet):
                 if item.number in wanted:
                     writer.write(item)
                 if item.number >= last:
                     break
-            elif not isinstance(item, Fault):
-                writer.write(item)
+            elif isinstance(item, Secrets):
+                left_out = True
         capture.close()
+        if left_out and not self._with_secrets:
+            complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")
 
     def _items(self, last: int) -> Iterator[Packet]:
         """The packets up to the ``last``."""

@@ -15,17 +15,18 @@ from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.filtering import chooser_of, filter_options
-from kdissect.cli.formats import writer_of
-from kdissect.cli.output import TextOutput, open_output, refuse_terminal
-from kdissect.cli.read import ports_of
+from kdissect.cli.formats import names_of, see_that_it_can_be_written, writer_of
+from kdissect.cli.keys import key_options, keys_of
+from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import Reading, read_twice
+from kdissect.cli.showing import ports_of
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import TIMES, Clock, plural
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
-from kdissect.present.tables import BINARY, FORMATS
+from kdissect.present.tables import FORMATS
 
 
 @click.command()
@@ -60,6 +61,7 @@ from kdissect.present.tables import BINARY, FORMATS
     "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in a table, as those of read; r by default."
 )
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@key_options
 @click.option(
     "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
 )
@@ -106,8 +108,7 @@ class _Stats:
         self._asked = [self._statistic(text) for text in given["tables"]]
         if len(self._asked) > 1 and self._form not in ("table", "ndjson"):
             raise Wrong(f"-T {self._form} has room for one table: give one -z, or -T ndjson")
-        if self._form in BINARY:
-            refuse_terminal(self._form, given["output"])
+        see_that_it_can_be_written(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
@@ -125,7 +126,7 @@ class _Stats:
 
     def _columns(self, name: str) -> Table:
         table = STATISTICS[name]
-        names = [each for text in self._given["fields"] for each in text.split(",") if each]
+        names = names_of(self._given["fields"])
         try:
             return table.select(names) if names else table
         except LookupError as error:
@@ -140,10 +141,15 @@ class _Stats:
             closing(self._reading(paths, talks)) as reading,
         ):
             reading.open()
-            with open_output(given["output"], self._paths) as file:
+            with open_output(given["output"], inputs_of(given)) as file:
                 if self._chooser is not None and must_learn:
                     self._chooser.learn(reading, names=False)
-                self._count(reading)
+                try:
+                    self._count(reading)
+                except KeyboardInterrupt:
+                    if reading.is_interrupted:  # else it was pressed twice
+                        self._print(file, reading)
+                    raise
                 rows = self._print(file, reading)
         return reading.exit_code(talks, given["strict"], rows > 0 or not given["exit_status"])
 
@@ -155,6 +161,7 @@ class _Stats:
             self._config.topics,
             progress=talks,
             count_faults=talks or self._given["strict"],
+            keys=keys_of(self._given),
         )
 
     def _count(self, reading: Reading) -> None:
@@ -178,7 +185,8 @@ class _Stats:
                 if len(self._asked) > 1:
                     output.line(("" if at == 0 else "\n") + text)
                 clock = Clock(self._given["clock"] or "r", reading.first_ns)
-                for line in table_lines(table, rows, self._options, clock, bool(self._given["fields"])):
+                whole = bool(self._given["fields"])
+                for line in table_lines(table, rows, self._options, clock, whole, output.room):
                     output.line(line)
             else:
                 writer = writer_of(self._form, self._titled(name, table), file, self._options)

@@ -7,18 +7,22 @@ import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdissect.cli import DONE, root
+from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, started
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.read import ports_of
+from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.reading import packets_of
+from kdissect.cli.showing import ports_of
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
+from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
     from kdissect.tui.feed.decoder import Feed
@@ -30,7 +34,12 @@ if TYPE_CHECKING:
 @click.option(
     "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Begin with this display filter."
 )
+@capturing_options
+@click.option(
+    "--follow", is_flag=True, help="Wait for more: of files that grow, of folders in which files appear."
+)
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@key_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
 @click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent.")
 def command(
@@ -38,8 +47,12 @@ def command(
     more_files: tuple[str, ...],
     filter: str | None,
     decode_as: tuple[str, ...],
+    key_logs: tuple[str, ...],
+    rsa_keys: tuple[str, ...],
     theme: str | None,
     show_secrets: bool,
+    follow: bool,
+    **capturing: Any,
 ) -> int:
     """Look through captures on the screen: the list of exchanges, each as a tree and as bytes.
 
@@ -48,36 +61,48 @@ def command(
     kdissect[tui].
     """
     paths = (*more_files, *files)
+    if paths and capturing["interfaces"]:
+        raise Wrong("the screens show files, or interfaces (-i), not both")
+    if follow and (not paths or "-" in paths):
+        raise Wrong("--follow is for files and folders")
     if "-" in paths and len(paths) > 1:
         raise Wrong("the screens take standard input (-) alone, without other files")
     require_packages()
     _require_screen(paths)
-    config = load_config()
-    options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
-    chosen_theme = _known_theme(theme, config)
-    _require_filters(filter, config, options)
-    if paths and paths != ("-",):
+    if capturing["interfaces"]:
+        live_in_own_home()
+    options, config, chosen_theme = settings_of(theme, filter, show_secrets)
+    secrets = keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys}).secrets
+    if paths and paths != ("-",) and not follow:
         packets_of(paths, config.limits).close()
 
-    from kdissect.tui.app import Kdissect
     from kdissect.tui.recent import remember, state_folder
-    from kdissect.tui.remembered import Remembered
-    from kdissect.tui.settings import Settings
 
     with ExitStack() as stack:
-        opener = _Opener(stack, config, config.ports | ports_of(decode_as))
-        if paths == ("-",):
-            feed: Feed | None = opener.standard_input()
+        opener = _Opener(stack, config, config.ports | ports_of(decode_as), secrets)
+        if capturing["interfaces"]:
+            feed: Feed | None = opener.live(capturing)
+        elif paths == ("-",):
+            feed = opener.standard_input()
+        elif follow:
+            feed = opener.files(paths, follows=True)
         elif paths:
             feed = opener.files(paths)
             remember(paths)
         else:
             feed = None
+        # Decoding has begun: what the screens are made of takes half a second to import.
+        from kdissect.tui.app import Kdissect
+        from kdissect.tui.remembered import Remembered
+        from kdissect.tui.settings import Settings
+
         folder = state_folder()
         app = Kdissect(
             feed,
             options,
-            Settings(config.time, chosen_theme, config.columns, config.keymap, filter or "", config.slow_ms),
+            Settings(
+                config.time, chosen_theme, config.list_columns, config.keymap, filter or "", config.slow_ms
+            ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener.chosen,
         )
@@ -90,16 +115,35 @@ def command(
 class _Opener:
     """Begins to decode captures. They are let go of when ``stack`` ends."""
 
-    def __init__(self, stack: ExitStack, config: Config, ports: frozenset[int]) -> None:
-        self._stack, self._config, self._ports = stack, config, ports
+    def __init__(
+        self, stack: ExitStack, config: Config, ports: frozenset[int], secrets: KnownSecrets
+    ) -> None:
+        self._stack, self._config, self._ports, self._secrets = stack, config, ports, secrets
 
-    def files(self, paths: tuple[str, ...]) -> Feed:
-        """Captures in files."""
+    def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
+        """Captures in files, which may grow."""
         from kdissect.tui.feed.decoder import Decoder, Source
 
-        decoder = Decoder(Source(paths, self._config.limits, self._ports, dict(self._config.topics)))
+        limits, topics = self._config.limits, dict(self._config.topics)
+        decoder = Decoder(Source(paths, limits, self._ports, topics, follows, self._secrets, follows=follows))
         self._stack.callback(decoder.close)
         return decoder
+
+    def live(self, capturing: dict[str, Any]) -> Feed:
+        """What interfaces give from now on."""
+        from kdissect.live.session import Session
+        from kdissect.live.silence import Silence
+        from kdissect.tui.feed.decoder import Source
+        from kdissect.tui.feed.live import Live
+
+        found = opened(capturing)
+        session = started(lambda: Session(found.openers))
+        self._stack.callback(session.close)
+        limits, topics, names = self._config.limits, dict(self._config.topics), tuple(capturing["interfaces"])
+        source = Source(names, limits, self._ports, topics, True, self._secrets, spool=session.folder)
+        feed = Live(source, session, Silence(capturing["capture_filter"], found.probe))
+        self._stack.callback(feed.close)
+        return feed
 
     def standard_input(self) -> Feed:
         """A capture that is piped in."""
@@ -110,7 +154,8 @@ class _Opener:
         piped = Piped(keyboard_for_stdin())
         self._stack.callback(piped.close)
         limits, topics = self._config.limits, dict(self._config.topics)
-        decoder = Decoder(Source((piped.pipe,), limits, self._ports, topics, is_live=True))
+        source = Source((piped.pipe,), limits, self._ports, topics, is_live=True, secrets=self._secrets)
+        decoder = Decoder(source)
         self._stack.callback(decoder.close)
         decoder.source = decoder.source._replace(paths=(piped.kept,))
         return decoder
@@ -135,7 +180,21 @@ def require_packages() -> None:
     """
     missing = [module for module in root.NEEDED if find_spec(module) is None]
     if missing:
-        raise Wrong(f"the screens need {' and '.join(missing)}: pip install 'kdissect[tui]'")
+        raise Wrong(f"the screens need {' and '.join(missing)}: {how_to_install('tui')}")
+
+
+def settings_of(
+    theme: str | None, filter: str | None, show_secrets: bool
+) -> tuple[Options, Config, str | None]:
+    """What is configured for the screens, together with what is given on the command line: options, the
+    configuration, and the theme.
+
+    :raises Wrong: something in them is not understood.
+    """
+    config = load_config(for_screens=True)
+    options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
+    _require_filters(filter, config, options)
+    return options, config, _known_theme(theme, config)
 
 
 def _require_screen(paths: tuple[str, ...]) -> None:
@@ -178,12 +237,13 @@ def _require_filters(given: str | None, config: Config, options: Options) -> Non
 
     :raises Wrong: one is none; the text tells where, and what was meant.
     """
+    from kdissect.analysis.slow import Slowness
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError
 
     named = {f"{config_path()}: filters: {name}": text for name, text in config.filters.items()}
     for where, text in (named if given is None else {**named, "-Y": given}).items():
         try:
-            compile_filter(text, options)
+            compile_filter(text, options, Slowness())
         except FilterError as error:
             raise Wrong(f"{where}: {error}", error.excerpt()) from None

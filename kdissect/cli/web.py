@@ -9,9 +9,10 @@ import click
 
 from kdissect.cli import DONE
 from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.read import ports_of
 from kdissect.cli.reading import packets_of
-from kdissect.cli.tui import require_packages
+from kdissect.cli.showing import ports_of
+from kdissect.cli.tui import require_packages, settings_of
+from kdissect.wording import how_to_install
 
 PORT = 8_000
 
@@ -45,9 +46,10 @@ def command(
         raise Wrong("each visit reads the capture anew, which standard input (-) cannot be: name a file")
     require_packages()
     if find_spec("textual_serve") is None:
-        raise Wrong("the browser needs textual-serve: pip install 'kdissect[web]'")
+        raise Wrong(f"the browser needs textual-serve: {how_to_install('web')}")
+    _, config, _ = settings_of(theme, filter, show_secrets)
     if paths:
-        packets_of(paths).close()
+        packets_of(paths, config.limits).close()
     ports_of(decode_as)
 
     from kdissect.tui.web import Screens, is_local

@@ -10,6 +10,7 @@ from typing import Any
 
 from kdissect.embedded import framing
 from kdissect.embedded.decoded import Embedded, opaque
+from kdissect.limits import DEFAULTS, Limits
 
 KEY = "ControlRecordTypeSchema"
 MARKER = "EndTxnMarker"
@@ -31,9 +32,11 @@ def type_name(number: int) -> str:
     return TYPES[number][0] if number in TYPES else f"UNKNOWN({number})"
 
 
-def read(key: bytes | None, value: bytes | None, name: str | None) -> framing.Record:
+def read(
+    key: bytes | None, value: bytes | None, name: str | None, limits: Limits = DEFAULTS
+) -> framing.Record:
     """A control record; ``name`` is needed only where there is no key."""
-    kind = None if key is None else framing.read_versioned(KEY, key, lenient=True)
+    kind = None if key is None else framing.read_versioned(KEY, key, True, limits)
     number = None if kind is None else kind.values.get("type")
     if number in TYPES:
         name = TYPES[number][1]
@@ -41,14 +44,14 @@ def read(key: bytes | None, value: bytes | None, name: str | None) -> framing.Re
         name = framing.unknown(number)
     if kind is not None:
         kind = kind._replace(name=name or "")
-    return framing.Record(kind, None if value is None else _value(name, value))
+    return framing.Record(kind, None if value is None else _value(name, value, limits))
 
 
-def _value(name: str | None, value: bytes) -> Embedded:
+def _value(name: str | None, value: bytes, limits: Limits) -> Embedded:
     if name == MARKER:
-        return framing.read_versioned(MARKER, value, lenient=True)
+        return framing.read_versioned(MARKER, value, True, limits)
     if name in {known for _, known in TYPES.values()}:
-        return framing.read_own(str(name), value)
+        return framing.read_own(str(name), value, limits)
     if name is None:
         return opaque("", None, value, (), "embedded", "a record without a key that says its type")
     return opaque(name, None, value, (), "unknown-version", "not decoded, for its type is not known")
@@ -72,9 +75,11 @@ def write(name: str, version: int, key: Any, body: Any) -> tuple[bytes, bytes]:
     return first, framing.write_struct(name, version, body)
 
 
-def control_column(key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
+def control_column(
+    key: bytes | None, value: bytes | None, limits: Limits = DEFAULTS
+) -> dict[str, Any] | None:
     """What the ``control`` column of a record says: the type by name, and the fields of the value."""
-    kind, found = read(key, value, None)
+    kind, found = read(key, value, None, limits)
     number = None if kind is None else kind.values.get("type")
     if number is None:
         return None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kdissect.embedded import streams
 from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError, Fault, Node
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
@@ -40,6 +41,8 @@ class Context(NamedTuple):
     """The partition assignor, where the bytes are its user data."""
     enveloped: bool = False
     """Whether the message around came in an Envelope itself; Kafka never nests them."""
+    limits: Limits = DEFAULTS
+    """Of what is decoded of them."""
 
 
 Render = Callable[[Struct, dict[str, Any], bytes, Context], dict[str, Any]]
@@ -110,7 +113,7 @@ class Embedded(NamedTuple):
             begin = at + self.start
             node = Node(self.name, self.struct.name, None, begin, begin)
             nodes.append(node)
-            cursor = Cursor(data, begin, stop)
+            cursor = Cursor(data, begin, stop, self.context.limits)
             try:
                 annotate(self.struct, cursor, node)
             except DecodeError as error:
@@ -167,4 +170,5 @@ def _try(name: str, version: int, cursor: Cursor, words: tuple[Word, ...], struc
     if name == streams.ASSIGNMENT:
         faults += [fault("embedded", f"{name}: {message}") for message in streams.defects(values)]
     end = cursor.position
-    return Embedded(name, version, cursor.data, values, words, struct, start, end, tuple(faults))
+    context = Context(limits=cursor.limits)
+    return Embedded(name, version, cursor.data, values, words, struct, start, end, tuple(faults), context)

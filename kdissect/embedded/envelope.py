@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context, Embedded, Render, opaque, plain, read_struct
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError, Fault, Node
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
@@ -54,7 +55,7 @@ class EmbeddedMessage(NamedTuple):
         return [header, Node("body", self.name, None, middle, end, self.body.draw(whole, middle))]
 
 
-def inner_request(data: bytes) -> EmbeddedMessage:
+def inner_request(data: bytes, limits: Limits = DEFAULTS) -> EmbeddedMessage:
     """The bytes of ``requestData``."""
     cursor = Cursor(data)
     try:
@@ -66,10 +67,10 @@ def inner_request(data: bytes) -> EmbeddedMessage:
     # unknown API.
     known = key in apis.api_keys()
     header_version = apis.request_header_version(key, version) if known else 0
-    return _message(data, key, version, "RequestHeader", header_version, "request")
+    return _message(data, key, version, "RequestHeader", header_version, "request", limits)
 
 
-def inner_response(data: bytes, request: bytes) -> EmbeddedMessage | None:
+def inner_response(data: bytes, request: bytes, limits: Limits = DEFAULTS) -> EmbeddedMessage | None:
     """The bytes of ``responseData``; None where the request does not say what they are.
 
     :param request: the bytes of ``requestData``.
@@ -82,30 +83,31 @@ def inner_response(data: bytes, request: bytes) -> EmbeddedMessage | None:
     if key not in apis.api_keys():
         return None
     header_version = apis.response_header_version(key, version)
-    return _message(data, key, version, "ResponseHeader", header_version, "response")
+    return _message(data, key, version, "ResponseHeader", header_version, "response", limits)
 
 
 def _message(
-    data: bytes, key: int, version: int, header_name: str, header_version: int, kind: str
+    data: bytes, key: int, version: int, header_name: str, header_version: int, kind: str, limits: Limits
 ) -> EmbeddedMessage:
-    cursor = Cursor(data)
+    cursor = Cursor(data, limits=limits)
     values: dict[str, Any] = {}
     struct = data_struct(header_name, header_version)
     name = apis.api_name(key) + kind.capitalize()
     try:
         decode(struct, cursor, values)
     except DecodeError:
-        header = read_struct(header_name, header_version, Cursor(data), (), (struct,))
+        header = read_struct(header_name, header_version, Cursor(data, limits=limits), (), (struct,))
         return EmbeddedMessage(key, version, header, Embedded(name, version, b"", {}))
     split = cursor.position
-    header = read_struct(header_name, header_version, Cursor(data[:split]), (), (struct,))
+    head = Cursor(data[:split], limits=limits)
+    header = read_struct(header_name, header_version, head, (), (struct,))
     body = data[split:]
-    context = Context(enveloped=True)
+    context = Context(enveloped=True, limits=limits)
     try:
         structs = (message_struct(key, version, kind), *era_structs(key, version, kind))
     except LookupError:
         reason = "unknown API" if key not in apis.api_keys() else f"unknown version {version}"
         found = opaque(name, version, body, (), "unknown-version", reason)
     else:
-        found = read_struct(name, version, Cursor(body), (), structs)
+        found = read_struct(name, version, Cursor(body, limits=limits), (), structs)
     return EmbeddedMessage(key, version, header, found._replace(context=context))

@@ -108,11 +108,11 @@ def decode_field(
     if place in GROUP_FIELDS:
         return _group_blob(message, name, ancestors, value, context)
     if name == "userData":
-        return _user_data(message, value, context.assignor)
+        return _user_data(message, value, context)
     if place in TEXTS:
         return _text(value)
     if place == ("ConnectWorkerState", "allocation"):
-        return _blamed(read_blob("connect", value, "ConnectAssignment"))
+        return _blamed(read_blob("connect", value, "ConnectAssignment", context.limits))
     return None if context.enveloped else _envelope(place, value, context)
 
 
@@ -125,10 +125,11 @@ def _group_blob(
     family, classes = GROUP_PROTOCOLS.get(protocol_type or "consumer", ("", ()))
     if not family:
         return None
-    found = read_blob(family, value, classes[kind])
+    found = read_blob(family, value, classes[kind], context.limits)
     if protocol_type is None and not found.is_exact:
         return None
-    return _blamed(found._replace(context=Context(assignor=_nearest(around, assignor_field))))
+    assignor = _nearest(around, assignor_field)
+    return _blamed(found._replace(context=Context(assignor=assignor, limits=context.limits)))
 
 
 def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
@@ -139,17 +140,18 @@ def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
     return None
 
 
-def _user_data(message: str, value: bytes, assignor: str | None) -> Embedded | None:
+def _user_data(message: str, value: bytes, context: Context) -> Embedded | None:
     """An assignor's user data. Other clients have assignors of the same names with forms of their own:
     only what fits to the last byte is taken for Kafka's."""
-    (name,) = USER_DATA.get((message, assignor or ""), (None,))
+    (name,) = USER_DATA.get((message, context.assignor or ""), (None,))
     if name is None:
         return None
-    if assignor == "stream":
-        found = read_blob("streams", value, name)
+    if context.assignor == "stream":
+        found = read_blob("streams", value, name, context.limits)
     else:
         versions = reversed(apis.data_versions(name))
-        found = read_struct(name, 0, Cursor(value), (), [data_struct(name, each) for each in versions])
+        cursor = Cursor(value, limits=context.limits)
+        found = read_struct(name, 0, cursor, (), [data_struct(name, each) for each in versions])
         found = found._replace(version=found.struct.version if found.struct else None)
     return found if found.is_exact else None
 
@@ -163,16 +165,16 @@ def _text(value: bytes) -> EmbeddedText | None:
 
 def _envelope(place: tuple[str, str], value: bytes, context: Context) -> Decoded | None:
     if place == ("EnvelopeRequest", "requestData"):
-        return _blamed_message(inner_request(value))
+        return _blamed_message(inner_request(value, context.limits))
     if place == ("EnvelopeRequest", "requestPrincipal"):
         # A broker may have a principal builder of its own, with a form of its own.
-        found = read_blob("principal", value, "DefaultPrincipalData")
+        found = read_blob("principal", value, "DefaultPrincipalData", context.limits)
         return found if found.is_exact else None
     if place == ("EnvelopeRequest", "clientHostAddress") and len(value) in (4, 16):
         return EmbeddedText("InetAddress", value, str(ip_address(value)))
     if place == ("EnvelopeResponse", "responseData"):
         asked = (context.request or {}).get("requestData")
-        answer = inner_response(value, asked) if asked else None
+        answer = inner_response(value, asked, context.limits) if asked else None
         return answer and _blamed_message(answer)
     return None
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from kdissect.embedded import streams
 from kdissect.embedded.decoded import Embedded, Word, opaque, read_struct
 from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
@@ -63,17 +64,19 @@ def unknown(number: int) -> str:
 # -- reading ----------------------------------------------------------------------------------------
 
 
-def read_coordinator(group: str, key: bytes | None, value: bytes | None, stem: str | None) -> Record:
+def read_coordinator(
+    group: str, key: bytes | None, value: bytes | None, stem: str | None, limits: Limits = DEFAULTS
+) -> Record:
     """A record of a coordinator's topic; a null value is a tombstone.
 
     :param stem: the name of the record, needed only where there is no key.
     """
-    found = None if key is None else _coordinator_key(group, key)
+    found = None if key is None else _coordinator_key(group, key, limits)
     if found is not None:
         stem = found.name
     if value is None:
         return Record(found, None)
-    cursor = Cursor(value)
+    cursor = Cursor(value, limits=limits)
     try:
         version = _word(cursor, "int16", "(version)")
     except DecodeError as error:
@@ -88,8 +91,8 @@ def read_coordinator(group: str, key: bytes | None, value: bytes | None, stem: s
     return Record(found, body._replace(name=stem))
 
 
-def _coordinator_key(group: str, key: bytes) -> Embedded:
-    cursor = Cursor(key)
+def _coordinator_key(group: str, key: bytes, limits: Limits) -> Embedded:
+    cursor = Cursor(key, limits=limits)
     try:
         kind = _word(cursor, "int16", "(record type)")
     except DecodeError as error:
@@ -102,9 +105,9 @@ def _coordinator_key(group: str, key: bytes) -> Embedded:
     return _body(stem + "Key", version, cursor, [kind], lenient=False)._replace(name=stem)
 
 
-def read_metadata(group: str, value: bytes) -> Embedded:
+def read_metadata(group: str, value: bytes, limits: Limits = DEFAULTS) -> Embedded:
     """The value of a record of ``__cluster_metadata`` or of the remote log metadata topic."""
-    cursor = Cursor(value)
+    cursor = Cursor(value, limits=limits)
     words: list[Word] = []
     try:
         words.append(_word(cursor, "unsigned varint", "(frame version)"))
@@ -122,13 +125,13 @@ def read_metadata(group: str, value: bytes) -> Embedded:
     return _body(name, words[2].value, cursor, words, lenient=False)
 
 
-def read_versioned(name: str, data: bytes, lenient: bool = False) -> Embedded:
+def read_versioned(name: str, data: bytes, lenient: bool = False, limits: Limits = DEFAULTS) -> Embedded:
     """A struct with its int16 version before it.
 
     :param lenient: a newer version than any known is read as the newest known, as Kafka does it with
         these bytes; what follows is allowed, and a fault says so.
     """
-    cursor = Cursor(data)
+    cursor = Cursor(data, limits=limits)
     try:
         version = _word(cursor, "int16", "(version)")
     except DecodeError as error:
@@ -136,9 +139,9 @@ def read_versioned(name: str, data: bytes, lenient: bool = False) -> Embedded:
     return _body(name, version.value, cursor, [version], lenient)
 
 
-def read_own(name: str, data: bytes) -> Embedded:
+def read_own(name: str, data: bytes, limits: Limits = DEFAULTS) -> Embedded:
     """A struct whose first field is its version."""
-    cursor = Cursor(data)
+    cursor = Cursor(data, limits=limits)
     try:
         version = _word(cursor, data_struct(name, apis.data_versions(name).start).fields[0].type, "version")
     except DecodeError as error:

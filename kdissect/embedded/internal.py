@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kdissect.embedded import control, framing
 from kdissect.embedded.decoded import Embedded, Render, opaque, plain
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault, Node
 from kdissect.wording import plural
 
@@ -99,7 +100,13 @@ class Internal(NamedTuple):
         }
 
 
-def decode_internal(family: str, key: bytes | None, value: bytes | None, name: str | None = None) -> Internal:
+def decode_internal(
+    family: str,
+    key: bytes | None,
+    value: bytes | None,
+    name: str | None = None,
+    limits: Limits = DEFAULTS,
+) -> Internal:
     """Decode a record or a blob.
 
     :param name: which class of the family it is, where the bytes do not say it: subscription or
@@ -108,14 +115,14 @@ def decode_internal(family: str, key: bytes | None, value: bytes | None, name: s
     """
     _check(family, name)
     if family in COORDINATORS:
-        return Internal(family, *framing.read_coordinator(COORDINATORS[family], key, value, name))
+        return Internal(family, *framing.read_coordinator(COORDINATORS[family], key, value, name, limits))
     if family == "control":
-        return Internal(family, *control.read(key, value, name))
+        return Internal(family, *control.read(key, value, name, limits))
     body = None
     if value is not None and family in METADATA:
-        body = framing.read_metadata(METADATA[family], value)
+        body = framing.read_metadata(METADATA[family], value, limits)
     elif value is not None:
-        body = _blob(family, value, name)
+        body = _blob(family, value, name, limits)
     return Internal(family, None if key is None else _no_key(key), body)
 
 
@@ -139,31 +146,37 @@ def _no_key(key: bytes) -> Embedded:
     return opaque("", None, key, (), "remainder", reason)
 
 
-def _blob(family: str, data: bytes, name: str | None) -> Embedded:
+def _blob(family: str, data: bytes, name: str | None, limits: Limits) -> Embedded:
     classes = (VERSIONED | OWN)[family]
     if name is None and len(classes) > 1:
-        exact = [found for each in classes if (found := read_blob(family, data, each)).is_exact]
+        exact = [found for each in classes if (found := read_blob(family, data, each, limits)).is_exact]
         if len(exact) == 1:
             return exact[0]
         reason = f"the bytes do not tell whether they are {' or '.join(classes)}"
         return opaque("", None, data, (), "embedded", reason)
-    return read_blob(family, data, name or classes[0])
+    return read_blob(family, data, name or classes[0], limits)
 
 
-def read_blob(family: str, data: bytes, name: str) -> Embedded:
+def read_blob(family: str, data: bytes, name: str, limits: Limits = DEFAULTS) -> Embedded:
     """A blob whose class is known."""
     if family in OWN:
-        return framing.read_own(name, data)
-    return framing.read_versioned(name, data, family in LENIENT)
+        return framing.read_own(name, data, limits)
+    return framing.read_versioned(name, data, family in LENIENT, limits)
 
 
-def annotate_internal(family: str, key: bytes | None, value: bytes | None, name: str | None = None) -> Node:
+def annotate_internal(
+    family: str,
+    key: bytes | None,
+    value: bytes | None,
+    name: str | None = None,
+    limits: Limits = DEFAULTS,
+) -> Node:
     """The tree of key and value, in which ranges count in key and value put together: the nodes
     without children cover every byte of both.
 
     :raises ValueError: as :func:`decode_internal`.
     """
-    found = decode_internal(family, key, value, name)
+    found = decode_internal(family, key, value, name, limits)
     buffer = (key or b"") + (value or b"")
     root = Node(found.name or family, "internal record", None, 0, len(buffer), buffer=buffer)
     at = 0
@@ -206,12 +219,14 @@ def encode_internal(
     return None, framing.write_versioned(name, version, body)
 
 
-def topic_names_in_metadata(values: Iterable[bytes | None]) -> Iterator[tuple[str, str]]:
+def topic_names_in_metadata(
+    values: Iterable[bytes | None], limits: Limits = DEFAULTS
+) -> Iterator[tuple[str, str]]:
     """Topic id and name, from the values of records of ``__cluster_metadata``."""
     types = {name: number for number, name in framing.record_types(METADATA["metadata"]).items()}
     start = bytes((framing.FRAME_VERSION, types["TopicRecord"]))
     for value in values:
         if value is not None and value.startswith(start):
-            found = framing.read_metadata(METADATA["metadata"], value)
+            found = framing.read_metadata(METADATA["metadata"], value, limits)
             if found.is_exact:
                 yield found.values["topicId"], found.values["name"]

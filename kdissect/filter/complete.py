@@ -150,6 +150,9 @@ def _field(token: Any) -> Field | None:
 
 def _names(begun: str) -> Iterator[tuple[str, str]]:
     for field in own_fields():
+        for alias in field.aliases:
+            if begun and field.name == f"{alias}_ns":  # in a filter values have their own units
+                yield alias, field.meaning
         yield field.name, field.meaning
     for name, (_, meaning) in MACROS.items():
         yield name, meaning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -214,6 +214,13 @@ def _word_of(field: Field, word: Word) -> str:
     return found
 
 
+def _begun(text: str, known: Sequence[str]) -> str:
+    """``"; did you mean …?"`` with the shortest name that begins so; nothing where none does."""
+    wanted = plain(text)
+    found = min((name for name in known if plain(name).startswith(wanted)), key=len, default=None)
+    return f"; did you mean {found}?" if found is not None and wanted else ""
+
+
 def _api(word: Word) -> str:
     if plain(word.text) == plain(SASL_TOKEN):
         return SASL_TOKEN
@@ -223,7 +230,9 @@ def _api(word: Word) -> str:
     key = paths.api_of(word.text)
     if key is None:
         known = [*map(apis.api_name, apis.api_keys()), SASL_TOKEN]
-        raise word.error(f"there is no API {word.text}{nearest(word.text, known)}")
+        raise word.error(
+            f"there is no API {word.text}{_begun(word.text, known) or nearest(word.text, known)}"
+        )
     return apis.api_name(key)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from kdissect.faults import fault
 from kdissect.model import Fault
+from kdissect.wording import plural
 
 Found = dict[str, Any] | Fault
 
@@ -27,6 +28,9 @@ _FIELDS = {
     "offset-checkpoint": (("topic", str), ("partition", int), ("offset", int)),
     "leader-epoch-checkpoint": (("epoch", int), ("startOffset", int)),
 }
+LONGEST_QUOTED = 100
+"""Characters of a defective line that its fault repeats."""
+
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -54,16 +58,21 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         at += len(line.encode("utf-8")) + 1
 
 
+def _quoted(text: str) -> str:
+    """A text of the file in quotes; of a long one the beginning, for it may be as long as the file."""
+    return repr(text) if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]!r}…"
+
+
 def _checkpoint(kind: str, text: str) -> Iterator[Found]:
     lines = _lines(text)
     head = [line for _, line in (next(lines, (0, "")), next(lines, (0, "")))]
     if head == ["", ""]:
         return
     if head[0] != "0":
-        yield fault("bad-entry", f"version {head[0]!r} of a checkpoint, only 0 is known", offset=0)
+        yield fault("bad-entry", f"version {_quoted(head[0])} of a checkpoint, only 0 is known", offset=0)
         return
     if not _INTEGER.fullmatch(head[1]):
-        yield fault("bad-entry", f"the count of entries is {head[1]!r}", offset=len(head[0]) + 1)
+        yield fault("bad-entry", f"the count of entries is {_quoted(head[1])}", offset=len(head[0]) + 1)
         return
     count = 0
     for at, line in lines:
@@ -71,13 +80,17 @@ def _checkpoint(kind: str, text: str) -> Iterator[Found]:
         if len(words) != len(fields) or not all(
             form is str or _INTEGER.fullmatch(word) for (_, form), word in zip(fields, words, strict=True)
         ):
-            yield fault("bad-entry", f"{line!r} is not {', '.join(name for name, _ in fields)}", offset=at)
+            names = ", ".join(name for name, _ in fields)
+            yield fault("bad-entry", f"{_quoted(line)} is not {names}", offset=at)
             continue
         count += 1
         yield {name: form(word) for (name, form), word in zip(fields, words, strict=True)}
     if count != int(head[1]):
         yield fault(
-            "bad-entry", f"the file announces {head[1]} entries, there are {count}", offset=len(head[0]) + 1
+            "bad-entry",
+            f"the file announces {plural(int(head[1]), 'entry', 'entries')}, "
+            f"{plural(count, 'is', 'are')} there",
+            offset=len(head[0]) + 1,
         )
 
 
@@ -116,7 +129,7 @@ def _properties(text: str) -> Iterator[Found]:
             continue
         found = re.fullmatch(r"\s*((?:[^\\=:\s]|\\.)+)\s*[=:\s]\s*(.*)", line)
         if found is None:
-            faults.append(fault("bad-entry", f"{line!r} is not a name and a value", offset=at))
+            faults.append(fault("bad-entry", f"{_quoted(line)} is not a name and a value", offset=at))
         else:
             values[_unescape(found[1])] = _unescape(found[2])
     if values:

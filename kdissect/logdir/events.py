@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kdissect.embedded.internal import Internal, decode_internal, family_of_topic
 from kdissect.model import Fault
 from kdissect.record.batch import Batch
 from kdissect.record.records import Record
@@ -38,11 +37,6 @@ class SegmentBatch(NamedTuple):
     def records(self) -> list[Record]:
         """Its records. Their faults come as :class:`FileFault` when the next event is asked for."""
         return self.batch.records()
-
-    def decoded(self, record: Record) -> Internal | None:
-        """What one of its records says, if it is a control record or of an internal topic."""
-        family = "control" if self.batch.is_control else family_of_topic(self.file.topic or "")
-        return None if family is None else decode_internal(family, record.key, record.value)
 
 
 class IndexEntry(NamedTuple):

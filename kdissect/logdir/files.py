@@ -23,6 +23,7 @@ from kdissect.logdir.segment import read_batches
 from kdissect.logdir.snapshot import read_snapshot
 from kdissect.model import CaptureError, Fault
 from kdissect.record.batch import Batch
+from kdissect.wording import plural
 
 
 def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event]:
@@ -43,13 +44,26 @@ def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event
             elif not stat.S_ISREG(mode):
                 problems.append(f"{path}: neither a file nor a folder")
             elif names.file(os.path.basename(path), named_by_user=True) is None:
-                problems.append(f"{path}: by its name no file of a log directory")
+                problems.append(f"{path}: by its name no file of a log directory; there are {names.TAKEN}")
             else:
                 yield from _read_file(path, limits)
         except OSError as error:
-            problems.append(f"{path}: {error.strerror or error}")
+            problems.append(f"{path}: cannot be read: {error.strerror or error}")
     if problems:
         raise CaptureError("; ".join(problems))
+
+
+def files_of(paths: Iterable[str]) -> Iterator[str]:
+    """The files that :func:`read_logs` reads of these paths, opened or not."""
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, _, files in os.walk(path):
+                yield from (os.path.join(folder, name) for name in files if names.file(name) is not None)
+            continue
+        yield path
+        beside = names.segment_beside(os.path.basename(path))
+        if beside is not None:
+            yield os.path.join(os.path.dirname(path), beside)
 
 
 def _read_folders(path: str, limits: Limits) -> Generator[Event, None, int]:
@@ -195,7 +209,8 @@ class _SegmentBeside:
 def _small(file: LogFile, read_at: ReadAt, limits: Limits) -> Iterator[Event]:
     data = read_at(0, limits.frame_bytes)
     if len(data) < file.size:
-        text = f"{file.size - len(data)} bytes beyond the limit, or no longer there, are not read"
+        left = plural(file.size - len(data), "byte")
+        text = f"not read: {left} beyond the limit, or no longer there"
         yield FileFault(file, fault("cut-short", text, offset=len(data)))
     if file.kind == "producer-snapshot":
         producers, faults = read_snapshot(data)

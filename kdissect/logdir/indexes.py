@@ -18,6 +18,7 @@ from typing import NamedTuple
 from kdissect.faults import fault
 from kdissect.logdir.search import PART, ReadAt
 from kdissect.model import Fault
+from kdissect.wording import plural
 
 OFFSET, TIME, TRANSACTION = "offset", "time", "transaction"
 
@@ -45,17 +46,22 @@ def read_entries(kind: str, read_at: ReadAt, size: int, base_offset: int) -> Ite
         part = read_at(position, want)
         part = part[: len(part) // form.size * form.size]
         if not part:
-            yield fault("cut-short", f"the file had {size} bytes, {position} could be read", offset=position)
+            yield fault(
+                "cut-short",
+                f"the file had {plural(size, 'byte')}, {position:,} could be read",
+                offset=position,
+            )
             return
         for at, numbers in enumerate(form.iter_unpack(part)):
             yield _entry(kind, position + at * form.size, numbers, base_offset)
         position += len(part)
     if end > position:
-        text = f"{end - position} bytes after the last entry; entries have {form.size}"
+        text = f"{plural(end - position, 'byte')} after the last entry; entries have {form.size}"
         yield fault("trailing-bytes", text, offset=position)
     elif (size - end) % form.size:
         text = (
-            f"{(size - end) % form.size} bytes of zero after what was preallocated for entries of {form.size}"
+            f"{plural((size - end) % form.size, 'byte')} of zero after what was preallocated "
+            f"for entries of {form.size}"
         )
         yield fault("trailing-bytes", text, offset=size - size % form.size)
 

@@ -49,6 +49,9 @@ _SUFFIXES = {
     ".snapshot": "producer-snapshot",
 }
 
+TAKEN = f"{', '.join(_SUFFIXES)} and {', '.join(_FIXED)}"
+"""The names of files, in words."""
+
 BATCH_FILES = ("segment", "metadata-snapshot")
 INDEXES = {"offset-index": "offset", "time-index": "time", "transaction-index": "transaction"}
 """Kind of a file: what the table of index entries calls it."""

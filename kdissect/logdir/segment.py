@@ -20,6 +20,7 @@ from kdissect.logdir.search import HEAD, PART, ReadAt, Search, announced_size, g
 from kdissect.model import Fault
 from kdissect.record.batch import Batch
 from kdissect.record.sets import frame_defect, read_record_set
+from kdissect.wording import plural
 
 Found = tuple[int, Batch | Fault]
 """A batch, or what is wrong there, with its position in the file."""
@@ -44,6 +45,8 @@ class _Segment:
         self.limits = limits._replace(elements=max(1, limits.elements))
         self.search = Search(read_at, size, self.limits)
         self.last = last
+        self.is_named = last is not None
+        """Whether :attr:`last` is still what the file's name says, not a batch."""
         self.position = 0
 
     def read(self) -> Iterator[Found]:
@@ -56,7 +59,9 @@ class _Segment:
                 yield (
                     there,
                     fault(
-                        "cut-short", f"the file had {self.size} bytes, {there} could be read", offset=there
+                        "cut-short",
+                        f"the file had {plural(self.size, 'byte')}, {there:,} could be read",
+                        offset=there,
                     ),
                 )
                 self.size = there
@@ -92,8 +97,13 @@ class _Segment:
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
             assert first is not None
             if self.last is not None and min(first, batch.last_offset) <= self.last:
-                text = f"the batch has offsets {first} to {batch.last_offset}, and {self.last} came before"
-                yield position, fault("bad-batch", text, offset=position)
+                before = (
+                    f"by its name the file begins at {self.last + 1}"
+                    if self.is_named
+                    else f"{self.last} came before"
+                )
+                text = f"the batch has offsets {first} to {batch.last_offset}, and {before}"
+                yield position, fault("bad-batch", text, layer="file", offset=position)
             yield position, batch
             self.position = start + batch.end
             if batch.crc_valid is False and not goes_on(self.read_at, self.position, self.size, self.last):
@@ -103,22 +113,23 @@ class _Segment:
                     self.position = found
                     return
             if batch.crc_valid:
-                self.last = batch.last_offset
+                self.last, self.is_named = batch.last_offset, False
 
     def _no_batch(self, defect: Fault) -> Iterator[Found]:
         start = self.position
         if zeros_to_end(self.read_at, start, self.size):
-            text = f"{self.size - start} bytes of zero up to the end"
+            text = f"{plural(self.size - start, 'byte')} of zero up to the end"
             yield start, fault("trailing-bytes", text, offset=start)
             self.position = self.size
             return
         reason = defect.message.partition(";")[0]
         found = self._search(start + 1)
         if found is None:
-            text = f"{reason}; {self.size - start} bytes up to the end are not read"
+            text = f"{reason}; not read: {plural(self.size - start, 'byte')} up to the end"
         else:
             text = (
-                f"{reason}; {found - start} bytes up to the next batch with a fitting checksum are not read"
+                f"{reason}; not read: {plural(found - start, 'byte')} up to the next batch "
+                "with a fitting checksum"
             )
         yield start, defect._replace(layer="file", message=text, offset=start)
         self.position = self.size if found is None else found
@@ -126,8 +137,10 @@ class _Segment:
     def _torn(self, left: int, announced: int | None) -> Iterator[Found]:
         """The file ends inside the batch, or its length is wrong."""
         start = self.position
-        text = "where a batch should begin" if announced is None else f"of a batch that announces {announced}"
-        yield start, fault("torn-tail", f"the file ends after {left} bytes {text}", offset=start)
+        text = (
+            "where a batch should begin" if announced is None else f"of a batch that announces {announced:,}"
+        )
+        yield start, fault("torn-tail", f"the file ends after {plural(left, 'byte')} {text}", offset=start)
         data = self.read_at(start, min(left, self.limits.frame_bytes))
         for batch in read_record_set(data, self.limits).batches:
             if batch.partial and batch.position == 0:
@@ -139,7 +152,7 @@ class _Segment:
 
     def _too_large(self, announced: int) -> Iterator[Found]:
         start = self.position
-        text = f"a batch of {announced} bytes, over the limit of {self.limits.frame_bytes}, is not read"
+        text = f"a batch of {announced:,} bytes, over the limit of {self.limits.frame_bytes:,}, is not read"
         yield start, fault("bad-length", text, offset=start)
         self.position = start + announced
         if not goes_on(self.read_at, self.position, self.size, self.last):

@@ -15,6 +15,7 @@ from kdissect.model import DecodeError, Fault
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.schema import Struct, data_struct
+from kdissect.wording import plural
 
 _CRC_END = 6
 
@@ -28,18 +29,19 @@ def read_snapshot(data: bytes) -> tuple[list[dict[str, Any]], list[Fault]]:
         version = cursor.read_int16()
         producer = _producer(version)
         if producer is None:
-            text = f"version {version} of a snapshot is not known; {len(data) - 2} bytes are not read"
+            text = f"version {version} of a snapshot is not known; not read: {plural(len(data) - 2, 'byte')}"
             return [], [fault("unknown-version", text, offset=0, layer="file")]
         crc = cursor.read_uint32()
         if crc != crc32c.crc32c(data[_CRC_END:]):
-            text = f"CRC-32C 0x{crc:08x} does not fit the {len(data) - _CRC_END} bytes of the producers"
+            size = plural(len(data) - _CRC_END, "byte")
+            text = f"CRC-32C 0x{crc:08x} does not fit the {size} of the producers"
             faults.append(fault("bad-crc", text, offset=2, layer="file"))
         _read_producers(producer, cursor, producers)
     except DecodeError as error:
         faults.append(fault("bad-entry", f"the snapshot: {error.reason}", offset=error.offset))
     else:
         if cursor.remaining():
-            text = f"{cursor.remaining()} bytes after the last producer"
+            text = f"{plural(cursor.remaining(), 'byte')} after the last producer"
             faults.append(fault("trailing-bytes", text, offset=cursor.position))
     return producers, faults
 

@@ -67,7 +67,7 @@ def _record_object(record: Record, batch: Batch, options: Options, is_metadata: 
         "key_size": None if key is None else len(key),
         "value_size": None if value is None else len(value),
         "sequence": record.sequence,
-        "control": control_of(record, batch),
+        "control": control_of(record, batch, options),
     }
 
 
@@ -81,9 +81,9 @@ def shown_value(value: bytes | None, options: Options, is_metadata: bool | None)
     return value
 
 
-def control_of(record: Record, batch: Batch) -> dict[str, Any] | None:
+def control_of(record: Record, batch: Batch, options: Options) -> dict[str, Any] | None:
     """What a control record says: ``{"type": "COMMIT", …}``; None for others."""
-    return control_column(record.key, record.value) if batch.is_control else None
+    return control_column(record.key, record.value, options.limits) if batch.is_control else None
 
 
 def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:

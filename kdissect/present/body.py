@@ -109,6 +109,7 @@ def _hook(message: str, options: Options, context: Context) -> Hook | None:
     redacts = not options.show_secrets and may_hold_secrets(message)
     if not (redacts or options.records or options.embedded):
         return None
+    context = context._replace(limits=options.limits)
 
     def hook(
         ancestors: list[dict[str, Any]], _: Struct, field: Field, value: Any, out: dict[str, Any]

@@ -119,6 +119,7 @@ def message_branches(message: Message, options: Options, context: Context = NO_C
     """
     payload = message.frame.payload
     body = message.decoded()
+    context = context._replace(limits=options.limits)
     out = []
     for child in message.annotate().children:
         is_body = body.struct is not None and child.type == body.struct.name

@@ -116,6 +116,12 @@ CONNECTIONS = Table(
         attribute_column("client_id", "text", "the name the client gives itself"),
         attribute_column("software", "text", "name and version of the client, from ApiVersions"),
         attribute_column("sasl", "json", "mechanism, principal and outcome"),
+        attribute_column(
+            "tls",
+            "json",
+            "what the handshake shows: version, suite, server_name, alpn, certificates, resumed, alerts …; "
+            "dark: why it is not decrypted; null without TLS",
+        ),
     ),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kdissect.embedded.decoded import read_struct
+from kdissect.embedded.decoded import Context, read_struct
 from kdissect.embedded.faults import embedded_faults
 from kdissect.embedded.internal import decode_internal, encode_internal
 from kdissect.limits import DEFAULTS, Limits
@@ -66,7 +66,7 @@ def inner_faults(message: Message, options: Options) -> Iterator[Fault]:
     """What is wrong with the bytes inside a message, if the user asked what they hold."""
     body = message.decoded()
     if options.embedded and body.struct is not None:
-        yield from embedded_faults(body.struct.name, body.values)
+        yield from embedded_faults(body.struct.name, body.values, Context(limits=options.limits))
 
 
 def bare_message(asked: Object, data: bytes, limits: Limits = DEFAULTS) -> Request | Response:
@@ -257,6 +257,7 @@ def decode_internal_record(asked: Object, options: Options = PLAIN) -> Object:
         optional_hex(asked, "key_hex"),
         optional_hex(asked, "value_hex"),
         optional_text(asked, "name"),
+        options.limits,
     )
     return {
         "name": found.name,

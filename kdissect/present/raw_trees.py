@@ -41,7 +41,8 @@ def records_tree(_: Object, data: bytes, options: Options = PLAIN, dump: bool = 
 
 def internal_tree(asked: Object, data: bytes, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:
     """The tree of a record of an internal topic; ``data`` is its value."""
-    root = annotate_internal(asked["family"], optional_hex(asked, "key_hex"), data, asked.get("name"))
+    key = optional_hex(asked, "key_hex")
+    root = annotate_internal(asked["family"], key, data, asked.get("name"), options.limits)
     for part in root.children:
         yield from struct_tree(part, root.buffer or b"", options, dump)
 

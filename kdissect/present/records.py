@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Embedded
@@ -52,12 +52,28 @@ def addressed_rows(
                 if only is not None and index != only.record:
                     continue
                 row = context | record_row(record, batch, options, place.topic, place.topic_id)
-                if assigned is not None and batch.base_offset is not None:
-                    row["assigned_offset"] = wrap64(assigned + record.offset - batch.base_offset)
+                if assigned is not None:
+                    row["assigned_offset"] = _assigned(assigned, batch, records, index)
                 yield Address(at, number, index), row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
+
+
+def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -> int | None:
+    """The offset that the broker gave a produced record; None where that cannot be told.
+
+    It numbers records by their place (``LogValidator``). In magic 2 the offset deltas say the place. In a
+    wrapper of magic 0 or 1 producers may leave all offsets 0; there the place can be counted as long as no
+    message is broken.
+
+    :param first: what it gave the first of the batch.
+    :param records: those of the batch that could be read; ``index`` is among them.
+    """
+    if batch.magic >= 2:
+        assert batch.base_offset is not None  # the header has it
+        return wrap64(first + records[index].offset - batch.base_offset)
+    return wrap64(first + index) if len(records) == batch.count else None
 
 
 def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
@@ -104,14 +120,14 @@ def record_row(
         "producer_epoch": _known(batch.producer_epoch),
         "sequence": _known(record.sequence),
         "transactional": batch.is_transactional,
-        "control": control_of(record, batch),
+        "control": control_of(record, batch, options),
         "partition_leader_epoch": _known(batch.partition_leader_epoch),
         "batch_offset": batch.base_offset,
         "crc_valid": batch.crc_valid,
     }
     family = family_of_topic(METADATA_TOPIC if is_metadata else topic or "")
     if options.embedded and family is not None and not batch.is_control:
-        found = decode_internal(family, key, value)
+        found = decode_internal(family, key, value, limits=options.limits)
         row["keyDecoded"] = _named(found.key_part, options)
         row["valueDecoded"] = _named(found.value_part, options)
     return row

@@ -7,6 +7,7 @@ such text passes before it reaches a terminal or a cell; it makes all of that vi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from unicodedata import east_asian_width
 
 LONGEST = 256
@@ -73,8 +74,12 @@ _FORMULA = ("=", "+", "-", "@")
 
 def width(text: str) -> int:
     """Columns that sanitised text takes on a terminal."""
-    if text.isascii():
-        return len(text)
+    return len(text) if text.isascii() else _measured(text)
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str) -> int:
+    """The same, character by character; the cells of a column repeat."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 

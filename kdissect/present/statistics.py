@@ -145,7 +145,11 @@ _POSITIONS = Table(
 
 _MEMBERSHIP = (
     _column("joins", "int64", "JoinGroup requests, or heartbeats with member epoch 0"),
-    _column("heartbeats", "int64", "heartbeats"),
+    _column(
+        "heartbeats",
+        "int64",
+        "heartbeats; of the newer groups all requests, with those that join (epoch 0) or leave (-1, -2)",
+    ),
     _column("commits", "int64", "OffsetCommit and TxnOffsetCommit requests"),
     _column("committed_partitions", "int64", "partitions in them"),
 )
@@ -159,7 +163,11 @@ _GROUPS = Table(
         _column("members", "int64", "member ids that occur"),
         _column("first_generation", "int32", "the lowest generation or member epoch that members were given"),
         _column("last_generation", "int32", "the highest"),
-        _column("rebalances", "int64", "generations of a classic group that a member was seen joining"),
+        _column(
+            "rebalances",
+            "int64",
+            "generations that a member of a classic group was seen joining; null for other groups",
+        ),
         _column(
             "rebalance_max_ns", "int64", "the longest: first JoinGroup request to last SyncGroup response"
         ),
@@ -221,6 +229,7 @@ _CONNECTIONS = Table(
         _column("client_id", "text", "the name the client gives itself"),
         _column("software", "text", "name and version of the client, from ApiVersions"),
         _column("protocol", "text", "kafka, tls, http or unknown"),
+        _column("tls", "text", "version of TLS, and why it is not decrypted; null without TLS"),
         _column("end", "text", "fin, rst, open, reused or evicted"),
         _column("requests", "int64", "requests"),
         _column("responses", "int64", "responses"),

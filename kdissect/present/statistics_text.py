@@ -6,13 +6,13 @@ left out, as are counts of what is rare where they are all 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
-from kdissect.present.sanitise import pad, sanitise, width
+from kdissect.present.sanitise import CUT, pad, sanitise, width
 
 _TIMES = frozenset(("first_ns", "last_ns", "start_ns", "left_ns", "join_ns", "sync_ns"))
 _NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
@@ -26,12 +26,26 @@ _RARE = frozenset(
 """Columns that are left out where all is 0."""
 
 
+MOST_TEXT, LEAST_TEXT = 48, 16
+"""Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
+_GAP = 2
+_KEPT = frozenset(("errors", "lag", "unanswered"))
+"""Columns that are left out after all other figures, for want of room."""
+
+
 def table_lines(
-    table: Table, rows: list[dict[str, Any]], options: Options, clock: Clock, whole: bool = False
+    table: Table,
+    rows: list[dict[str, Any]],
+    options: Options,
+    clock: Clock,
+    whole: bool = False,
+    room: int | None = None,
 ) -> Iterator[str]:
     """A heading and a line a row, with as much room for each column as it needs.
 
     :param whole: no column is left out.
+    :param room: cells of a line, where no line may be longer: texts are cut, the last columns are left out,
+        and a line below says which.
     """
     texts = [
         [
@@ -46,9 +60,47 @@ def table_lines(
     ]
     headings = [column.name.removesuffix("_ns") for column in table.columns]
     widths = {at: max(width(line[at]) for line in [headings, *texts]) for at in filled}
+    if room is not None:
+        widths = _fitting(table, widths, room, whole)
     for line in [headings, *texts]:
-        cells = [pad(line[at], widths[at], table.columns[at].type in _NUMBERS) for at in filled]
-        yield "  ".join(cells).rstrip()
+        cells = [_cell(line[at], cells, table.columns[at].type in _NUMBERS) for at, cells in widths.items()]
+        yield (" " * _GAP).join(cells).rstrip()
+    left_out = [headings[at] for at in filled if at not in widths]
+    if left_out:
+        yield f"(no room for {', '.join(left_out)}: -e chooses, -o FILE or a pipe has all)"
+
+
+def _fitting(table: Table, wanted: dict[int, int], room: int, whole: bool) -> dict[int, int]:
+    """The columns for which there is room, and how wide they are. Texts give way as far as they can, then
+    figures go, the last first."""
+    texts = [at for at in wanted if table.columns[at].type in ("text", "texts")]
+    least = {at: min(cells, LEAST_TEXT) if at in texts else cells for at, cells in wanted.items()}
+    widths = {at: min(cells, MOST_TEXT) if at in texts else cells for at, cells in wanted.items()}
+    while not whole and len(widths) > 1 and _taken(least[at] for at in widths) > room:
+        first = next(iter(widths))
+        at = max(widths, key=lambda at: (at != first, table.columns[at].name not in _KEPT, at))
+        del widths[at]
+    while _taken(widths.values()) > room:
+        widest = max(
+            (at for at in texts if widths.get(at, 0) > least[at]), key=widths.__getitem__, default=None
+        )
+        if widest is None:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _taken(cells: Iterable[int]) -> int:
+    each = list(cells)
+    return sum(each) + _GAP * (len(each) - 1)
+
+
+def _cell(text: str, cells: int, is_right: bool) -> str:
+    if width(text) > cells:
+        while width(text) > cells - width(CUT):
+            text = text[:-1]
+        text += CUT
+    return pad(text, cells, is_right)
 
 
 def _shown(column: Column, value: Any, clock: Clock) -> str:

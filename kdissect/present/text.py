@@ -11,7 +11,8 @@ from __future__ import annotations
 from kdissect.exchange import Exchange
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.sanitise import pad, sanitise, width
+from kdissect.present.sanitise import sanitise, width
+from kdissect.wording import plural
 
 MOST_TOPICS = 3
 """Topics named on a line; of more, the number follows."""
@@ -39,7 +40,7 @@ class Lines:
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first = exchange.messages[0].frame
+        first = exchange.first_message.frame
         cells = (
             str(exchange.number),
             self._clock.text(first.last_ns),
@@ -51,11 +52,13 @@ class Lines:
             "" if exchange.latency_ns is None else duration(exchange.latency_ns),
             sizes(exchange),
         )
-        out = []
+        out, widths = [], self._widths
         for at, text in enumerate(cells):
-            self._widths[at] = max(self._widths[at], width(text))
-            padded = pad(text, self._widths[at], _RIGHT[at])
-            out.append(paint(padded, _COLOURS[at], self._colour))
+            columns = width(text)
+            widths[at] = max(widths[at], columns)
+            fill = " " * (widths[at] - columns)
+            padded = fill + text if _RIGHT[at] else text + fill
+            out.append(paint(padded, _COLOURS[at], True) if self._colour else padded)
         out += self._notes(exchange)
         return "  ".join(out).rstrip()
 
@@ -79,7 +82,7 @@ class Lines:
             if message.is_cut:
                 frame = message.frame
                 why = f", {exchange.missing}" if exchange.missing else ""
-                text = f"[{message.kind} cut: {len(frame.payload)} of {frame.size} bytes{why}]"
+                text = f"[{message.kind} cut: {len(frame.payload):,} of {plural(frame.size, 'byte')}{why}]"
                 notes.append(paint(text, YELLOW, self._colour))
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))

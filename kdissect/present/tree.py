@@ -47,6 +47,8 @@ def _heading(exchange: Exchange) -> str:
         f"connection {exchange.connection}",
         f"{exchange.client} → {exchange.broker}",
     ]
+    if exchange.is_encrypted:
+        parts.append("in TLS")
     if exchange.latency_ns is not None:
         parts.append(duration(exchange.latency_ns))
     if exchange.error:

@@ -155,6 +155,15 @@ def api_summary(key: int) -> ApiSummary:
     )
 
 
+def releases_with(key: int, version: int) -> tuple[str, ...]:
+    """The Kafka releases whose definitions have this version of the request.
+
+    :raises LookupError: there is no such API.
+    """
+    spans = (span for block in _blocks(key, "request") for span in block.spans)
+    return tuple(dict.fromkeys(span.release for span in spans if version in span.versions))
+
+
 def _blocks(key: int, kind: str) -> list[Block]:
     return [block for block in library().api(key).blocks if block.kind == kind and not block.era]
 

@@ -85,7 +85,7 @@ class Framer:
                 size = int.from_bytes(self._peek(4), "big", signed=True)
                 if not 0 <= size <= self._limits.frame_bytes:
                     first = self._parts[0]
-                    message = f"a size of {size} (limit {self._limits.frame_bytes}): the boundary is lost"
+                    message = f"a size of {size:,} (limit {self._limits.frame_bytes:,}): the boundary is lost"
                     out.append(fault("bad-size", message, first.packet, first.offset))
                     self._lose()
                     self._search(witness, out, start=1)
@@ -120,7 +120,10 @@ class Framer:
 
     def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
         first, last = used[0], used[-1]
-        packets = (first.packet,) if len(used) == 1 else tuple(dict.fromkeys(c.packet for c in used))
+        if len(used) == 1:
+            packets = first.packets or (first.packet,)
+        else:
+            packets = tuple(dict.fromkeys(n for c in used for n in c.packets or (c.packet,)))
         # A segment that fills a hole is older than the last: the frame is complete when the latest came.
         completed = max(used, key=lambda chunk: chunk.packet) if len(used) > 1 else last
         searched, self._found_by_search = self._found_by_search, False
@@ -140,7 +143,15 @@ class Framer:
     def _feed_gap(self, gap: Gap, witness: Witness) -> list[Event]:
         out: list[Event] = []
         length = gap.length
-        if self._skip:
+        if not gap.is_exact and (self._skip or not self._searching):
+            # Where the bytes behind it belong cannot be counted.
+            self._skip = 0
+            if self._size is None:
+                self._drop(out, "the size of a frame that a gap cut")
+            else:
+                self._cut(out, "an unknown number of its bytes was not captured")
+            self._lose()
+        elif self._skip:
             inside = min(self._skip, length)
             self._skip -= inside
             length -= inside

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ from kdissect.protocol.definition import (
 from kdissect.protocol.library import Library, package_folder
 from kdissect.protocol.merging import KafkaClass, merge
 from kdissect.protocol.schema import build
+
+_ZIP = b"PK\x03\x04"
 
 
 class Imported(NamedTuple):
@@ -52,20 +55,24 @@ def import_definitions(
     """
     library = library or Library(target, package_folder())
     if source.is_dir():
+        next(source.iterdir(), None)  # a folder that may not be read looks empty to rglob
+        if not any(source.rglob("*.json")):
+            raise ValueError(f"{source}: there are no definitions (*.json) in this folder")
         texts, release = _folder(source), release or source.name
-    elif not zipfile.is_zipfile(source):
-        raise ValueError(f"{source}: neither a folder nor a jar")
     else:
+        _check_jar(source)
         texts, release = _jar(source), release or _jar_release(source)
     if not re.fullmatch(r"\d+(\.\d+)+", release):
         told = f"{release} is none" if release else "it does not say so itself"
-        raise ValueError(f"{source}: which Kafka release is it? {told}")
+        raise ValueError(f"{source}: which Kafka release is it? {told}: give --release X.Y.Z")
     classes = []
     for group, name, text in texts:
         try:
             read = kafka_class(group, read_json(text), release)
         except KeyError as error:
             raise ValueError(f"{source}: {name}: {error.args[0]} is missing") from error
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{source}: {name}: not JSON: {error}") from error
         except (ValueError, TypeError) as error:
             raise ValueError(f"{source}: {name}: {error}") from error
         classes += [read] if read else []
@@ -84,6 +91,20 @@ def import_definitions(
         if key not in halves and (path := _put(target, library, key, name, document))
     ]
     return Imported(release, len(classes), tuple(written), tuple(halves.values()))
+
+
+def _check_jar(source: Path) -> None:
+    """:raises OSError: it cannot be read.
+    :raises ValueError: it is no jar, or not a whole one.
+    """
+    if not stat.S_ISREG(source.stat().st_mode):
+        raise ValueError(f"{source}: neither a folder nor a jar")
+    with source.open("rb") as file:
+        begin = file.read(len(_ZIP))
+    if not zipfile.is_zipfile(source):
+        is_cut = begin == _ZIP
+        what = "a jar whose end is missing" if is_cut else "neither a folder nor a jar"
+        raise ValueError(f"{source}: {what}")
 
 
 def _is_half(document: Document) -> bool:

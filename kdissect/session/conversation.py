@@ -1,6 +1,8 @@
 """Segments of one TCP connection → exchanges: the fold that everything else is built on.
 
     Segment ─► Duplex ─► Chunk | Gap ─► Recogniser, once ─► Framer of each direction ─► Session ─► events
+                              ▲               │
+                              └───── Tls ◄────┘   where it speaks TLS: what was encrypted is recognised anew
 
 A Conversation is plain picklable state. It knows neither packets of other connections nor topic names,
 which cross connections; what is fed to it, in order, is all that its output depends on. Until somebody
@@ -10,15 +12,18 @@ says something it is little more than its Duplex: a scan of ports opens many con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
 from kdissect.protocol.framing import Framer
 from kdissect.session.pairing import Event, Recognised, Session
-from kdissect.session.recognise import UNKNOWN, Recogniser, Verdict
+from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
+from kdissect.tls.decrypting import Tls
+from kdissect.tls.keylog import Secrets
+from kdissect.wording import plural
 
 
 class Connection(NamedTuple):
@@ -43,6 +48,8 @@ class Connection(NamedTuple):
     client_id: str | None
     software: str | None
     sasl: dict[str, str | None] | None
+    tls: dict[str, Any] | None = None
+    """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
 
 
 class Conversation:
@@ -60,8 +67,10 @@ class Conversation:
         "_held",
         "_limits",
         "_recogniser",
+        "_secrets",
         "_session",
         "_skipped",
+        "_tls",
         "_verdict",
         "number",
     )
@@ -72,10 +81,12 @@ class Conversation:
         first: Segment,
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
+        secrets: Secrets | None = None,
     ) -> None:
         self.number = number
         self._limits = limits
         self._broker_ports = broker_ports
+        self._secrets = secrets
         self._duplex = Duplex(first, limits)
         self._verdict: Verdict | None = None
         """None until it is settled."""
@@ -83,6 +94,8 @@ class Conversation:
         """From the first byte until it is settled."""
         self._held: list[Piece] | None = None
         """What the recogniser has seen."""
+        self._tls: Tls | None = None
+        """From the greeting of TLS on; the rest then counts for what it decrypts."""
         self._framers: tuple[Framer, Framer] | None = None
         self._session: Session | None = None
         self._bytes = (0, 0)
@@ -95,8 +108,22 @@ class Conversation:
         if pieces:
             self._flushed = False  # data after both FINs: they were not the end
         out = self._take(pieces, segment.packet)
-        if self._duplex.finished and not self._flushed:
+        if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
             out += self._flush(segment.packet, "connection closed")
+        return out
+
+    @property
+    def waits_for_secrets(self) -> bool:
+        """Whether encrypted bytes wait; also when both ends said FIN."""
+        return self._tls is not None and self._tls.held_bytes > 0
+
+    def retry(self, packet: int) -> list[Event]:
+        """Secrets were added: what waited for them, as of ``packet``."""
+        if self._tls is None:
+            return []
+        out = self._hear_all(self._tls.retry(), packet)
+        if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
+            out += self._flush(packet, "connection closed")
         return out
 
     @property
@@ -112,7 +139,7 @@ class Conversation:
     @property
     def is_over(self) -> bool:
         """It is closed, or a reset was seen; a reset may be forged, and what follows it still counts."""
-        return self._flushed or self._duplex.reset
+        return self._flushed or self._duplex.reset or self._duplex.finished
 
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and was silent for ``linger_ns`` since."""
@@ -130,11 +157,12 @@ class Conversation:
     @property
     def held_bytes(self) -> int:
         """What its bytes that wait behind holes cost."""
-        return self._duplex.held_bytes
+        return self._duplex.held_bytes + (self._tls.held_bytes if self._tls is not None else 0)
 
     def give_up(self, packet: int, limit: int) -> list[Event]:
         """Wait no longer for missing bytes: all connections together hold more than ``limit``."""
-        return self._take(self._duplex.give_up(limit), packet)
+        out = self._take(self._duplex.give_up(limit), packet)
+        return out if self._tls is None else out + self._hear_all(self._tls.give_up(), packet)
 
     def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
         """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
@@ -155,7 +183,12 @@ class Conversation:
         """The connection's row; ``end`` says why it ended where TCP does not."""
         duplex, session = self._duplex, self._session
         verdict = self._verdict or UNKNOWN
-        client = verdict.client
+        client, protocol = verdict.client, verdict.protocol
+        skipped = self._skipped
+        if self._tls is not None:
+            skipped += sum(self._bytes) - (self._tls.read_bytes if self._tls.is_decrypted else 0)
+            if protocol == "unknown":
+                client, protocol = self._tls.client or 0, "tls"
         if end is None:
             fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
             end = "rst" if duplex.reset else "fin" if fins else "open"
@@ -172,12 +205,13 @@ class Conversation:
             retransmitted=duplex.streams[0].retransmitted + duplex.streams[1].retransmitted,
             gaps=duplex.streams[0].gaps + duplex.streams[1].gaps,
             gap_bytes=duplex.streams[0].gap_bytes + duplex.streams[1].gap_bytes,
-            skipped_bytes=self._skipped,
+            skipped_bytes=skipped,
             exchanges=session.exchanges if session is not None else 0,
-            protocol=verdict.protocol,
+            protocol=protocol,
             client_id=session.client_id if session is not None else None,
             software=session.software if session is not None else None,
             sasl=session.login.summary() if session is not None else None,
+            tls=self._tls.summary() if self._tls is not None else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
@@ -195,29 +229,65 @@ class Conversation:
                 self._bytes = (first + size, second) if side == 0 else (first, second + size)
             else:
                 out.append(self._gap_fault(side, piece))
-            if self._verdict is not None:
-                out += self._frame(side, piece, packet)
-                continue
-            if self._recogniser is None or self._held is None:
-                self._recogniser, self._held = Recogniser(self._limits), []
-            self._held.append((side, piece))
-            verdict = self._decode_as() or self._recogniser.feed(
-                side, piece, self._duplex.streams[side].opened
-            )
-            if verdict is not None:
-                out += self._settle(verdict, packet)
+            if self._tls is None:
+                out += self._hear(side, piece, packet)
+            else:
+                out += self._hear_all(self._tls.feed(side, piece), packet)
+        return out
+
+    def _hear_all(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
+        """What TLS gives out."""
+        out: list[Event] = []
+        for side, piece in pieces:
+            if isinstance(piece, Fault):
+                message = f"from {self._name(side)}: {piece.message}"
+                out.append(piece._replace(connection=self.number, message=message))
+            else:
+                out += self._hear(side, piece, packet)
+        return out
+
+    def _hear(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
+        """Bytes in the clear: find out what they are, then frame them."""
+        if self._verdict is not None:
+            return self._frame(side, piece, packet)
+        if self._recogniser is None or self._held is None:
+            self._recogniser, self._held = Recogniser(self._limits), []
+        self._held.append((side, piece))
+        verdict = self._recogniser.feed(side, piece, self._is_opened(side))
+        if verdict is None or verdict.protocol != "tls":
+            verdict = self._decode_as() or verdict
+        return [] if verdict is None else self._settle(verdict, packet)
+
+    def _is_opened(self, side: Side) -> bool:
+        """Whether a direction was seen from its first byte; what TLS decrypts always is."""
+        return self._tls is not None or self._duplex.streams[side].opened
+
+    def _begin_tls(self, packet: int) -> list[Event]:
+        held = self._held or ()
+        self._recogniser = self._held = None
+        self._tls = Tls(self._secrets if self._secrets is not None else Secrets(), self._limits)
+        out: list[Event] = []
+        for side, piece in held:
+            if not isinstance(piece, Fault):
+                out += self._hear_all(self._tls.feed(side, piece), packet)
         return out
 
     def _settle(self, verdict: Verdict, packet: int) -> list[Event]:
         """It is known now what the connection speaks: go through what was held back, in its order, which
         is that of cause and effect."""
+        if verdict.protocol == "tls":
+            if self._tls is None:
+                return self._begin_tls(packet)
+            verdict = UNKNOWN
         self._verdict = verdict
         held = self._held or ()
         self._recogniser = self._held = None
         if verdict.protocol == "kafka":
             client, broker = verdict.client, 1 - verdict.client
-            streams = self._duplex.streams
-            starts = (streams[0].opened or verdict.starts[0], streams[1].opened or verdict.starts[1])
+            starts = (
+                self._is_opened(0) or verdict.starts[0],
+                self._is_opened(1) or verdict.starts[1],
+            )
             ends: tuple[Endpoint, Endpoint] = self._duplex.endpoints
             # Where responses begin is told by the requests, also for those that come before them.
             self._session = Session(
@@ -234,6 +304,8 @@ class Conversation:
                 Framer(directions[1], self._limits, starts[1]),
             )
         out: list[Event] = []
+        if verdict.doubt is not None:
+            out.append(self._doubt_fault(verdict.doubt))
         for side, piece in held:
             if not isinstance(piece, Fault):
                 out += self._frame(side, piece, packet)
@@ -254,27 +326,37 @@ class Conversation:
         out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
-                out += self._session.feed(event, packet)
+                out += self._mark(self._session.feed(event, packet))
             elif isinstance(event, Fault):
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
             elif isinstance(event, Skipped):
                 self._skipped += event.length
-                message = f"{event.length} bytes from {self._name(side)} skipped: {event.reason}"
+                message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))
         return out
 
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
         out = self._take(self._duplex.close(), packet)
+        if self._tls is not None:
+            out += self._hear_all(self._tls.close(), packet)
         if self._recogniser is not None:
             out += self._settle(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
             for side, framer in enumerate(self._framers):
                 out += self._pair(side, framer.close(self._witness(framer)), packet)
-            out += self._session.close()
+            out += self._mark(self._session.close())
         return out
+
+    def _mark(self, events: list[Event]) -> list[Event]:
+        """Exchanges that came through TLS say so."""
+        if self._tls is not None:
+            for event in events:
+                if not isinstance(event, Fault):
+                    event.exchange.is_encrypted = True
+        return events
 
     def _witness(self, framer: Framer) -> Callable[[bytes, int, bool], bool | None]:
         assert self._session is not None
@@ -283,8 +365,16 @@ class Conversation:
         return self._session.witness.begins_response
 
     def _gap_fault(self, side: Side, gap: Gap) -> Fault:
-        message = f"{gap.length} bytes from {self._name(side)}: {gap.reason}"
+        message = f"{plural(gap.length, 'byte')} from {self._name(side)}: {gap.reason}"
         return fault("gap", message, gap.packet, gap.offset, self.number)
+
+    def _doubt_fault(self, doubt: Doubt) -> Fault:
+        port = int.from_bytes(self._duplex.endpoints[1 - doubt.side][-2:], "big")
+        message = (
+            f"from {self._name(doubt.side)}: looks like {doubt.defect}; "
+            f"not taken for Kafka (-d tcp.port=={port},kafka does)"
+        )
+        return fault("broken-request", message, doubt.packet, doubt.offset, self.number)
 
     def _name(self, side: Side) -> str:
         return endpoint_text(self._duplex.endpoints[side])

@@ -43,14 +43,17 @@ class Evidence(IntEnum):
 
     NONE = 0
     """It does not."""
-    MORE = 1
+    BROKEN = 1
+    """The header fits, with a client id that is text; all of the frame is there, and its body has not the
+    form of its API. That speaks for Kafka as much as against it."""
+    MORE = 2
     """Too few bytes to tell."""
-    HEADER = 2
+    HEADER = 3
     """The header fits, with a client id that is text; the body is not all there."""
-    LOOSE = 3
+    LOOSE = 4
     """The header fits as above; the body is read to its end, and bytes are left (librdkafka's
     ApiVersions v0 ends with four), or up to a limit, or its version is not known."""
-    EXACT = 4
+    EXACT = 5
     """Header and body fit to the last byte."""
 
 
@@ -76,9 +79,24 @@ def examine_request(
         return Evidence.NONE, end
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
-    if left >= size + 4:
-        return _examine_whole(bytes(data[position + 4 : end]), limits), end
-    return _examine_header(data, position, size), end
+    header = _examine_header(data, position, size)
+    if left < size + 4:
+        return header, end
+    whole = _examine_whole(bytes(data[position + 4 : end]), limits)
+    is_broken = whole is Evidence.NONE and header is Evidence.HEADER
+    return Evidence.BROKEN if is_broken else whole, end
+
+
+def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
+    """What is wrong with a frame that is :attr:`Evidence.BROKEN`, with its API and client, and where."""
+    key, version = (int.from_bytes(payload[at : at + 2], "big") for at in (0, 2))
+    client_id = payload[10 : 10 + int.from_bytes(payload[8:10], "big")].decode("utf-8")
+    try:
+        first = parse_request(bare_frame(payload), limits).faults[0]
+        reason, offset = first.message, first.offset or 0
+    except DecodeError as error:
+        reason, offset = error.reason, error.offset
+    return f"{apis.api_name(key)} v{version} of the client {client_id!r}: {reason}", offset
 
 
 def _examine_header(data: bytes | bytearray, position: int, size: int) -> Evidence:
@@ -86,9 +104,10 @@ def _examine_header(data: bytes | bytearray, position: int, size: int) -> Eviden
     if length < -1 or 10 + length > size:
         return Evidence.NONE
     client_id = data[position + 14 : position + 14 + max(0, length)]
-    if not _is_text(client_id):
+    is_cut = len(client_id) < length
+    if not _is_text(client_id, is_cut):
         return Evidence.NONE
-    if len(client_id) < length:
+    if is_cut:
         return Evidence.MORE
     return Evidence.HEADER if client_id else Evidence.MORE
 
@@ -160,7 +179,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _is_text(data: bytes | bytearray) -> bool:
-    """UTF-8 without control characters; the end may be cut inside a character."""
+def _is_text(data: bytes | bytearray, is_cut: bool = False) -> bool:
+    """UTF-8 without control characters; where it is cut, that may be inside a character."""
     text = data.decode("utf-8", "ignore")
-    return len(text.encode()) >= len(data) - 3 and text.isprintable()
+    return len(text.encode()) >= len(data) - (3 if is_cut else 0) and text.isprintable()

@@ -31,6 +31,7 @@ from kdissect.session.pending import Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
 from kdissect.session.witness import FrameWitness
+from kdissect.wording import plural
 
 
 class Recognised(NamedTuple):
@@ -124,7 +125,7 @@ class Session:
         try:
             request = parse_request(frame, self._limits)
         except DecodeError as error:
-            return self._report_headless(frame, f"no request header: {error.reason}")
+            return self._report_headless(frame, f"without a request header: {error.reason}")
         self._saw_request = True
         self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
         exchange = self._exchange(frame, packet)
@@ -169,7 +170,8 @@ class Session:
         exchange = self._pending.remove(self._pending.oldest())
         exchange.missing = "evicted"
         message = (
-            f"more than {self._limits.pending_requests} requests wait for a response; the oldest was given up"
+            f"more than {plural(self._limits.pending_requests, 'request')} waiting for a response; "
+            "the oldest was given up"
         )
         exchange.session_faults.append(fault("too-many-pending", message, exchange.last_packet))
         return [Completed(exchange)]
@@ -185,7 +187,7 @@ class Session:
             exchange.session_faults += _own_faults(frame)
             return [Completed(exchange)]
         if len(frame.payload) < 4:
-            return self._report_headless(frame, "no correlation id")
+            return self._report_headless(frame, "without a correlation id")
         correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
         serial = self._pending.find(correlation)
         if serial is None:
@@ -244,7 +246,7 @@ class Session:
 
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:
         """A frame without a whole header belongs to no exchange."""
-        message = f"{what} in a frame of {frame.size} bytes"
+        message = f"a frame of {plural(frame.size, 'byte')} {what}"
         faults = [fault("malformed", message, frame.last_packet, 0, layer="session")]
         return [each._replace(connection=self._connection) for each in _own_faults(frame) + faults]
 

@@ -12,7 +12,11 @@ connection's end, with the evidence that there is by then. What settles it:
 4. At the limit or at the end, where one side alone was captured: a chain of at least
    ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend and among whose first
    ``CHAIN_SAMPLE`` is a telling response. That side is the broker.
-5. 0x16 0x03 is TLS (as a size it would be 369 MB); a method or ``HTTP/`` is HTTP.
+5. A frame whose header is a request's and whose body is not settles nothing: protocols that frame like
+   Kafka exist, requests of Kafka's that break off hardly do. It is passed over, and only a request
+   behind it that fits to the last byte counts (1). Where none comes, a fault tells what was seen.
+6. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is the header of an encrypted record where the
+   capture began in mid-stream (0x17 0x03 0x03 would be a size of 385 MB); a method or ``HTTP/`` is HTTP.
 """
 
 from __future__ import annotations
@@ -21,8 +25,9 @@ from typing import NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
-from kdissect.session.evidence import Evidence, examine_request, is_telling_response
+from kdissect.session.evidence import Evidence, defect_of, examine_request, is_telling_response
 from kdissect.tcp.duplex import Side
+from kdissect.tls.records import LONGEST_FRAGMENT
 
 GSSAPI_TOKEN = 0x60
 """The ASN.1 tag that opens a GSSAPI initial token (RFC 2743, 3.1)."""
@@ -52,6 +57,19 @@ HTTP_WORDS = (
 )
 
 
+class Doubt(NamedTuple):
+    """A frame that would be a request but for its body."""
+
+    side: Side
+    """Who sent it."""
+    packet: int
+    """The one that completed it."""
+    defect: str
+    """What the request is, and what is wrong with it."""
+    offset: int
+    """Where, in the message."""
+
+
 class Verdict(NamedTuple):
     """What a connection speaks."""
 
@@ -65,6 +83,8 @@ class Verdict(NamedTuple):
     """What was concluded although no request showed it."""
     correlation_id: int | None = None
     """Of the request that showed it."""
+    doubt: Doubt | None = None
+    """Where it is ``unknown``, and yet looks like Kafka."""
 
 
 UNKNOWN = Verdict("unknown")
@@ -73,7 +93,10 @@ UNKNOWN = Verdict("unknown")
 class _Side:
     """What one side has said since it was last known to be whole."""
 
-    __slots__ = ("data", "examined", "is_loose", "is_settled", "opened", "starts", "total", "whole")
+    __slots__ = (
+        *("broken", "data", "examined", "is_loose", "is_settled"),
+        *("opened", "starts", "total", "whole"),
+    )
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -88,6 +111,8 @@ class _Side:
         """That frame is all there, or impossible: more bytes tell nothing new of it."""
         self.is_loose = False
         """It is a request but for bytes that are left."""
+        self.broken: bytes | None = None
+        """The first frame that is a request but for its body."""
 
     def add(self, chunk: Chunk) -> None:
         self.starts.append(len(self.data))
@@ -100,6 +125,7 @@ class _Side:
         self.whole = False
         self.examined = 0
         self.is_settled = self.is_loose = False
+        self.broken = None
 
 
 class Recogniser:
@@ -109,6 +135,8 @@ class Recogniser:
         self._limits = limits
         self._sides = (_Side(), _Side())
         self._effort = PROBE_EFFORT * limits.settle_bytes
+        self._doubt: Doubt | None = None
+        """The first there was."""
 
     def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
         """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
@@ -120,6 +148,8 @@ class Recogniser:
             return verdict
         here.add(piece)
         verdict = self._greeting(here) or self._settle(side, Evidence.EXACT)
+        if self._doubt is None and here.broken is not None:
+            self._doubt = Doubt(side, piece.packet, *defect_of(here.broken, self._limits))
         if verdict is None and self._sides[0].total + self._sides[1].total >= self._limits.settle_bytes:
             return self.close()
         return verdict
@@ -134,13 +164,15 @@ class Recogniser:
             verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
             if verdict is not None:
                 return verdict
-        return UNKNOWN
+        return UNKNOWN._replace(doubt=self._doubt)
 
     def _greeting(self, here: _Side) -> Verdict | None:
         if not here.whole:
             return None
         head = bytes(here.data[:12])
         if len(head) >= 3 and head[0] == 0x16 and head[1] == 0x03 and head[2] <= 4:
+            return Verdict("tls")
+        if not here.opened and len(head) >= 5 and _is_record_header(head):
             return Verdict("tls")
         return Verdict("http") if head.startswith(HTTP_WORDS) else None
 
@@ -156,14 +188,18 @@ class Recogniser:
         return None
 
     def _examine(self, here: _Side) -> Evidence:
-        """What the first frame is that is no token. Every frame is judged once."""
+        """What the first frame is that is neither a token nor broken. Every frame is judged once."""
         while not here.is_settled:
             evidence, end = examine_request(here.data, here.examined, self._limits)
-            if evidence in (Evidence.HEADER, Evidence.EXACT):
+            if evidence is Evidence.EXACT or (evidence is Evidence.HEADER and here.broken is None):
                 return evidence
-            if evidence is Evidence.LOOSE:
+            is_open = evidence in (Evidence.MORE, Evidence.HEADER)
+            if evidence is Evidence.BROKEN:
+                here.broken = here.broken or bytes(here.data[here.examined + 4 : end])
+                here.examined = end
+            elif evidence is Evidence.LOOSE and here.broken is None:
                 here.is_settled = here.is_loose = True
-            elif evidence is Evidence.MORE or _may_become_token(here.data, here.examined, end):
+            elif is_open or _may_become_token(here.data, here.examined, end):
                 return Evidence.MORE
             elif _is_token(here.data, here.examined, end):
                 here.examined = end
@@ -224,6 +260,11 @@ class Recogniser:
         )
         starts = (at_start and client == 0, at_start and client == 1)
         return Verdict("kafka", client, starts, correlation_id=correlation_id)
+
+
+def _is_record_header(head: bytes) -> bool:
+    """Whether a TLS record with data begins here (RFC 8446, 5.1)."""
+    return head[:3] == b"\x17\x03\x03" and int.from_bytes(head[3:5], "big") <= LONGEST_FRAGMENT
 
 
 def _is_token(data: bytearray, position: int, end: int) -> bool:

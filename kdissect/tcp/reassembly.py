@@ -25,6 +25,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
 from kdissect.tcp.copies import Copies
 from kdissect.tcp.waiting import Piece, Waiting
+from kdissect.wording import plural
 
 PATIENCE_SEGMENTS = 8
 """Enough for the reordering of multi-queue cards and of ``any`` captures, which is a few packets."""
@@ -207,7 +208,7 @@ class Reassembler:
             return out
         if self._is_stray(piece):
             ahead = piece.offset - self.next
-            message = f"{piece.length} bytes that would lie {ahead} bytes ahead; left out"
+            message = f"{plural(piece.length, 'byte')} that would lie {plural(ahead, 'byte')} ahead; left out"
             return [fault("out-of-window", message, piece.packet, piece.offset)]
         if piece.offset < self.next:
             self._count_again(self.next - piece.offset, is_copy)
@@ -280,7 +281,7 @@ class Reassembler:
             reason = "not captured (the peer was not captured either)"
             return self._relieve(waiting, limit, reason, packet, timestamp_ns)
         if waiting and waiting.cost > limit:
-            message = f"more than {limit} bytes wait behind a hole that nobody acknowledged; it is given up"
+            message = f"more than {limit:,} bytes wait behind a hole that nobody acknowledged; it is given up"
             known = fault("buffer-limit", message, packet, self.next)
             reason = "more waits behind it than the limit"
             return [known, *self._relieve(waiting, limit, reason, packet, timestamp_ns)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,15 +12,18 @@ from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.events import Key
 from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.model import CaptureError
+from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.tui.actions import ACTIONS, PAGES, PLACES
+from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of, key_names
 from kdissect.tui.feed.decoder import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
+from kdissect.tui.heap import give_back_large_blocks, keep_what_there_is
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.marks import Marks
 from kdissect.tui.pages.capture import CapturePage
@@ -38,7 +42,8 @@ from kdissect.tui.recent import recent_files
 from kdissect.tui.remembered import Remembered
 from kdissect.tui.settings import Settings
 from kdissect.tui.statistics import Statistics
-from kdissect.tui.terminal import end_with_terminal
+from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
+from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
 
 TICK_SECONDS = 0.1
@@ -67,6 +72,7 @@ class Kdissect(App[None]):
         if settings.theme is not None:
             self.theme = settings.theme
         self.marks = Marks()
+        self.way = Way()
         self.options = options
         self.columns = settings.columns
         """Those of the list of exchanges; none for as many as there is room for."""
@@ -80,12 +86,22 @@ class Kdissect(App[None]):
         """Filters that were used or saved."""
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
+        self._saved = 0
+        """How many exchanges were saved with their packets."""
+        self.is_asking = False
+        """Whether what is not saved was told at the last key; nothing else is told until the next."""
         self.is_open = feed is not None
         """Whether there is a capture to show."""
         if feed is not None:
             self._take(feed)
 
+    def on_load(self) -> None:
+        if not self.is_headless:
+            end_with_signals(lambda code: self.exit(return_code=code))
+
     def on_mount(self) -> None:
+        give_back_large_blocks()
+        keep_what_there_is()
         if self.is_open:
             self._begin()
         else:
@@ -106,7 +122,7 @@ class Kdissect(App[None]):
 
     def _take(self, feed: Feed) -> None:
         self.feed = feed
-        self.shown = Shown(self.index, feed, self.options, self._filter_changed)
+        self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
         """The display filter."""
         self.statistics = Statistics(self.index, feed, self.shown)
         """Figures of what is shown."""
@@ -147,6 +163,8 @@ class Kdissect(App[None]):
             self.errors = self.index.errors()
             self.shown.index_grew()
             self._watch_filter()
+        if messages and self.ended is not None:
+            self.shown.index_is_complete()
         return bool(messages)
 
     def _tick(self) -> None:
@@ -174,8 +192,9 @@ class Kdissect(App[None]):
 
         :raises FilterError: it is no filter.
         """
+        before = self.shown.depth
         self.shown.push(text)
-        self.action_page("exchanges")
+        self._jump("exchanges", before)
 
     def _filter_changed(self) -> None:
         for page in self._pages_shown():
@@ -214,8 +233,91 @@ class Kdissect(App[None]):
 
     def action_page(self, name: str) -> None:
         """Show one of the screens."""
-        if name in self.pages and self.screen is not self.pages[name]:
+        here = self._here()
+        if name in self.pages and here is not None and here != name:
+            self.way.turn(here, name)
             self.switch_screen(name)
+
+    def _here(self) -> str | None:
+        """The name of the screen that is shown; None while a dialog is over it."""
+        return next((name for name, page in self.pages.items() if page is self.screen), None)
+
+    def _jump(self, name: str, filters: int, to_tree: bool = False) -> None:
+        """Show a screen to which something on this one led.
+
+        :param filters: how deep the filter was before.
+        """
+        here = self._here()
+        if here is not None and here != name:
+            place = self.pages[here].chosen_place()
+            self.way.jump(Step(here, True, place, filters, self.shown.depth, to_tree))
+            self.switch_screen(name)
+
+    def go_back(self) -> bool:
+        """Show the screen from which one came; gives whether there was any."""
+        step = self.way.back()
+        if step is None:
+            return False
+        self.switch_screen(step.page)
+        if step.is_jump:
+            self.shown.pop_to(step.filters)
+            page = self.pages[step.page]
+            if isinstance(page, ExchangesPage) and step.place is not None:
+                page.go_to(step.place)
+        return True
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def unsaved(self) -> list[str]:
+        """What is lost at the end."""
+        lost, comments = [], len(self.marks.unsaved)
+        if self.is_open and self.feed.source.is_live and self._saved < len(self.index):
+            lost.append("the live capture is not saved")
+        if comments:
+            lost.append(f"{plural(comments, 'comment')} {'is' if comments == 1 else 'are'} not saved")
+        return lost
+
+    def was_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
+        """The packets of exchanges were saved, with these comments."""
+        self._saved = max(self._saved, len(numbers))
+        self.marks.saved(comments, numbers)
+
+    def end_or_ask(self, page: Page) -> None:
+        """End, if nothing is lost, or that was told at the key before."""
+        lost = self.unsaved()
+        if not lost or self.is_asking:
+            self.exit()
+        else:
+            page.say(f"{', '.join(lost)}: q again leaves, w saves")
+            self.is_asking = True
+
+    def on_key(self, event: Key) -> None:
+        """A key that no pane took for text. Those that do nothing here, but elsewhere, are told."""
+        found = self.screen.active_bindings.get(event.key)
+        if found is None or found.binding.id != "out-or-end":
+            self.is_asking = False
+        if found is None and isinstance(self.screen, Page):
+            label = self._labels.get(event.key)
+            if label is not None:
+                self.screen.say(f"{label}: not here")
+
+    def on_mouse_down(self) -> None:
+        self.is_asking = False
+
+    @cached_property
+    def _labels(self) -> dict[str, str]:
+        """Of what keys do somewhere."""
+        actions = [each for page in PAGES for each in actions_of(page)]
+        keys = dict(self.settings.keys)
+        return {key: each.label for each in actions for key in key_names(keys.get(each.id, each.keys))}
+
+    def action_suspend_process(self) -> None:
+        """Back to the shell, with all of the pipeline."""
+        can = self._driver is not None and self._driver.can_suspend
+        if can:
+            self.app_suspend_signal.publish(self)
+        if not (can and suspend()) and isinstance(self.screen, Page | Start):
+            self.screen.say("there is no shell to go back to")
 
     def action_turn_page(self, step: int) -> None:
         """Show the screen after this one, or before it."""
@@ -246,15 +348,19 @@ class Kdissect(App[None]):
             ladder.show_marked(place)
         elif place is not None:
             ladder.show_client_of(place)
-        self.action_page("ladder")
+        self._jump("ladder", self.shown.depth)
         if here is ladder:
             ladder.index_grew()
 
-    def show_exchange(self, place: int) -> None:
-        """Show the exchange at a place of the index."""
-        page = self.pages["exchanges"]
+    def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
+        """Show the exchange at a place of the index.
+
+        :param to_tree: a line of its tree is to be shown.
+        """
+        page, before = self.pages["exchanges"], self.shown.depth
         assert isinstance(page, ExchangesPage)
-        self.action_page("exchanges")
+        page.uncover(place)
+        self._jump("exchanges", before, to_tree)
         page.go_to(place)
 
     def go_to_number(self, number: int) -> None:

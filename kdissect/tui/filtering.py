@@ -2,7 +2,8 @@
 
 A filter is answered in two stages. The columns of the index answer at once, of a million rows in
 milliseconds; the rows of which they do not tell are asked themselves, by a process beside the screens
-(:mod:`kdissect.tui.feed.asking`). Rows that come later are answered when they come, and only they.
+(:mod:`kdissect.tui.feed.asking`). Rows that come later are answered when they come, and only they; but what
+is slow among all of them changes with them, so that a filter for it is answered anew from time to time.
 
     index ─► columns ─► certain ──────────────► shown
                      └► open ─► exchanges ─► yes ┘
@@ -16,17 +17,24 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import Filter, compile_filter
-from kdissect.filter.masks import Mask
+from kdissect.filter.computed import SLOW
+from kdissect.filter.masks import Mask, Masks
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.asking import Asker
 from kdissect.tui.feed.columns import FilterColumns
 from kdissect.tui.feed.decoder import Feed
 from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.slowness import slowness_of
+from kdissect.tui.feed.stage import Stage, is_long
 
 DEEPEST = 100
 """Filters that lie on one another; of more, the oldest are forgotten."""
+MORE = 1.25
+"""How many times as many exchanges there must be before it is seen anew what is slow among them."""
 
 
 def quoted(text: str) -> str:
@@ -47,12 +55,21 @@ class Shown:
     """The filter that is set, and the places of the index that it shows.
 
     :param changed: called when a filter was set, taken away, or turned on or off.
+    :param slow_ms: what takes longer is slow; None: what takes longer than nearly all of its API.
     """
 
     def __init__(
-        self, index: Index, feed: Feed, options: Options, changed: Callable[[], None] = lambda: None
+        self,
+        index: Index,
+        feed: Feed,
+        options: Options,
+        changed: Callable[[], None] = lambda: None,
+        slow_ms: int | None = None,
     ) -> None:
         self._index, self._feed, self._options, self._changed = index, feed, options, changed
+        self._slow_ns = None if slow_ms is None else slow_ms * MILLISECOND
+        self._slowness = 0, Slowness(self._slow_ns)
+        """What is slow, and among how many exchanges."""
         self._filter: Filter | None = None
         self._before: list[str] = []
         """Texts of the filters to go back to."""
@@ -61,6 +78,8 @@ class Shown:
         self.version = 0
         """Another number whenever the places are others."""
         self._asker: Asker | None = None
+        self._stage: Stage | None = None
+        """The first stage, as long as it goes on beside the screens."""
         self._mask: Mask = np.zeros(0, np.bool_)
         """Which rows the filter shows, as far as is known, and room for more."""
         self._answered = 0
@@ -89,12 +108,25 @@ class Shown:
 
         :raises FilterError: it is none.
         """
-        return compile_filter(text, self._options) if text.strip() else None
+        if not text.strip():
+            return None
+        chosen = compile_filter(text, self._options, self._slowness[1])
+        return self._learned(chosen) if SLOW in chosen.fields else chosen
+
+    def _learned(self, chosen: Filter) -> Filter:
+        """A filter that asks what is slow, as far as that can be told now."""
+        if self._slow_ns is None and self._slowness[0] != len(self._index):
+            self._slowness = len(self._index), slowness_of(self._index)
+        return compile_filter(chosen.text, self._options, self._slowness[1])
 
     def count(self, chosen: Filter) -> tuple[int, int]:
-        """How many exchanges a filter would show at least, and at most, as far as the columns tell."""
-        found = FilterColumns(self._index, 0, len(self._index)).masks(chosen)
+        """How many exchanges a filter would show at least, and at most, as far as the columns tell. Of many
+        different texts it takes a while."""
+        found = self._columns(chosen, 0, len(self._index)).masks(chosen)
         return int(np.count_nonzero(found.certain)), int(np.count_nonzero(found.possible))
+
+    def _columns(self, chosen: Filter, start: int, end: int) -> FilterColumns:
+        return FilterColumns(self._index, start, end, chosen.slowness)
 
     def push(self, text: str) -> None:
         """Set a filter in the place of this one, which :meth:`pop` brings back. An empty text shows all.
@@ -111,7 +143,7 @@ class Shown:
 
         :raises FilterError: it is no filter; everything stays as it was.
         """
-        compile_filter(text, self._options)  # its own mistakes, at their own place
+        self.compiled(text)  # its own mistakes, at their own place
         self.push(f"({self.text}) and ({text})" if self.text and self.is_on else text)
 
     def pop(self) -> bool:
@@ -122,6 +154,17 @@ class Shown:
         self._set(self.compiled(text))
         return True
 
+    @property
+    def depth(self) -> int:
+        """How many filters :meth:`pop` can go back to."""
+        return len(self._before)
+
+    def pop_to(self, depth: int) -> None:
+        """Go back to the filter that was set when there were so many before it."""
+        if depth < len(self._before):
+            del self._before[depth + 1 :]
+            self.pop()
+
     def toggle(self) -> None:
         """Turn the filter off, or on again."""
         if self._filter is not None:
@@ -131,7 +174,13 @@ class Shown:
 
     def _set(self, chosen: Filter | None) -> None:
         self._filter, self.is_on = chosen, True
-        self._answered = 0
+        self._begin()
+        self._changed()
+
+    def _begin(self) -> None:
+        """Answer the filter from the first row on."""
+        chosen = self._filter
+        self._answered, self._stage = 0, None
         self._mask = np.zeros(0, np.bool_)
         if self._asker is not None:
             self._asker.forget()
@@ -139,7 +188,6 @@ class Shown:
             self._asker.ask(chosen)
         self.index_grew()
         self._grew_or_shrank()
-        self._changed()
 
     # -- what it shows --------------------------------------------------------------------------------
 
@@ -159,12 +207,19 @@ class Shown:
     @property
     def progress(self) -> float | None:
         """How much of the second stage is done; None when nothing is left to do."""
+        if self._stage is not None:
+            return 0.0
         return self._asker.progress if self._asker is not None else None
 
     @property
     def is_filtered(self) -> bool:
         """Whether a filter is set and on."""
-        return self._filter is not None and self.is_on
+        return self.chosen is not None
+
+    @property
+    def chosen(self) -> Filter | None:
+        """The filter, if one is set and on. It is another one when what is slow is seen anew."""
+        return self._filter if self.is_on else None
 
     def index_grew(self) -> None:
         """Answer for the rows that are new."""
@@ -175,14 +230,44 @@ class Shown:
             larger = np.zeros(max(end, len(self._mask) * 5 // 4), np.bool_)
             larger[:start] = self._mask[:start]
             self._mask = larger
-        found = FilterColumns(self._index, start, end).masks(chosen)
+        if self._stage is not None:
+            return
+        if SLOW in chosen.fields and self._slow_ns is None and end > self._slowness[0] * MORE:
+            self._look_what_is_slow()
+            return
+        columns = self._columns(chosen, start, end)
+        if is_long(columns, chosen):
+            self._stage = Stage(columns, chosen, end)
+        else:
+            self._answer(chosen, start, end, columns.masks(chosen))
+
+    def index_is_complete(self) -> None:
+        """No more rows come."""
+        chosen = self._filter
+        if chosen is not None and SLOW in chosen.fields and self._slowness[0] != len(self._index):
+            self._look_what_is_slow()
+
+    def _look_what_is_slow(self) -> None:
+        """Answer the filter anew, with what is slow now."""
+        if self._filter is not None and self._slow_ns is None:
+            self._filter = self._learned(self._filter)
+            self._begin()
+
+    def _answer(self, chosen: Filter, start: int, end: int, found: Masks) -> None:
+        """Take in what the first stage found of the rows from ``start`` to ``end``."""
         self._mask[start:end] = found.certain
         self._answered = end
-        if found.certain is not found.possible:
-            asked = found.open + start
-            if len(asked):
-                by_number = np.argsort(self._index.column("number")[asked], kind="stable")
-                self._ask(chosen, asked[by_number].astype(np.uint32))
+        if found.certain is found.possible:
+            return
+        if start:
+            some = found.open + start
+            asked = some[np.argsort(self._index.column("number")[some], kind="stable")].astype(np.uint32)
+        else:
+            order = self._index.order()
+            order = order[order < end]
+            asked = order[(found.possible & ~found.certain)[order]]
+        if len(asked):
+            self._ask(chosen, asked)
 
     def _ask(self, chosen: Filter, places: Places) -> None:
         if self._asker is None:
@@ -199,13 +284,24 @@ class Shown:
 
     def poll(self) -> bool:
         """Take in what the second stage found since the last call; gives whether there are more to show."""
-        found = False
+        found = self._poll_stage()
         for places, hits in self._asker.poll() if self._asker is not None else ():
             self._mask[places] = hits
             found = found or bool(hits.any())
         if found:
             self._grew_or_shrank()
         return found
+
+    def _poll_stage(self) -> bool:
+        """Take in the first stage, if it is done; gives whether it is."""
+        stage, chosen = self._stage, self._filter
+        found = stage.masks() if stage is not None else None
+        if stage is None or chosen is None or found is None:
+            return False
+        self._stage = None
+        self._answer(chosen, self._answered, stage.end, found)
+        self.index_grew()
+        return True
 
     def _grew_or_shrank(self) -> None:
         self.version += 1

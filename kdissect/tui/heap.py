@@ -1,13 +1,37 @@
-"""Making a million objects without the screens standing still."""
+"""Memory of the screens' process: what is let go of goes back to the system, and the collector of cycles does
+not make a key wait."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 200_000
 """Objects that are worth keeping from the collector."""
+_M_MMAP_THRESHOLD = -3  # mallopt(3)
+_LARGE = 1 << 20
+_LOOK_AFTER = 10_000
+"""Objects."""
+
+
+def give_back_large_blocks() -> None:
+    """Have blocks of a megabyte and more mapped from the system and given back to it when they are freed.
+
+    The GNU C library begins so, but puts larger and larger blocks on the heap once some were freed. Columns
+    of a million rows, sorted and chosen from, would leave holes of as much memory as they take.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+def keep_what_there_is() -> None:
+    """Never look again for cycles among the objects that there are now: modules and screens, which stay. It
+    takes a tenth of a second to go through them. Those that come later are looked at less often, too."""
+    gc.freeze()
+    gc.set_threshold(_LOOK_AFTER)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class Marks:
@@ -13,6 +13,8 @@ class Marks:
         """Of the marked exchanges."""
         self.comments: dict[int, str] = {}
         """What was written here; never empty."""
+        self.unsaved: set[int] = set()
+        """Whose comment was written or changed since it was saved."""
         self._captured: dict[int, str] = {}
         """What the capture itself says of the exchanges' packets."""
 
@@ -36,10 +38,18 @@ class Marks:
 
     def set_comment(self, number: int, text: str) -> None:
         """Write about an exchange; no text takes the comment away."""
+        if text == self.comments.get(number, ""):
+            return
         if text:
             self.comments[number] = text
+            self.unsaved.add(number)
         else:
-            self.comments.pop(number, None)
+            del self.comments[number]
+            self.unsaved.discard(number)
+
+    def saved(self, comments: Mapping[int, str], numbers: Iterable[int]) -> None:
+        """These comments were saved with exchanges of these numbers."""
+        self.unsaved -= {each for each in numbers if comments.get(each) == self.comments.get(each)}
 
     def found(self, comments: Iterable[tuple[int, str]]) -> None:
         """The capture says this of exchanges."""

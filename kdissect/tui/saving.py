@@ -1,8 +1,9 @@
 """Exchanges → a file: their packets as pcapng, or their rows as NDJSON, CSV or Parquet.
 
 A file is written whole or not at all: under another name first, and only then under its own. Packets that
-are saved read as they did: the handshakes and ends of their connections are saved with them. What was
-written about an exchange becomes a comment of the packet that completed its first message.
+are saved read as they did: the handshakes and ends of their connections are saved with them, and of TLS
+connections all packets. TLS secrets that the capture has are left out. What was written about an exchange
+becomes a comment of the packet that completed its first message.
 """
 
 from __future__ import annotations
@@ -14,19 +15,27 @@ from contextlib import closing, suppress
 from typing import BinaryIO, cast
 
 from kdissect.capture.belonging import belonging
-from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
-from kdissect.model import CaptureError, Packet, Secrets
+from kdissect.model import CaptureError, Endpoint, Packet
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
-from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.decoder import Feed, packets_of
 from kdissect.tui.feed.index import Index, Places
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
 """By the end of the file's name."""
+
+
+def is_packets(path: str) -> bool:
+    """Whether what is saved under a name are packets, which have comments."""
+    return _form_of(path) == "pcapng"
+
+
+def _form_of(path: str) -> str | None:
+    return FORMS.get(os.path.splitext(path)[1].lower())
 
 
 class CannotSaveError(Exception):
@@ -54,7 +63,7 @@ def save(
     :raises IsThereError: there is one, and it is not.
     :raises CannotSaveError: the name says no format, or writing failed.
     """
-    form = FORMS.get(os.path.splitext(path)[1].lower())
+    form = _form_of(path)
     if form is None:
         raise CannotSaveError(f"the name must end in one of {', '.join(FORMS)}")
     if any(_is_same(path, source) for source in feed.source.paths):
@@ -128,24 +137,25 @@ def _write_packets(
     file: BinaryIO, feed: Feed, index: Index, view: Places, comments: Mapping[int, str]
 ) -> int:
     shown: set[int] = set()
+    encrypted: set[frozenset[Endpoint]] = set()
     said: dict[int, tuple[str, ...]] = {}
     for exchange in _exchanges(feed, index, view):
         for message in exchange.messages:
             shown.update(message.frame.packets)
+        if exchange.is_encrypted:
+            encrypted.add(frozenset((exchange.client_endpoint, exchange.broker_endpoint)))
         if exchange.number in comments:
             packet = exchange.messages[0].frame.last_packet
             said[packet] = (*said.get(packet, ()), comments[exchange.number])
     source = feed.source
-    with closing(read_packets(source.paths, source.limits)) as capture:
+    with closing(packets_of(source, waits=False)) as capture:
         packets = (item for item in capture if isinstance(item, Packet))
-        wanted = shown | belonging(packets, shown, source.limits)
+        wanted = shown | belonging(packets, shown, source.limits, encrypted)
     count = 0
-    with closing(read_packets(source.paths, source.limits)) as capture:
+    with closing(packets_of(source, waits=False)) as capture:
         writer = PcapngWriter(file, capture.interfaces)
         for item in capture:
-            if isinstance(item, Secrets):
-                writer.write(item)
-            elif isinstance(item, Packet) and item.number in wanted:
+            if isinstance(item, Packet) and item.number in wanted:
                 shown.discard(item.number)
                 writer.write(item._replace(comments=(*item.comments, *said.get(item.number, ()))))
                 count += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,8 +13,8 @@ from threading import Thread
 
 PATIENCE_SECONDS = 2.0
 """How long the screens may take to end."""
-HUNG_UP = 129
-"""The exit code of who was ended by SIGHUP, as shells have it."""
+SIGNALLED = 128
+"""With the number of the signal, the exit code of who was ended by it, as shells have it."""
 
 
 def keyboard_for_stdin() -> int:
@@ -26,6 +28,25 @@ def keyboard_for_stdin() -> int:
     os.dup2(terminal, 0)
     os.close(terminal)
     return piped
+
+
+def end_with_signals(end: Callable[[int], None]) -> None:
+    """Call ``end`` with an exit code, from the event loop that runs, when the system asks the process to end,
+    so that the terminal is left as it was. What who runs us told us to ignore stays ignored."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, end, SIGNALLED + number)
+
+
+def suspend() -> bool:
+    """Have the shell suspend what it runs here, as a terminal does at Ctrl-Z: all processes of the pipeline;
+    gives whether that can be. What was begun without a shell to come back to would sleep for ever: it shares
+    its group with the leader of its session."""
+    if os.getpgrp() == os.getsid(0):
+        return False
+    os.killpg(os.getpgrp(), signal.SIGTSTP)
+    return True
 
 
 def end_with_terminal(end: Callable[[], None]) -> None:
@@ -45,4 +66,4 @@ def _wait(end: Callable[[], None]) -> None:
     with suppress(Exception):  # the screens may be ending already
         end()
     time.sleep(PATIENCE_SECONDS)
-    os._exit(HUNG_UP)
+    os._exit(SIGNALLED + signal.SIGHUP)

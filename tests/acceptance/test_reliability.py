@@ -66,11 +66,16 @@ MALICIOUS = {
     "snappy_len_lie": faults("bad-compressed-data"),
     "tagged_2e31_zero": faults("malformed", exchanges=0, protocol="unknown"),
     "tagged_2e64": faults("malformed", exchanges=0, protocol="unknown"),
-    "tls_on_9092": faults("bad-size", "skipped", exchanges=0, protocol="tls"),
+    "tls_on_9092": faults(exchanges=0, protocol="tls"),
     "varint_overlong": faults("malformed", exchanges=0, protocol="unknown"),
     "xerial_neg_chunk": faults("bad-compressed-data"),
     "xerial_zero_chunks": faults("bad-compressed-data"),
 }
+LONE_BROKEN_REQUESTS = (
+    *("array_2e31_metadata_v1", "array_neg2_metadata_v1", "compact_array_2e32_metadata_v9"),
+    *("tagged_2e31_zero", "tagged_2e64", "varint_overlong"),
+)
+"""Not taken for Kafka, but told."""
 MANY_MESSAGES = "pending_100k"
 """Not broken, but many: what it costs is what 100,000 messages cost."""
 
@@ -99,6 +104,8 @@ def test_malicious_bytes_are_taken_for_kafka_only_where_they_are(name: str) -> N
     found = dissected(read_packets([malicious(name)]))
     (connection,) = found.connections
     assert (len(found.exchanges), connection.protocol) == MALICIOUS[name][1:]
+    told = [fault.kind for fault in found.faults if fault.layer == "session"]
+    assert told == (["broken-request"] if name in LONE_BROKEN_REQUESTS else [])
 
 
 MEASURE = """

@@ -45,10 +45,12 @@ REFUSED_BEFORE_THE_LOG = {"wrong-requests": {"3": 2, "4711": 1}}
 """Requests by API key that a broker closes the connection upon (in place of ``case.json``'s count)."""
 
 
-def pairs(name: str) -> tuple[list[tuple[Entry, Exchange]], list[Entry], list[Exchange]]:
+def pairs(
+    name: str, exchanges: list[Exchange] | None = None
+) -> tuple[list[tuple[Entry, Exchange]], list[Entry], list[Exchange]]:
     """The entries of a case's log with their exchanges; entries and exchanges that have none."""
     waiting: defaultdict[object, list[Exchange]] = defaultdict(list)
-    for exchange in dissected_case(name).exchanges:
+    for exchange in dissected_case(name).exchanges if exchanges is None else exchanges:
         waiting[exchange_key(exchange)].append(exchange)
     found, absent = [], []
     for logged in map(entry, Case(name).log()):

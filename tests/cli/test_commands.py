@@ -145,7 +145,7 @@ def test_a_missing_extra_is_one_line_that_names_it() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=False)
     assert ran.returncode == 2
-    assert b"pip install 'kdissect[arrow]'" in ran.stderr
+    assert b"pip install pyarrow, or kdissect with its extra arrow" in ran.stderr
     assert ran.stderr.count(b"\n") == 1
 
 
@@ -211,3 +211,9 @@ def test_a_damaged_definition_of_the_users_costs_no_row(tmp_path: Path) -> None:
     assert "remove it" in line
     doctor = spawn("doctor", KDISSECT_DATA_HOME=str(tmp_path))
     assert str(broken) in doctor.out.decode()
+
+
+def test_fields_finds_a_statistic_by_its_name(capsysbinary: Capsys) -> None:
+    lines = run(capsysbinary, "fields", "groups").lines
+    at = lines.index("stats groups")
+    assert "  rebalances " in lines[at + 7]

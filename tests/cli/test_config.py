@@ -13,7 +13,7 @@ from tests.cli.run import CAPTURES, run
 def load(tmp_path: Path, text: str, **environment: str) -> Config:
     path = tmp_path / "config.toml"
     path.write_text(text, encoding="utf-8")
-    return load_config({"KDISSECT_CONFIG": str(path), **environment})
+    return load_config({"KDISSECT_CONFIG": str(path), **environment}, for_screens=True)
 
 
 def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
@@ -49,7 +49,42 @@ def test_every_key(tmp_path: Path) -> None:
     limits = DEFAULTS._replace(frame_bytes=1000)
     ports, keys = frozenset({29092}), {"save": "ctrl-s f2"}
     filters = {"slow": "latency > 1s"}
-    assert found == Config(("number", "api"), ports, "never", "u", 250, "nord", topics, filters, keys, limits)
+    columns = ("number", "api")
+    assert found == Config(columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns)
+
+
+def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    text = 'columns = ["number", "who", "what", "latency", "sizes", "info"]'
+    found = load(tmp_path, text)
+    assert found.list_columns == ("number", "who", "what", "latency_ns", "sizes", "info")
+    monkeypatch.setenv("KDISSECT_CONFIG", str(tmp_path / "config.toml"))
+    heading = run(capsysbinary, CAPTURES / "errors.pcapng", "-T", "csv").lines[0]
+    assert heading == (
+        '"number","client_id","client","api","api_version","latency_ns","request_size","response_size",'
+        '"error","missing","faults","topics"'
+    )
+    ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-e", "number,who")
+    assert (ran.code, ran.out) == (2, b"")
+    assert (
+        ran.err
+        == "kdissect: -e: who is a column of the list on the screen only; -e client_id,client has it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["theme = 1", '[keymap]\nsav = "x"', '[keymap]\nsave = "e"', "[filters]\nx = 1", "keymap = 1"]
+)
+def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with pytest.raises(Wrong):
+        load(tmp_path, text)
+    monkeypatch.setenv("KDISSECT_CONFIG", str(tmp_path / "config.toml"))
+    ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-c", "1")
+    assert (ran.code, ran.err) == (0, "")
+    assert b"config.toml:" in run(capsysbinary, "doctor").out
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

@@ -212,3 +212,21 @@ def test_fields_lists_the_old_names_of_kafkas_fields(capsysbinary: Capsys) -> No
         alias: row["name"] for row in rows if row["table"] == "Kafka's fields" for alias in row["aliases"]
     }
     assert found["candidateId"] == "vote.request.replicaId"
+
+
+def test_a_saved_filter_is_named_where_its_name_is_looked_for(
+    tmp_path: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[filters]\nmine = "api == Fetch"\n')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    said = "kdissect: -Y: mine is looked for as text; the saved filter of that name is: api == Fetch\n"
+    ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-Y", "mine")
+    assert ran.err == said
+    (tmp_path / "filters.toml").write_text('other = "acks == 0"\n')
+    assert (
+        "filter of that name is: acks == 0"
+        in run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-Y", "other").err
+    )
+    config.write_text("[filters]\nmine = 1\n")  # which is for the screens to tell
+    assert run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-Y", "mine").code == 0

@@ -65,3 +65,22 @@ def test_a_segment_that_cannot_be_read_has_its_own_heading(
     assert sum("Permission denied" in line for line in ran.lines) == 1
     (fault,) = map(json.loads, run(capsysbinary, "log", tmp_path, "-T", "faults").lines)
     assert (fault["file"][-4:], fault["kind"]) == (".log", "unreadable")
+
+
+@pytest.mark.parametrize("form", ["text", "records", "faults"])
+def test_a_file_name_that_does_not_fit_is_damage_and_says_so(
+    form: str, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    path = tmp_path / "00000000000000000500.log"
+    path.write_bytes((LOGS / "__consumer_offsets-0" / "00000000000000000000.log").read_bytes())
+    ran = run(capsysbinary, "log", path, "-T", form)
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+    assert "by its name the file begins at 500" in ran.err
+
+
+def test_what_is_no_log_is_told_with_what_would_be(tmp_path: Path, capsysbinary: Capsys) -> None:
+    assert "cannot be read: No such file" in run(capsysbinary, "log", tmp_path / "none").err
+    (tmp_path / "foo.bin").write_bytes(b"")
+    ran = run(capsysbinary, "log", tmp_path / "foo.bin")
+    assert ran.code == 3
+    assert ".timeindex" in ran.err

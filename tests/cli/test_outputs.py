@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from kdissect.model import Packet
 from tests.cli.run import CAPTURES, ROOT, Ran, run, spawn
 
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
+LONG = CAPTURES / "consumer-group-kip848.pcapng"
 
 Capsys = pytest.CaptureFixture[bytes]
 
@@ -225,3 +227,136 @@ def test_packets_that_have_no_place_of_their_own_are_refused(
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
     assert part in ran.err
     assert output.read_bytes() == b"of yesterday"
+
+
+# -- signals and readers that go
+
+
+def ended_by(number: int, *arguments: object) -> Ran:
+    """What a command says when a signal ends it while more of standard input may still come."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kdissect", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None
+    # More than a pipe holds: once it is written, reading has begun.
+    process.stdin.write(LONG.read_bytes()[:-1_000])
+    process.stdin.flush()
+    time.sleep(1)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    return Ran(process.returncode, out, err.decode())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("form", ["parquet", "connections"])
+def test_a_signal_ends_the_input_and_what_there_was_is_said(number: int, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    ran = ended_by(number, "read", "-", "-T", form, "-o", path)
+    assert (ran.code, ran.err) == (130, "")
+    if form == "parquet":
+        assert pq.read_table(path).num_rows > 5
+    else:
+        assert "open" in [json.loads(line)["end"] for line in path.read_bytes().splitlines()]
+
+
+def test_statistics_up_to_a_signal_are_printed() -> None:
+    ran = ended_by(signal.SIGINT, "stats", "-", "-z", "srt")
+    assert (ran.code, ran.err) == (130, "")
+    assert b"ApiVersions" in ran.out
+
+
+def test_that_an_answer_is_missing_is_not_said_of_an_input_that_was_interrupted() -> None:
+    ran = ended_by(signal.SIGINT, "read", "-", "-T", "ndjson")
+    assert ran.code == 130
+    assert not any(row["missing"] for row in map(json.loads, ran.lines))
+
+
+def test_packets_of_rows_are_written_although_their_reader_has_gone(tmp_path: Path) -> None:
+    path = tmp_path / "out.pcapng"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kdissect", "read", str(CAPTURE), "-V", "-x", "-w", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(150_000)
+    process.stdout.close()
+    err = process.stderr.read().decode()
+    process.stderr.close()
+    assert (process.wait(30), err.count("\n")) == (0, 1)
+    assert f"{path}: ends where" in err
+    assert any(isinstance(each, Packet) for each in read_packets([path]))
+
+
+# -- outputs that are inputs, outputs of commands that fail
+
+
+def test_a_file_of_a_log_folder_is_never_overwritten(tmp_path: Path, capsysbinary: Capsys) -> None:
+    folder = tmp_path / "logs"
+    shutil.copytree(CAPTURES / "logs", folder)
+    segment = folder / "t09-0" / "00000000000000000000.log"
+    before = segment.read_bytes()
+    (tmp_path / "symbolic").symlink_to(segment)
+    os.link(segment, tmp_path / "hard")
+    index = segment.with_suffix(".index")
+    for out in (segment, tmp_path / "symbolic", tmp_path / "hard"):
+        for given in (folder, folder / "t09-0", segment, index):
+            ran = run(capsysbinary, "log", given, "-o", out)
+            assert (ran.code, ran.err.count("\n")) == (2, 1)
+            assert "is an input too" in ran.err
+    assert segment.read_bytes() == before
+    assert run(capsysbinary, "log", folder, "-o", tmp_path / "another").code == 0
+
+
+def test_raw_bytes_and_key_logs_are_never_overwritten(tmp_path: Path, capsysbinary: Capsys) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes((CAPTURES / "logs/t09-0/00000000000000000000.log").read_bytes())
+    os.link(path, tmp_path / "hard")
+    before = path.read_bytes()
+    for arguments in (
+        ("bytes", "records", path, "-o", tmp_path / "hard"),
+        ("bytes", "message", "--api", "Fetch", "--api-version", "4", path, "-o", path),
+        ("read", CAPTURE, "--keylog", path, "-o", path),
+        ("stats", CAPTURE, "-z", "srt", "--keylog", tmp_path, "-o", path),
+    ):
+        ran = run(capsysbinary, *arguments)
+        assert ran.code == 2
+        assert "is an input too" in ran.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("read", CAPTURE, "-w", "no/such/folder/x"),
+        ("read", CAPTURE, "-T", "parquet"),
+        ("stats", CAPTURE, "-z", "srt", "-T", "parquet"),
+        ("log", CAPTURES / "logs", "-T", "records.parquet"),
+        ("bytes", "records", "abcd", "--input", "hex", "--encode"),
+    ],
+)
+def test_a_command_that_fails_leaves_its_output_as_it_was(
+    arguments: tuple[object, ...], tmp_path: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "kdissect.present.arrow", raising=False)
+    path = tmp_path / "out"
+    assert run(capsysbinary, *arguments, "-o", path).code in (2, 3)
+    assert not path.exists()
+    path.write_bytes(b"as it was")
+    ran = run(capsysbinary, *arguments, "-o", path)
+    assert (ran.code, ran.err.count("\n")) in ((2, 1), (3, 1))
+    assert path.read_bytes() == b"as it was"
+
+
+def test_an_output_that_nothing_was_written_to_is_empty(tmp_path: Path, capsysbinary: Capsys) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"as it was")
+    assert run(capsysbinary, "read", CAPTURE, "-Y", "api == 4711", "-o", path).code == 0
+    assert path.read_bytes() == b""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -43,6 +44,31 @@ def test_a_compressed_capture_reads_as_the_capture_does(tmp_path: Path, capsysbi
     path = tmp_path / "capture"
     path.write_bytes(gzip.compress(CAPTURE.read_bytes()))
     assert run(capsysbinary, path).out == run(capsysbinary, CAPTURE).out
+
+
+@pytest.mark.parametrize("more", [(), ("--two-pass",), ("-w",), ("--two-pass", "-w")])
+def test_a_named_pipe_reads_as_the_file_does(
+    more: tuple[str, ...], tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    pipe, path = tmp_path / "pipe", tmp_path / "written.pcapng"
+    os.mkfifo(pipe)
+    arguments = [*more, path] if "-w" in more else [*more]
+    writer = Thread(target=pipe.write_bytes, args=(CAPTURE.read_bytes(),), daemon=True)
+    writer.start()
+    ran = run(capsysbinary, "read", pipe, *arguments)
+    writer.join()
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == run(capsysbinary, "read", CAPTURE).out
+    if "-w" in more:
+        assert run(capsysbinary, path, "-T", "csv", "-e", "api").out.count(b"\n") == len(ran.lines) + 1
+
+
+@pytest.mark.parametrize("more", [(), ("--two-pass",)])
+def test_standard_input_is_called_so_whatever_is_wrong_with_it(more: tuple[str, ...]) -> None:
+    refused = spawn("read", "-", *more, stdin=b"hello")
+    assert (refused.code, refused.err.startswith("kdissect: standard input: is not a capture")) == (3, True)
+    damaged = spawn("read", "-", *more, stdin=CAPTURE.read_bytes()[:3000])
+    assert damaged.err.startswith("kdissect: -: the file ends inside a block")
 
 
 def test_count_stops_after_so_many_rows(capsysbinary: Capsys) -> None:
@@ -392,3 +418,31 @@ def test_a_terminal_gets_a_closing_line_and_no_binary() -> None:
     code, text, _ = on_terminal("-T", "parquet")
     assert code == 2
     assert "is binary" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_the_exit_code_stays_where_nothing_can_be_said() -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kdissect", "read", "no-such-file"], stderr=full, cwd=ROOT, check=False
+        )
+    assert ran.returncode == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-e", ""), ("-e", "api,,number"), ("--records",), ("--bytes", "hex"), ("-T", "text", "--records")],
+)
+def test_options_that_would_do_nothing_are_refused(arguments: tuple[str, ...], capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "read", CAPTURE, *arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("read", "--slow"), ("read", "-Y", "slow"), ("read", "--two-pass"), ("stats", "-z", "srt", "--slow")],
+)
+def test_a_pipe_that_must_be_read_twice_is(command: tuple[str, ...], capsysbinary: Capsys) -> None:
+    data = CAPTURE.read_bytes()
+    for path in ("-", "/dev/stdin"):
+        assert spawn(*command, path, stdin=data) == run(capsysbinary, *command, CAPTURE)

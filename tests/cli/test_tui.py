@@ -27,7 +27,7 @@ def test_what_is_not_installed_is_told(
     ran = run(capsysbinary, "tui", CAPTURE)
     assert (ran.code, ran.err) == (
         USAGE,
-        "kdissect: the screens need not_there: pip install 'kdissect[tui]'\n",
+        "kdissect: the screens need not_there: pip install textual numpy, or kdissect with its extra tui\n",
     )
 
 

@@ -100,8 +100,38 @@ def test_what_is_not_installed_is_told(
     ran = run(capsysbinary, "web", CAPTURE)
     assert (ran.code, ran.err) == (
         USAGE,
-        "kdissect: the browser needs textual-serve: pip install 'kdissect[web]'\n",
+        "kdissect: the browser needs textual-serve: pip install textual numpy textual-serve,"
+        " or kdissect with its extra web\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "part"),
+    [
+        ("--theme", "nope", "there is no such theme"),
+        ("-Y", "api == ", "-Y: "),
+        ("-d", "tcp.port==x,kafka", "-d"),
+        ("--port", "0", "--port"),
+    ],
+)
+def test_wrong_options_are_told_before_the_address_is(
+    option: str, value: str, part: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "web", CAPTURE, option, value)
+    assert (ran.code, ran.out) == (USAGE, b"")
+    assert part in ran.err
+    assert "http://" not in ran.err
+
+
+def test_a_wrong_setting_for_the_screens_is_told_before_the_address_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "config.toml").write_text('theme = "nope"')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(tmp_path / "config.toml"))
+    ran = run(capsysbinary, "web", CAPTURE)
+    assert ran.code == USAGE
+    assert "config.toml: theme nope: there is no such theme" in ran.err
+    assert "http://" not in ran.err
 
 
 def test_standard_input_cannot_be_served(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from kdissect.embedded.control import control_column, type_name
 from kdissect.embedded.internal import decode_internal, encode_internal
+from kdissect.limits import DEFAULTS
 from tests.embedded.official import one
 
 
@@ -61,3 +62,13 @@ def test_a_marker_needs_a_key_to_be_written_and_others_do_not() -> None:
             encode_internal("control", "EndTxnMarker", 0, key, {"coordinatorEpoch": 1})
     with pytest.raises(ValueError, match=r"^name: "):
         encode_internal("control", "Unknown(9)", 0, {"type": 9}, {})
+
+
+def test_the_limits_of_the_caller_hold_for_control_records() -> None:
+    body = {"version": 0, "leaderId": 1, "voters": [{"voterId": 1}, {"voterId": 2}], "grantingVoters": []}
+    key, value = encode_internal("control", "LeaderChangeMessage", 0, None, body)
+    whole, part = control_column(key, value), control_column(key, value, DEFAULTS._replace(elements=1))
+    assert whole is not None
+    assert part is not None
+    assert len(whole["voters"]) == 2
+    assert "voters" not in part

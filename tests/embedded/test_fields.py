@@ -7,16 +7,26 @@ from typing import Any
 import pytest
 
 from kdissect.embedded.decoded import Context, Embedded
+from kdissect.embedded.envelope import EmbeddedMessage
 from kdissect.embedded.fields import GROUP_FIELDS, Decoded, decode_field
 from kdissect.embedded.internal import encode_internal
+from kdissect.limits import DEFAULTS
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, data_struct, message_struct
 from tests.embedded.official import one
+from tests.kafka import request
 
 SUBSCRIPTION = one("consumer-protocol", "ConsumerProtocolSubscription", 3)
 ASSIGNMENT = one("consumer-protocol", "ConsumerProtocolAssignment", 3)
 WORKER = one("connect", "ConnectWorkerState", 2)
 CONNECT = one("connect", "ConnectAssignment", 2)
+JOIN: dict[str, Any] = {
+    "groupId": "g",
+    "sessionTimeoutMs": 1,
+    "memberId": "",
+    "protocolType": "consumer",
+    "protocols": [{"name": name, "metadata": ""} for name in ("range", "sticky")],
+}
 
 
 def name_of(found: Decoded | None) -> str | None:
@@ -175,6 +185,39 @@ def test_a_converted_member_keeps_its_classic_subscription() -> None:
     )
     assert found is not None
     assert found.json() == SUBSCRIPTION.json
+
+
+# -- limits -----------------------------------------------------------------------------------------
+
+FEW = DEFAULTS._replace(elements=1)
+
+
+def test_the_limits_of_the_context_hold_for_what_is_embedded() -> None:
+    _, data = encode_internal(
+        "consumer-protocol",
+        "ConsumerProtocolSubscription",
+        0,
+        None,
+        {"topics": ["a", "b"], "userData": None},
+    )
+    around: list[dict[str, Any]] = [{"protocolType": "consumer"}, {"name": "range"}]
+    found = decode_field("JoinGroupRequest", around, "metadata", data)
+    assert found is not None
+    assert found.faults == ()
+    limited = decode_field("JoinGroupRequest", around, "metadata", data, Context(limits=FEW))
+    assert isinstance(limited, Embedded)
+    (fault,) = limited.faults
+    assert "2 elements, the limit is 1" in fault.message
+    assert limited.context.limits is FEW
+
+
+def test_they_hold_for_the_message_in_an_envelope_and_for_what_is_in_that() -> None:
+    inner = request("JoinGroup", 0, 1, **JOIN)
+    found = decode_field("EnvelopeRequest", [{}], "requestData", inner, Context(limits=FEW))
+    assert isinstance(found, EmbeddedMessage)
+    assert found.body.context == Context(enveloped=True, limits=FEW)
+    (fault,) = found.faults
+    assert "2 elements, the limit is 1" in fault.message
 
 
 # -- envelopes' other fields ------------------------------------------------------------------------

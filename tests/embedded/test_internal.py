@@ -17,6 +17,7 @@ from kdissect.embedded.internal import (
     topic_names_in_metadata,
 )
 from kdissect.faults import KINDS
+from kdissect.limits import DEFAULTS
 from tests.embedded.official import Stored, largest_of_each, one, stored
 from tests.protocol.official import leaves
 
@@ -251,3 +252,11 @@ def test_metadata_records_teach_topic_names() -> None:
     other = one("metadata", "PartitionRecord", 2)
     values = [None, b"", topic.value, other.value, (topic.value or b"")[:-3]]
     assert list(topic_names_in_metadata(values)) == [(topic.json["topicId"], topic.json["name"])]
+
+
+def test_the_limits_of_the_caller_hold() -> None:
+    few = DEFAULTS._replace(elements=1)
+    body = {"topics": ["a", "b"], "userData": None}
+    _, value = encode_internal("consumer-protocol", "ConsumerProtocolSubscription", 0, None, body)
+    found = decode_internal("consumer-protocol", None, value, "ConsumerProtocolSubscription", few)
+    assert [fault.kind for fault in found.faults] == ["too-many-elements"]

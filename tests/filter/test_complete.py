@@ -20,9 +20,9 @@ def offered(text: str, cursor: int | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "first"),
     [
-        ("lat", ["latency_ns", "latency"]),
+        ("lat", ["latency", "latency_ns"]),
         ("error and cli", ["client", "client_id", "client.ip", "client.port", "client.id"]),
-        ("any lat", ["latency_ns", "latency"]),
+        ("any lat", ["latency", "latency_ns"]),
         ("error or all client.", ["client.ip", "client.port", "client.id"]),
         ("fetch.request.header.", [f"fetch.request.header.{name}" for name in HEADER]),
         ("fetch.response.header.", ["fetch.response.header.correlationId"]),

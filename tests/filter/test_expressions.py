@@ -474,3 +474,8 @@ def test_decimal_numbers_are_equal_to_what_is_written() -> None:
 def test_the_reasons_for_what_is_missing_are_those_of_the_column() -> None:
     _, _, reasons = EXCHANGES.column("missing").meaning.partition(": ")
     assert tuple(reasons.split(", ")) == MISSING
+
+
+def test_an_api_that_is_begun_is_offered_before_what_is_alike() -> None:
+    with pytest.raises(FilterError, match="there is no API Pr; did you mean Produce"):
+        compile_filter("api == Pr")

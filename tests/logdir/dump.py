@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kdissect.embedded.decoded import Embedded
-from kdissect.embedded.internal import read_blob
+from kdissect.embedded.internal import Internal, decode_internal, family_of_topic, read_blob
 from kdissect.logdir.events import Event, FileFault, IndexEntry, LogFile, SegmentBatch, SnapshotEntry
 from kdissect.logdir.names import INDEXES
 from kdissect.protocol.json_form import dumps
@@ -53,6 +53,12 @@ def one_replacement(text: str) -> str:
     return re.sub("\ufffd+", "\ufffd", text)
 
 
+def internal_record(event: SegmentBatch, record: Record) -> Internal | None:
+    """What a record of a batch says, if it is a control record or of an internal topic."""
+    family = "control" if event.batch.is_control else family_of_topic(event.file.topic or "")
+    return None if family is None else decode_internal(family, record.key, record.value)
+
+
 class Dump:
     """Prints the events of one folder."""
 
@@ -90,7 +96,7 @@ class Dump:
             )
         elif batch.codec == "none":
             text += f" isValid: {str(batch.crc_valid).lower()} crc: {batch.crc}}}"
-        internal = event.decoded(record)
+        internal = internal_record(event, record)
         if internal is None:
             key, value = (_text(data) for data in (record.key, record.value))
         elif batch.is_control:

@@ -58,6 +58,14 @@ def test_what_is_no_checkpoint_is_told(text: str | bytes, wanted: list[tuple[str
     assert faults("offset-checkpoint", text) == wanted
 
 
+def test_of_a_long_line_that_is_wrong_only_the_beginning_is_repeated() -> None:
+    for text in ("9" * 10_000, "0\n" + "1" * 10_000, "0\n1\n" + "x" * 10_000):
+        found = next(read_facts("leader-epoch-checkpoint", text.encode()))
+        assert isinstance(found, Fault)
+        assert "…" in found.message
+        assert len(found.message) < 200
+
+
 def test_properties_as_java_writes_them() -> None:
     text = "#\n#Sat Nov 21 09:15:30 UTC 2026\nbroker.id=1\ncluster.id=a\\=b\\:\\u00e9\nempty=\n"
     assert facts("properties", text) == [{"broker.id": "1", "cluster.id": "a=b:é", "empty": ""}]

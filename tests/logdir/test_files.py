@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.embedded.internal import Internal
 from kdissect.logdir.events import Event, Fact, FileFault, IndexEntry, LogFile, SegmentBatch, SnapshotEntry
 from kdissect.logdir.files import read_logs
 from kdissect.model import CaptureError
 from tests.logdir.build import batch_of
+from tests.logdir.dump import internal_record
 
 FOLDER = "broker-4.3.1/kafka-python-3-2"
 SEGMENT = "00000000000000000000.log"
@@ -192,7 +192,7 @@ def test_records_of_kafkas_own_are_decoded_and_others_are_not(logdirs: Path) -> 
     for event in read(logdirs / "broker-3.9.2"):
         if isinstance(event, SegmentBatch):
             for record in event.records():
-                found: Internal | None = event.decoded(record)
+                found = internal_record(event, record)
                 if found is not None:
                     assert found.faults == ()
                     names.setdefault(found.family, set()).add(found.name)

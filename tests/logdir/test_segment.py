@@ -12,6 +12,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.logdir.search import HEAD, PART
 from kdissect.logdir.segment import read_batches
 from kdissect.model import Fault
+from kdissect.wording import plural
 from tests.logdir.build import batch_of, read
 from tests.record.build import message
 
@@ -46,7 +47,7 @@ def test_a_torn_tail_is_told_at_every_byte(logdirs: Path) -> None:
         assert [(position, fault.kind) for position, fault in found.faults] == [(last, "torn-tail")]
         assert found.faults[0][1].layer == "file"
         assert found.faults[0][1].offset == last
-        assert f"after {there} bytes" in found.faults[0][1].message
+        assert f"after {plural(there, 'byte')} " in found.faults[0][1].message
 
 
 def test_a_torn_message_of_magic_0_is_no_batch() -> None:

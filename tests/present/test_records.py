@@ -51,6 +51,16 @@ def test_assigned_offsets_of_old_messages(tmp_path: Path) -> None:
     assert offsets(produced(tmp_path / "x", data)) == [(0, 100), (1, 101), (0, 102), (1, 103)]
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("sent", [(0, 0, 0), (0, 1, 2), (7, 9, 30)])
+def test_a_broker_numbers_compressed_old_messages_whatever_their_offsets(
+    magic: int, sent: tuple[int, ...], tmp_path: Path
+) -> None:
+    inner = [Record(offset, 1_000, None, b"v") for offset in sent]
+    exchange = produced(tmp_path / "x", write_message_set(inner, magic, 1) + write_message_set(inner, magic))
+    assert [offset for _, offset in offsets(exchange)] == [100, 101, 102, 103, 104, 105]
+
+
 def test_an_assigned_offset_keeps_to_64_bits(tmp_path: Path) -> None:
     data = write_batch(records(2), last_offset=1)
     exchange = produced(tmp_path / "x", data, base_offset=(1 << 63) - 1)

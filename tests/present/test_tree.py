@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kdissect import Exchange, read
+from kdissect.embedded.internal import encode_internal
+from kdissect.limits import DEFAULTS
 from kdissect.message import Message
+from kdissect.present.body import side_object
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.raw import decode_message
@@ -17,6 +21,8 @@ from kdissect.present.tree import exchange_tree, message_tree
 from kdissect.record.write import write_batch
 from tests.cli.run import CAPTURES
 from tests.cli.test_bytes import vectors
+from tests.kafka import Talk, request
+from tests.present.captures import write_capture
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))
 
@@ -137,3 +143,19 @@ def test_faults_of_what_is_embedded_are_shown_where_it_is_asked_for() -> None:
     assert not any("fault" in line for line in body_lines("JoinGroup", 0, asked))
     lines = body_lines("JoinGroup", 0, asked, options=Options(embedded=True))
     assert [line for line in lines if line.startswith("fault: embedded")]
+
+
+@pytest.mark.parametrize("elements", [1, 2])
+def test_the_limits_of_the_user_hold_for_what_is_embedded(elements: int, tmp_path: Path) -> None:
+    subscription = {"topics": ["orders", "clicks"], "userData": None}
+    _, blob = encode_internal("consumer-protocol", "ConsumerProtocolSubscription", 0, None, subscription)
+    body: dict[str, Any] = {"groupId": "g", "sessionTimeoutMs": 1, "memberId": "", "protocolType": "consumer"}
+    body["protocols"] = [{"name": "range", "metadata": b64encode(blob or b"").decode()}]
+    talk = Talk().ask(request("JoinGroup", 0, 1, **body)).close()
+    (exchange,) = read(write_capture(tmp_path / "join.pcapng", talk))
+    options = Options(embedded=True, limits=DEFAULTS._replace(elements=elements))
+    decoded = side_object(exchange, "request", options)
+    assert decoded is not None
+    assert ("topics" in decoded["body"]["protocols"][0]["metadataDecoded"]) == (elements == 2)
+    lines = [line.split() for line in exchange_tree(exchange, options)]
+    assert (["[1]:", '"clicks"'] in [line[:2] for line in lines]) == (elements == 2)

@@ -167,3 +167,27 @@ def test_every_byte_is_accounted_for_with_any_chopping_and_any_loss(data: st.Dat
     assert accounted(events) == len(content)
     if not any(isinstance(p, Gap) for p in pieces):
         assert b"".join(len(p).to_bytes(4, "big") + p for p in payloads(events)) == content
+
+
+def test_behind_a_gap_of_unknown_length_the_boundary_is_searched_for() -> None:
+    """Its length is an estimate (records of TLS were lost): what is announced cannot be counted off."""
+    whole, after = frame_bytes(bytes(100)), frame_bytes(b"after")
+    gap = Gap(50, 10, "lost", 2, 2, is_exact=False)
+    for before in (whole[:50], frame_bytes(bytes(40))[:50], b"\0\0"):
+        start = len(before) + gap.length
+        there = gap._replace(offset=len(before))
+        out = run([Chunk(0, before, 1, 1), there, Chunk(start, after, 3, 3)])
+        frames = [event for event in out if isinstance(event, Frame)]
+        assert frames[-1].payload == MARK + b"after"
+        assert frames[-1].searched
+
+
+def test_a_frame_has_every_packet_of_the_records_it_came_in() -> None:
+    data = frame_bytes(b"one") + frame_bytes(b"two")
+    first, second = run([Chunk(0, data, 9, 9, (7, 8, 9))], never)
+    assert isinstance(first, Frame)
+    assert isinstance(second, Frame)
+    assert first.packets == second.packets == (7, 8, 9)
+    (joined,) = run([Chunk(0, data[:5], 2, 2, (1, 2)), Chunk(5, data[5:9], 3, 3)], never)
+    assert isinstance(joined, Frame)
+    assert (joined.packets, joined.last_packet) == ((1, 2, 3), 3)

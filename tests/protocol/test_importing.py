@@ -183,10 +183,11 @@ def test_a_source_without_definitions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no message definitions"):
         import_definitions(jar(tmp_path / "empty.jar", "9.9.0"), tmp_path / "user")
     assert not (tmp_path / "user").exists()
-    for name in ("absent.jar", "text.jar"):
-        (tmp_path / "text.jar").write_text("not a jar")
-        with pytest.raises(ValueError, match="neither a folder nor a jar"):
-            import_definitions(tmp_path / name, tmp_path / "user")
+    with pytest.raises(FileNotFoundError):
+        import_definitions(tmp_path / "absent.jar", tmp_path / "user")
+    (tmp_path / "text.jar").write_text("not a jar")
+    with pytest.raises(ValueError, match="neither a folder nor a jar"):
+        import_definitions(tmp_path / "text.jar", tmp_path / "user")
 
 
 @pytest.mark.parametrize(

@@ -432,3 +432,26 @@ def test_the_limits_of_the_user_hold_for_the_messages() -> None:
     assert [(f.kind, f.message) for f in exchange.faults] == [
         ("too-many-elements", "announces 20 elements, the limit is 10")
     ]
+
+
+def test_what_looks_like_kafka_and_is_not_taken_for_it_is_told_once() -> None:
+    broken = request("Metadata", 1, 1, topics=[])[:-4] + b"\x7f\xff\xff\xff"
+    exchanges, (told,), connection = run(Talk().ask(broken).ask(broken).close().segments)
+    assert exchanges == []
+    assert (connection.protocol, connection.skipped_bytes) == ("unknown", 2 * (len(broken) + 4))
+    assert (told.layer, told.kind, told.connection) == ("session", "broken-request", 0)
+    assert (told.packet, told.offset) == (4, len(broken) - 4)
+    assert told.message.startswith("from 10.0.0.1:50000: looks like Metadata v1 of the client 'test': ")
+    assert told.message.endswith("; not taken for Kafka (-d tcp.port==19092,kafka does)")
+
+
+def test_a_broken_first_request_does_not_cost_those_behind_it() -> None:
+    broken = request("Metadata", 1, 1, topics=[])[:-4] + b"\x7f\xff\xff\xff"
+    talk = Talk().ask(broken).ask(metadata(2)).answer(metadata_answer(2))
+    exchanges, faults, connection = run(talk.segments)
+    assert [exchange.correlation_id for exchange in exchanges] == [1, 2]
+    assert [[fault.kind for fault in exchange.faults] for exchange in exchanges] == [
+        ["truncated"],
+        ["out-of-order"],
+    ]
+    assert (faults, connection.protocol) == ([], "kafka")

@@ -82,6 +82,23 @@ def test_a_size_over_the_limit_of_frames_is_none() -> None:
     assert examine_request(data, 0, DEFAULTS._replace(frame_bytes=len(data) - 4))[0] is Evidence.EXACT
 
 
+def test_a_header_that_fits_before_a_body_that_does_not_is_told_from_other_bytes() -> None:
+    data = request("Metadata", 1, 1, "app", topics=[])
+    assert evidence(framed(data[:-4] + b"\x7f\xff\xff\xff")) is Evidence.BROKEN
+    assert evidence(framed(data[:-4] + b"\xff\xff\xff\xfe")) is Evidence.BROKEN
+    nameless = request("Metadata", 1, 1, None, topics=[])
+    assert evidence(framed(nameless[:-4] + b"\xff\xff\xff\xfe")) is Evidence.NONE
+    control = data.replace(b"app", b"a\x1bp")[:-4] + b"\xff\xff\xff\xfe"
+    assert evidence(framed(control)) is Evidence.NONE
+
+
+@pytest.mark.parametrize("cut", range(1, 3))
+def test_a_client_id_may_be_cut_inside_a_character_but_not_end_so(cut: int) -> None:
+    data = framed(request("ListGroups", 0, 1, client_id="a\N{EURO SIGN}") + b"\0")
+    assert evidence(data[: 4 + 10 + 1 + cut]) is Evidence.MORE
+    assert evidence(data.replace(b"\x82\xac", b"\x82\x20")) is Evidence.NONE
+
+
 def test_random_bytes_are_no_proof() -> None:
     chance = random.Random(11)
     data = chance.randbytes(200_000)

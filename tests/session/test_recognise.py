@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from kdissect.limits import DEFAULTS
 from kdissect.model import Chunk, Gap
-from kdissect.session.recognise import Recogniser, Verdict
-from tests.kafka import framed
+from kdissect.session.recognise import Doubt, Recogniser, Verdict
+from tests.kafka import framed, request
 from tests.session.runs import metadata, metadata_answer
 
 KAFKA = framed(metadata(7))
+BROKEN = framed(request("Metadata", 1, 6, "app", topics=[])[:-4] + b"\x7f\xff\xff\xff")
+"""A request whose array announces more than there is."""
 
 
 def chunk(data: bytes, offset: int = 0) -> Chunk:
@@ -126,3 +128,49 @@ def test_a_chain_is_none_if_it_is_short_or_does_not_ascend_or_the_other_side_spo
     assert settled(1, 2, 3) == "kafka"
     assert settled(1, 2) == settled(1, 3, 2) == settled(1, 2, 3000) == "unknown"
     assert settled(1, 2, 3, said=b"PING") == "unknown"
+
+
+def test_a_request_whose_body_is_broken_settles_nothing_but_is_told() -> None:
+    for side in (0, 1):
+        recogniser = Recogniser()
+        assert recogniser.feed(side, chunk(BROKEN), True) is None
+        verdict = recogniser.close()
+        assert verdict.protocol == "unknown"
+        defect = "announces 2,147,483,647 elements, 0 bytes are left and each takes 2 bytes at least"
+        assert verdict.doubt == Doubt(side, 1, f"Metadata v1 of the client 'app': {defect}", 13)
+
+
+def test_a_request_whose_header_breaks_off_in_its_tags_is_told_too() -> None:
+    recogniser = Recogniser()
+    head = request("ListGroups", 3, 6, "app")[:13]
+    assert recogniser.feed(0, chunk(framed(head + b"\x80" * 20)), True) is None
+    doubt = recogniser.close().doubt
+    assert doubt is not None
+    assert doubt.defect == "ListGroups v3 of the client 'app': a varint of more than 5 bytes"
+
+
+def test_of_many_broken_requests_the_first_is_told_also_before_a_gap() -> None:
+    recogniser = Recogniser()
+    other = BROKEN.replace(b"app", b"bad")
+    assert recogniser.feed(0, chunk(BROKEN), True) is None
+    assert recogniser.feed(0, gap(len(BROKEN)), True) is None
+    assert recogniser.feed(0, chunk(other, len(BROKEN) + 10), True) is None
+    doubt = recogniser.close().doubt
+    assert doubt is not None
+    assert "'app'" in doubt.defect
+
+
+def test_a_broken_request_is_shown_where_one_behind_it_fits_to_the_last_byte() -> None:
+    recogniser = Recogniser()
+    assert recogniser.feed(0, chunk(BROKEN + BROKEN + KAFKA[:-1]), True) is None
+    verdict = recogniser.feed(0, chunk(KAFKA[-1:], 2 * len(BROKEN) + len(KAFKA) - 1), True)
+    assert verdict == Verdict("kafka", 0, (True, False), None, 7)
+
+
+def test_behind_a_broken_request_a_header_alone_is_no_evidence() -> None:
+    loose = framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(4))
+    for after in (KAFKA[:-1], loose):
+        recogniser = Recogniser()
+        assert recogniser.feed(0, chunk(BROKEN + after), True) is None
+        verdict = recogniser.close()
+        assert (verdict.protocol, verdict.doubt is None) == ("unknown", False)

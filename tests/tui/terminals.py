@@ -27,6 +27,7 @@ class Terminal:
     """A command in a terminal of its own, which is its controlling terminal.
 
     :param stdin: what is piped into it; None leaves the terminal there.
+    :param script: a program of Python's that is run instead of kdissect.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Terminal:
         *arguments: object,
         stdin: int | None = None,
         ignore: tuple[signal.Signals, ...] = (),
+        script: Path | None = None,
         **environment: Any,
     ) -> None:
         self.ours, self.theirs = pty.openpty()
@@ -45,8 +47,9 @@ class Terminal:
             for number in ignore:
                 signal.signal(number, signal.SIG_IGN)
 
+        program = ["-m", "kdissect"] if script is None else [str(script)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kdissect", *map(str, arguments)],
+            [sys.executable, *program, *map(str, arguments)],
             stdin=self.theirs if stdin is None else stdin,
             stdout=self.theirs,
             stderr=self.theirs,

@@ -8,6 +8,7 @@ import pytest
 from textual.app import App
 
 from kdissect.exchange import Exchange
+from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.decoder import Batch, Decoded, Decoder, Ended, Source
 from kdissect.tui.feed.rows import ROW
@@ -25,6 +26,7 @@ class Slow:
         self._whole = decoded(ERRORS)
         self.source = self._whole.source
         self.descriptor = self._whole.descriptor
+        self.capture: Status | None = None
         batches = [each for each in self._whole.poll() if isinstance(each, Batch)]
         self._rows = b"".join(each.rows for each in batches)
         self._texts = [text for each in batches for text in each.texts]

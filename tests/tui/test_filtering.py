@@ -14,8 +14,11 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import Leaf
 from kdissect.present.options import Options
+from kdissect.tui.feed import stage
+from kdissect.tui.feed.columns import FilterColumns
 from kdissect.tui.feed.decoder import Batch, Decoded
 from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import HAS_TAKEN
 from kdissect.tui.filtering import Shown, quoted
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded, index_of, row
@@ -188,3 +191,78 @@ def test_quoted_text_is_that_text(text: str) -> None:
     assert isinstance(chosen.expression, Leaf)
     assert chosen.expression.check.one(text)
     assert not chosen.expression.check.one(text + "x")
+
+
+def test_a_question_of_many_texts_is_answered_beside_the_screens(
+    given_: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, index, shown, _ = given_
+    monkeypatch.setattr(stage, "MOST_TEXTS", 0)
+    shown.push("client contains 4 and acks == 1")
+    assert shown.progress == 0
+    assert len(shown.places) == 0
+    assert numbers(index, shown) == truth(feed, index, "client contains 4 and acks == 1")
+    shown.push("client contains 5")
+    shown.push("api == Metadata")
+    assert numbers(index, shown) == truth(feed, index, "api == Metadata")
+
+
+def test_rows_that_come_meanwhile_are_answered_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "MOST_TEXTS", 0)
+    index = Index()
+    shown = Shown(index, Nothing(), Options())  # type: ignore[arg-type]
+    index.add(Batch(row(number=1, api=1), ["Fetch"]))
+    shown.push("api == Fetch")
+    index.add(Batch(row(number=2, api=1) + row(number=3)))
+    shown.index_grew()
+    assert numbers(index, shown) == [1, 2]
+
+
+def test_what_goes_wrong_beside_the_screens_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "MOST_TEXTS", 0)
+
+    def fail(*_: object) -> None:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(FilterColumns, "masks", fail)
+    index = Index()
+    index.add(Batch(row(number=1, api=1), ["Fetch"]))
+    shown = Shown(index, Nothing(), Options())  # type: ignore[arg-type]
+    shown.push("api == Fetch")
+    with pytest.raises(ValueError, match="a defect"):
+        numbers(index, shown)
+
+
+def test_what_is_slow_is_seen_anew_when_there_is_more_and_at_the_end() -> None:
+    index = Index()
+    shown = Shown(index, Nothing(), Options())  # type: ignore[arg-type]
+
+    def come(times: range) -> None:
+        rows = [
+            row(number=len(index) + at, api=1, taken_ns=ns, flags=HAS_TAKEN) for at, ns in enumerate(times, 1)
+        ]
+        index.add(Batch(b"".join(rows), ["Fetch"] if not len(index) else []))
+        shown.index_grew()
+
+    come(range(1, 101))
+    shown.push("slow")
+    before = shown.chosen
+    assert numbers(index, shown) == [100]
+    come(range(1_001, 1_021))  # too few for another look; each is slow as far as is known
+    assert len(shown.places) == 21
+    assert shown.chosen is before
+    shown.index_is_complete()
+    assert numbers(index, shown) == [120]
+    assert shown.chosen is not before
+    come(range(2_000, 14_000, 100))
+    assert numbers(index, shown) == [239, 240]
+
+
+def test_a_time_of_the_users_is_slow_at_once() -> None:
+    index = Index()
+    index.add(Batch(row(number=1, api=1, taken_ns=2_000_001, flags=HAS_TAKEN), ["Fetch"]))
+    shown = Shown(index, Nothing(), Options(), slow_ms=2)  # type: ignore[arg-type]
+    shown.push("slow")
+    assert numbers(index, shown) == [1]
+    shown.index_is_complete()
+    assert numbers(index, shown) == [1]

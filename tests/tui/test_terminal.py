@@ -36,11 +36,19 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         terminal.close()
 
 
-def end_with_q(terminal: Terminal) -> bytes:
+def end_with_q(terminal: Terminal, unsaved: bool = False) -> bytes:
     """End the screens; the terminal is then as it was. Gives what was written."""
     assert terminal.modes != terminal.before
+    if unsaved:
+        terminal.send(b"q")
+        terminal.until(b"the live capture is not saved: q again leaves")
     terminal.send(b"q")
-    assert terminal.end() == 0
+    return ended(terminal, 0)
+
+
+def ended(terminal: Terminal, code: int) -> bytes:
+    """The screens have ended, and the terminal is as it was. Gives what was written."""
+    assert terminal.end() == code
     assert terminal.modes == terminal.before
     assert LEAVE_ALTERNATE_SCREEN in terminal.output
     assert terminal.output.rindex(SHOW_CURSOR) > terminal.output.rindex(LEAVE_ALTERNATE_SCREEN)
@@ -53,7 +61,7 @@ def test_the_screens_come_answer_keys_and_sizes_and_go(begin: Begin) -> None:
     terminal.until(b"52 exchanges")
     terminal.until(b"RequestHeader")
     terminal.send(b"e")
-    terminal.until(b"INVALID_TOPIC_EXCEPTION")
+    terminal.until(b"INVALID_TOPIC")
     terminal.resize(80, 24)
     terminal.until(b"No.")
     terminal.send(b"\r")
@@ -115,9 +123,9 @@ def test_a_capture_is_piped_in_and_keys_come_from_the_terminal(begin: Begin, tmp
     os.close(writer)
     terminal.until(b"52 exchanges")
     terminal.send(b"e")
-    terminal.until(b"INVALID_TOPIC_EXCEPTION")
+    terminal.until(b"INVALID_TOPIC")
     assert len(list(temporary.glob("kdissect-*/standard input"))) == 1
-    end_with_q(terminal)
+    end_with_q(terminal, unsaved=True)
     assert list(temporary.iterdir()) == []
 
 
@@ -163,9 +171,68 @@ def test_a_decoder_that_is_killed_is_told_and_survived(begin: Begin) -> None:
         os.kill(decoder, signal.SIGKILL)
     terminal.until(b"killed by signal 9")
     terminal.send(b"e")
-    terminal.until(b"INVALID_TOPIC_EXCEPTION")  # what was decoded is still shown
-    end_with_q(terminal)
+    terminal.until(b"INVALID_TOPIC")  # what was decoded is still shown
+    end_with_q(terminal, unsaved=True)
     os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_asked_to_end_it_leaves_the_terminal_as_it_was(
+    number: signal.Signals, code: int, begin: Begin
+) -> None:
+    terminal = begin("tui", CAPTURE)
+    terminal.until(b"RequestHeader")
+    terminal.output = b""
+    terminal.process.send_signal(number)
+    assert b"\x1b[?1000l" in ended(terminal, code)  # no reports of the mouse
+
+
+SHELL = """
+import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+reader, writer = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(1, os.getpid())
+    if len(sys.argv) > 3:
+        data = open(sys.argv[3], "rb").read()
+        os.write(writer, data[:60_000])
+        os.dup2(reader, 0)
+    os.execv(sys.argv[1], [sys.argv[1], "-m", "kdissect", "tui", sys.argv[2]])
+_, status = os.waitpid(child, os.WUNTRACED)
+assert os.WIFSTOPPED(status)
+os.tcsetpgrp(1, os.getpgrp())
+print("STOPPED", flush=True)
+os.read(1, 1)
+os.tcsetpgrp(1, child)
+os.killpg(child, signal.SIGCONT)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+"""Runs the screens as a shell does, in a group of their own."""
+
+
+@pytest.mark.parametrize("is_piped", [False, True], ids=["file", "pipe"])
+def test_suspended_it_gives_the_terminal_back_and_comes_again(
+    is_piped: bool, begin: Begin, tmp_path: Path
+) -> None:
+    script = tmp_path / "shell.py"
+    script.write_text(SHELL)
+    arguments = ("-", str(CAPTURE)) if is_piped else (str(CAPTURE),)
+    terminal = begin(sys.executable, *arguments, script=script)
+    terminal.until(b"RequestHeader")
+    terminal.send(b"\x1a")
+    terminal.until(b"STOPPED")
+    assert LEAVE_ALTERNATE_SCREEN in terminal.output
+    assert terminal.modes == terminal.before
+    terminal.send(b"\n")
+    terminal.until(b"RequestHeader")
+    terminal.send(b"e")
+    terminal.until(b"INVALID_TOPIC")
+    end_with_q(terminal, unsaved=is_piped)
 
 
 @pytest.mark.parametrize("ignore", [(), (signal.SIGHUP,)], ids=["hangup", "hangup ignored"])

@@ -12,31 +12,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import Filter
+from kdissect.filter.expression import fields_of
 from kdissect.filter.masks import IndexColumn, Known, Mask, Masks, Numbers, Texts, TextSets
-from kdissect.message import SASL_TOKEN
-from kdissect.protocol import apis
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import (
     HAS_CORRELATION,
     HAS_LATENCY,
     HAS_REQUEST,
     HAS_RESPONSE,
+    HAS_TAKEN,
     HAS_VERSION,
     IS_CUT,
     IS_INFERRED,
     ROUGH,
+    TEXT_FIELDS,
 )
+from kdissect.tui.feed.slowness import api_keys, limits_of
 
 _NO_KEY = -(1 << 31)
 """Stands for the key of an API that has none."""
 
 
 class FilterColumns(Mapping[str, IndexColumn]):
-    """The rows of an index from ``start`` to ``end`` as columns of a filter."""
+    """The rows of an index from ``start`` to ``end`` as columns of a filter.
 
-    def __init__(self, index: Index, start: int, end: int) -> None:
+    :param slowness: what tells what is slow.
+    """
+
+    def __init__(self, index: Index, start: int, end: int, slowness: Slowness | None = None) -> None:
         self._index = index
+        self._slowness = slowness
         self._rows = start, end
         self._flags = index.column("flags", start, end)
 
@@ -62,6 +69,14 @@ class FilterColumns(Mapping[str, IndexColumn]):
             return found
         return Masks(found.certain & ~rough, found.possible | rough)
 
+    def texts_asked(self, chosen: Filter) -> int:
+        """How many different texts a filter will be asked of; each takes a microsecond or a few."""
+        asked = {
+            field.name if field.name in _COLUMNS else field.source for field in fields_of(chosen.expression)
+        }
+        found = (np.bincount(self._column(name)) for name in asked.intersection(TEXT_FIELDS))
+        return sum(int(np.count_nonzero(counts)) for counts in found)
+
     def _column(self, name: str) -> NDArray[Any]:
         return self._index.column(name, *self._rows)
 
@@ -78,6 +93,10 @@ class FilterColumns(Mapping[str, IndexColumn]):
     def _text(self, name: str) -> IndexColumn:
         return Texts(self._column(name), self._index.texts, none=0)
 
+    def _port(self, name: str) -> IndexColumn:
+        values = self._index.ports()[self._column(name)]
+        return Numbers(values, values >= 0)
+
     def _topics(self) -> IndexColumn:
         return TextSets(self._column("topics"), _Lists(self._index.texts))
 
@@ -90,12 +109,18 @@ class FilterColumns(Mapping[str, IndexColumn]):
         return Numbers(times, response)
 
     def _api_key(self) -> IndexColumn:
-        codes = self._column("api")
         keys = np.full(len(self._index.texts), _NO_KEY, np.int32)
-        for code in np.unique(codes).tolist():
-            keys[code] = _key_of(self._index.texts[code])
-        values = keys[codes]
+        for code, key in api_keys(self._index, *self._rows):
+            keys[code] = key
+        values = keys[self._column("api")]
         return Numbers(values, values != _NO_KEY)
+
+    def _slow(self) -> IndexColumn | None:
+        if self._slowness is None:
+            return None
+        limits = limits_of(self._index, self._slowness)
+        taken = self._column("taken_ns") > limits[self._column("api")]
+        return np.asarray(taken & self._has(HAS_TAKEN))
 
 
 class _Lists(Sequence[Sequence[str]]):
@@ -112,18 +137,13 @@ class _Lists(Sequence[Sequence[str]]):
         return text.split(",") if text else ()
 
 
-def _key_of(api: str) -> int:
-    if not api or api == SASL_TOKEN:
-        return _NO_KEY
-    number = api.removeprefix("Unknown(").removesuffix(")")
-    return int(number) if number != api else apis.api_key(api)
-
-
 _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "number": lambda columns: columns._column("number"),
     "connection": lambda columns: columns._column("connection"),
     "client": lambda columns: columns._text("client"),
     "broker": lambda columns: columns._text("broker"),
+    "client.port": lambda columns: columns._port("client"),
+    "broker.port": lambda columns: columns._port("broker"),
     "api_key": FilterColumns._api_key,
     "api": lambda columns: columns._text("api"),
     "api_version": lambda columns: columns._with("api_version", HAS_VERSION),
@@ -142,5 +162,6 @@ _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "topics": FilterColumns._topics,
     "faults": lambda columns: Known(columns._column("faults") > 0),
     "truncated": lambda columns: columns._has(IS_CUT),
+    "slow": FilterColumns._slow,
 }
 """What an index has of the fields of a filter."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
@@ -24,10 +24,13 @@ from kdissect.dissect import Dissector
 from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.live.following import Files, Following, Spooled
+from kdissect.live.journal import Status
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
+from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.feed.rows import Texts, pack_row
 from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended
 from kdissect.tui.feed.spool import SpoolWriter, read_exchange
@@ -42,6 +45,8 @@ MOST_INTERFACES = 1_000
 """How many interfaces are told apart: a merged capture of a day's rotated files has some hundred."""
 MOST_COMMENTS, LONGEST_COMMENT = 10_000, 500
 """How many comments of packets are taken in, and how many characters of each."""
+_PIPE_BYTES = 1 << 20
+"""More than a batch takes."""
 _PACKET_HEADER = 24
 """About what a capture file adds to a packet's bytes."""
 
@@ -57,11 +62,53 @@ class Source(NamedTuple):
     """Names of topic ids that no capture tells."""
     is_live: bool = False
     """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
+    secrets: KnownSecrets | None = None
+    """With which TLS is decrypted, beside those that the capture has."""
+    spool: str | None = None
+    """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded; ``paths`` are
+    only names then."""
+    follows: bool = False
+    """Whether the files grow, or are folders in which files appear."""
 
     @property
     def bytes_in_all(self) -> int:
         """Of all files."""
         return sum(os.path.getsize(path) for path in self.paths if os.path.isfile(path))
+
+
+class Packets(Protocol):
+    """The packets of a source, and whatever else it has."""
+
+    @property
+    def interfaces(self) -> Sequence[Interface]:
+        """By the index that packets have; they grow."""
+
+    def __iter__(self) -> Iterator[Item]:
+        """In order."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+def packets_of(source: Source, *, waits: bool) -> Packets:
+    """The packets of a source.
+
+    :param waits: whether those are waited for that are still to come.
+    :raises CaptureError: there are none to read.
+    """
+    following: Following
+    if source.spool is not None:
+        try:
+            following = Spooled(source.spool, source.limits)
+        except OSError as error:
+            raise CaptureError(f"the capture has gone: {error.strerror}") from None
+    elif source.follows:
+        following = Files(source.paths, source.limits)
+    else:
+        return read_packets(source.paths, source.limits)
+    if not waits:
+        following.stop()
+    return following
 
 
 class FaultCount(NamedTuple):
@@ -121,6 +168,10 @@ class Feed(Protocol):
     """What fills an index, and gives the exchanges in it."""
 
     source: Source
+
+    @property
+    def capture(self) -> Status | None:
+        """How the capture goes, if there is one that goes on."""
 
     @property
     def descriptor(self) -> int:
@@ -258,11 +309,11 @@ class Collector:
 
 def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
     """Read the capture to its end."""
-    dissector = Dissector(source.limits, source.ports, embedded=True)
+    dissector = Dissector(source.limits, source.ports, embedded=True, secrets=source.secrets)
     for topic_id, name in source.topics.items():
         dissector.names.learn(topic_id, name, 0)
     try:
-        capture = read_packets(source.paths, source.limits)
+        capture = packets_of(source, waits=True)
     except CaptureError as error:
         return Ended(str(error))
     collector = Collector(spool, send, capture.interfaces, dissector.names)
@@ -309,6 +360,14 @@ def _run(source: Source, spool: Arrived, pipe: Pipe) -> None:
         pipe.send(ended)
 
 
+def _make_room(pipe: Pipe) -> None:
+    """Have a pipe hold a whole batch, so that decoding goes on until the screens ask for it."""
+    with suppress(ImportError, AttributeError, OSError):  # a system, or a user, that cannot have that
+        import fcntl
+
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
 class Decoder:
     """The process, as the screens see it. Starts at once."""
 
@@ -317,11 +376,16 @@ class Decoder:
         self._spool = tempfile.TemporaryFile(prefix="kdissect-", suffix=".spool")  # noqa: SIM115
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe(duplex=False)
+        _make_room(theirs)
         spool = Shared(self._spool.fileno())
         self._process = context.Process(target=_run, args=(source, spool, theirs), daemon=True)
         self._process.start()
         theirs.close()
         self._is_over = False
+
+    @property
+    def capture(self) -> Status | None:
+        return None
 
     @property
     def pid(self) -> int | None:
@@ -367,6 +431,10 @@ class Decoded:
         self._spool = tempfile.TemporaryFile(prefix="kdissect-", suffix=".spool")  # noqa: SIM115
         self._waiting: list[Batch | Ended] = []
         self._waiting.append(decode_all(source, cast(BinaryIO, self._spool), self._waiting.append))
+
+    @property
+    def capture(self) -> Status | None:
+        return None
 
     def poll(self) -> list[Batch | Ended]:
         waiting, self._waiting = self._waiting, []

@@ -2,30 +2,30 @@
 
 An :class:`Index` only ever grows, in the order in which exchanges were complete; a row's place in it
 never changes. What a list shows is a *view*: the places of its rows, in the order of the list. Columns are
-numpy arrays, so that sorting and choosing among a million rows takes milliseconds.
+numpy arrays (:mod:`kdissect.tui.feed.storage`), so that sorting and choosing among a million rows takes
+milliseconds.
 """
 
 from __future__ import annotations
 
-import marshal
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdissect.session.conversation import Connection
+from kdissect.tui.feed.connections import Connections
 from kdissect.tui.feed.decoder import Batch, FaultCount, InterfaceCount
 from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
+from kdissect.tui.feed.storage import Columns
 
 Places = NDArray[np.uint32]
 """Rows of the index, by their places."""
 
-_DTYPE = np.dtype({"names": [n for n, _ in FIELDS], "formats": ["<" + kind for _, kind in FIELDS]})
-assert _DTYPE.itemsize == ROW.size
-
-_GROWTH = 1.125
-"""How much larger a full column is made."""
+_LONGEST_PORT = 5
+"""Digits."""
 
 
 class ErrorCount(NamedTuple):
@@ -35,26 +35,6 @@ class ErrorCount(NamedTuple):
     first: int
     """Place of the one with the lowest number."""
     last: int
-
-
-class Connections(Mapping[int, Connection]):
-    """The connections that are over, by number; each packed, because there may be a hundred thousand."""
-
-    def __init__(self) -> None:
-        self._packed: dict[int, bytes] = {}
-
-    def add(self, connection: Connection) -> None:
-        """Take in one."""
-        self._packed[connection.connection] = marshal.dumps(tuple(connection))
-
-    def __getitem__(self, number: int) -> Connection:
-        return Connection(*marshal.loads(self._packed[number]))
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
 
 
 class Index:
@@ -77,25 +57,26 @@ class Index:
         self.interfaces: Sequence[InterfaceCount] = ()
         self.names: list[tuple[str, str, int]] = []
         """Topic ids with their names and the packets that told them, in the order in which they were told."""
-        self._length = 0
+        self._ports = array("i", [-1])
+        """Of every text that is an address with a port; -1 for others."""
         self._order: Places = np.zeros(0, np.uint32)
         self._errors: dict[int, ErrorCount] = {}
         """By the number of the error's name."""
-        self._columns: dict[str, NDArray[Any]] = {
-            name: np.empty(1024, dtype="<" + kind) for name, kind in FIELDS
-        }
+        self._columns = Columns(FIELDS)
+        assert self.bytes_an_exchange == ROW.size
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._columns)
 
     @property
     def bytes_an_exchange(self) -> int:
         """What a row takes in memory, without its texts and what is in reserve."""
-        return _DTYPE.itemsize
+        return self._columns.row.itemsize
 
     def add(self, batch: Batch) -> None:
         """Append what a batch brings."""
         self.texts += batch.texts
+        self._ports.extend(map(_port_of, batch.texts))
         self.packets = max(self.packets, batch.packets)
         self.bytes_read = max(self.bytes_read, batch.bytes_read)
         if self.first_ns is None:
@@ -110,18 +91,9 @@ class Index:
             before = self.faults.get(key, FaultCount(0, first))
             self.faults[key] = before._replace(number=before.number + number)
         if batch.rows:
-            self._append(np.frombuffer(batch.rows, dtype=_DTYPE))
-
-    def _append(self, rows: NDArray[Any]) -> None:
-        start, end = self._length, self._length + len(rows)
-        for name, column in self._columns.items():
-            if end > len(column):
-                larger = np.empty(max(end, int(len(column) * _GROWTH)), dtype=column.dtype)
-                larger[:start] = column[:start]
-                self._columns[name] = column = larger
-            column[start:end] = rows[name]
-        self._length = end
-        self._count_errors(start)
+            start = len(self)
+            self._columns.append(batch.rows)
+            self._count_errors(start)
 
     def _count_errors(self, start: int) -> None:
         """Take in the errors of the rows from a place on."""
@@ -145,7 +117,7 @@ class Index:
 
     def column(self, name: str, start: int = 0, end: int | None = None) -> NDArray[Any]:
         """The values of a column so far, or those of the rows from ``start`` to ``end``."""
-        return self._columns[name][start : self._length if end is None else end]
+        return self._columns[name][start : len(self) if end is None else end]
 
     def value(self, name: str, place: int) -> int:
         """One value."""
@@ -164,14 +136,15 @@ class Index:
         bad: NDArray[np.bool_] = (self.column("error") != 0) | (self.column("faults") != 0)
         return bad
 
+    def ports(self) -> NDArray[np.int32]:
+        """By the number of a text: the port of an address; -1 for other texts."""
+        return np.array(self._ports, dtype=np.int32)
+
     def order(self) -> Places:
         """The places of all rows, ascending by number. It is not to be written to."""
-        if len(self._order) != self._length:
-            numbers = self.column("number")
-            if self._length < 2 or bool(np.all(numbers[1:] > numbers[:-1])):
-                self._order = np.arange(self._length, dtype=np.uint32)
-            else:
-                self._order = np.argsort(numbers, kind="stable").astype(np.uint32)
+        known, end = len(self._order), len(self)
+        if known != end:
+            self._order = _merged(self.column("number"), self._order, np.arange(known, end, dtype=np.uint32))
         return self._order
 
     def view(self, sort: str = "number", descending: bool = False, places: Places | None = None) -> Places:
@@ -184,10 +157,9 @@ class Index:
             places = self.order()
         if sort == "number":
             return places[::-1] if descending else places
-        keys = self._sort_keys(sort)[places]
-        places = places[np.argsort(-keys if descending else keys, kind="stable")]
         has = self._has(sort, places)
-        return np.concatenate((places[has], places[~has]))
+        rows = places[has]
+        return np.concatenate((rows[_sorted(self._sort_keys(sort, rows), descending)], places[~has]))
 
     def _has(self, name: str, places: Places) -> NDArray[np.bool_]:
         """Which of these rows have a value in a column."""
@@ -202,12 +174,12 @@ class Index:
             return np.asarray(column >= 0)
         return np.ones(len(places), dtype=np.bool_)
 
-    def _sort_keys(self, name: str) -> NDArray[np.int64]:
-        """Numbers that order as the column does."""
-        column = self.column(name)
+    def _sort_keys(self, name: str, places: Places) -> NDArray[np.int64]:
+        """Of these rows: numbers that order as the column does."""
+        column = self.column(name)[places]
         if name not in TEXT_FIELDS:
             return column.astype(np.int64)
-        in_order = sorted(np.unique(column).tolist(), key=self.texts.__getitem__)
+        in_order = sorted(np.flatnonzero(np.bincount(column)).tolist(), key=self.texts.__getitem__)
         rank = np.zeros(len(self.texts), dtype=np.int64)
         rank[in_order] = np.arange(len(in_order))
         return np.asarray(rank[column])
@@ -217,3 +189,37 @@ class Index:
         frequent first."""
         out = [(self.texts[code], *counted) for code, counted in self._errors.items()]
         return sorted(out, key=lambda row: (-row[1], row[0]))
+
+
+def _port_of(text: str) -> int:
+    port = text.rpartition(":")[2]
+    return int(port) if len(port) <= _LONGEST_PORT and port.isascii() and port.isdecimal() else -1
+
+
+def _merged(numbers: NDArray[Any], order: Places, new: Places) -> Places:
+    """The places in order, with new ones. Those come nearly in order: only the end has to be sorted."""
+    new = new[np.argsort(numbers[new], kind="stable")]
+    least = int(numbers[new[0]])
+    start = bisect_right(order, least, key=lambda place: int(numbers[place]))
+    end = np.concatenate((order[start:], new))
+    return np.concatenate((order[:start], end[np.argsort(numbers[end], kind="stable")]))
+
+
+def _sorted(keys: NDArray[np.int64], descending: bool) -> NDArray[np.intp]:
+    """The places of keys in their order, equal ones as they stand.
+
+    A key and its place are sorted as one number, where they fit into one, which takes a third of the time of
+    a stable sort of places. It writes over the keys.
+    """
+    bits = len(keys).bit_length()
+    low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
+    if high - low >= 1 << (63 - bits):
+        return np.argsort(~keys if descending else keys, kind="stable")
+    keys -= low
+    if descending:
+        np.subtract(high - low, keys, out=keys)
+    keys <<= bits
+    keys |= np.arange(len(keys))
+    keys.sort()
+    keys &= (1 << bits) - 1
+    return keys

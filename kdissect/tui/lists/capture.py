@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.live.journal import Status
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
@@ -47,6 +48,10 @@ COLUMNS = (
 )
 
 
+_FULL = 0.5
+"""A share of the ring from which on packets may be lost soon."""
+
+
 def figures() -> Figures:
     """The rows, empty."""
     return Figures(COLUMNS, lambda row: row["interface"], _tone)
@@ -74,7 +79,7 @@ Lines = Iterator[tuple[str, str, bool]]
 """Name, value, and whether it is something to worry about."""
 
 
-def lines(index: Index, source: Source, ended: Ended | None) -> Lines:
+def lines(index: Index, source: Source, ended: Ended | None, live: Status | None = None) -> Lines:
     """The figures below the interfaces."""
     total, read = source.bytes_in_all, index.bytes_read
     yield "files", _files(source.paths), False
@@ -82,16 +87,29 @@ def lines(index: Index, source: Source, ended: Ended | None) -> Lines:
         took = duration(index.last_ns - index.first_ns)
         yield "time", f"{Clock('u').text(index.first_ns)} and {took} more", False
     yield "packets", f"{index.packets:,}", False
-    if ended is None:
+    if live is not None:
+        yield from _live_lines(index, live)
+    if ended is not None and ended.reason is not None:
+        yield "decoding", f"stopped: {sanitise(ended.reason, None)}", True
+    elif live is not None:
+        yield "decode backlog", plural(max(0, live.written - index.packets), "packet"), False
+    elif ended is None:
         said = f"about {size(max(0, total - read))} of {size(total)}" if read <= total else "not known"
         yield "decode backlog", said, False
-    elif ended.reason is None:
-        yield "decode backlog", f"none: all {size(total)} were read", False
     else:
-        yield "decoding", f"stopped: {sanitise(ended.reason, None)}", True
+        yield "decode backlog", f"none: all {size(total)} were read", False
     yield "spool", f"{size(index.spooled)} for {plural(len(index), 'exchange')}", False
     yield from _streams(index)
     yield from _fault_lines(index)
+
+
+def _live_lines(index: Index, live: Status) -> Lines:
+    yield "captured", f"{live.received:,}, in {plural(live.files, 'file')} of {size(live.bytes)}", False
+    yield "dropped", f"{live.dropped:,} by the system, the ring was full", bool(live.dropped)
+    yield "not written", f"{live.lost:,}", bool(live.lost)
+    yield "ring", f"{live.fill:.0%} waits to be written", live.fill > _FULL
+    for note in live.notes:
+        yield "capture", sanitise(note, None), True
 
 
 def _files(paths: Sequence[str]) -> str:

@@ -65,9 +65,12 @@ CLIENT_COLUMNS = (
 
 
 def _state(row: Row) -> str:
-    """How it ended; what else it speaks than Kafka."""
+    """How it ended; what else it speaks than Kafka, and why TLS stays dark."""
     end = row["end"] or "going on"
-    return end if row["protocol"] == "kafka" else f"{end} ({sanitise(row['protocol'] or '?')})"
+    if row["protocol"] == "kafka":
+        return end
+    speaks = row.get("tls") if row["protocol"] == "tls" else None
+    return f"{end} ({sanitise(speaks or row['protocol'] or '?')})"
 
 
 def connection_key(row: Row) -> object:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect.present.form import Clock, duration, plural, seconds, size
+from kdissect.protocol import apis
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import (
     HAS_CORRELATION,
@@ -20,11 +21,20 @@ from kdissect.tui.feed.rows import (
 )
 from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
 from kdissect.tui.marks import Marks
+from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"
 """Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
-_LONG_TIMES, _LONG_TIME = "ue", 27
+_TIME_WIDTHS = {"u": 27, "e": 27, "a": 15}
+"""Cells for the forms of times that are longer than the others."""
+_API, _MOST_API = 22, 34
+"""Cells for an API and its version: always, and where ``Info`` has room to give."""
+_LEAST_INFO = 18
+"""Cells that ``Info`` keeps of that."""
+_UP, _DOWN = "▴", "▾"
+
+_API_NAMES = frozenset(map(apis.api_name, apis.api_keys()))
 
 Cell = Callable[["Exchanges", int, int], str]
 """The text of an exchange in a column, by its place in the index and its flags."""
@@ -55,9 +65,15 @@ class Exchanges:
         self.view: Places = index.view()
         self.clock = Clock()
         self.chosen = chosen
+        self.sorted_by: tuple[str, bool] | None = None
+        """The column of the index that orders the list, and whether the largest stand first; None for the
+        usual order."""
+        self._longest_api, self._texts_seen = 0, 0
+        """Cells of the longest name of an API with its version, among so many texts of the index."""
         self._marks = marks if marks is not None else Marks()
         self.slow = np.zeros(0, np.int64)
-        """By the number of an API's name: what an exchange takes no longer unless it is slow."""
+        """By the number of an API's name: what an exchange takes no longer unless it is slow
+        (:func:`kdissect.tui.feed.slowness.limits_of`)."""
 
     # -- which --------------------------------------------------------------------------------------
 
@@ -102,19 +118,44 @@ class Exchanges:
     def headings(self, width: int) -> Sequence[Heading]:
         names = self.names(width)
         out = [COLUMNS[name].heading for name in names]
-        if self.clock.letter in _LONG_TIMES:
-            long = (each._replace(width=_LONG_TIME) if each.title == "Time" else each for each in out)
-            out = list(long)
+        if "request_time_ns" in names and self.clock.letter in _TIME_WIDTHS:
+            at = names.index("request_time_ns")
+            out[at] = out[at]._replace(width=_TIME_WIDTHS[self.clock.letter])
         if names is _NARROW:
             out[1] = out[1]._replace(width=5)
+        if "what" in names and "info" in names:
+            at = names.index("what")
+            spare = width - sum(each.width for each in out) - (len(out) - 1) - _LEAST_INFO
+            out[at] = out[at]._replace(width=_API + max(0, min(self._api_room() - _API, spare)))
+        self._mark_order(names, out)
         if self.chosen and not any(heading.width == 0 for heading in out):
             out[-1] = out[-1]._replace(width=0, is_right=False)
         return out
 
+    def _api_room(self) -> int:
+        """Cells that the longest name of an API needs, of those that occur."""
+        texts = self.index.texts
+        if len(texts) != self._texts_seen:
+            new = (len(text) for text in texts[self._texts_seen :] if text in _API_NAMES)
+            self._longest_api = max(self._longest_api, max(new, default=0))
+            self._texts_seen = len(texts)
+        return min(_MOST_API, self._longest_api + len(" v99"))
+
+    def _mark_order(self, names: Sequence[str], headings: list[Heading]) -> None:
+        """Mark the head of the column that orders the list."""
+        if self.sorted_by is None:
+            return
+        sort, descending = self.sorted_by
+        at = next((at for at, name in enumerate(names) if COLUMNS[name].sort == sort), None)
+        if at is not None:
+            heading, mark = headings[at], _DOWN if descending else _UP
+            title = f"{mark}{heading.title}" if heading.is_right else f"{heading.title}{mark}"
+            headings[at] = heading._replace(title=title)
+
     def key(self, row: int) -> Hashable:
         place = self.place(row)
         before = self.view[row - 1] if row and self.clock.letter == "d" else 0
-        return place, int(before), self._sign(place), self._is_slow(place)
+        return place, int(before), self._sign(place), self._is_slow(place), self._longest_api
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
@@ -136,7 +177,15 @@ class Exchanges:
         place = self.place(row)
         flags = self.index.value("flags", place)
         self._row = row
-        return [COLUMNS[name].cell(self, place, flags) for name in self.names(width)]
+        names = self.names(width)
+        out = [COLUMNS[name].cell(self, place, flags) for name in names]
+        if "what" in names and flags & HAS_VERSION:
+            at = names.index("what")
+            room = self.headings(width)[at].width
+            if 0 < room < len(out[at]):
+                name, _, version = out[at].rpartition(" ")
+                out[at] = shortened(name, f" {version}", room)
+        return out
 
     def _sign(self, place: int) -> str:
         return self._marks.sign(self.index.value("number", place))
@@ -230,7 +279,7 @@ COLUMNS: Mapping[str, ListColumn] = {
     "client_id": _text("Client id", "client_id", 14),
     "client": _text("Address", "client", 21),
     "broker": _text("Broker", "broker", 21),
-    "what": ListColumn(Heading("API", 22), Exchanges._api, "api"),
+    "what": ListColumn(Heading("API", _API), Exchanges._api, "api"),
     "api": _text("API", "api", 20),
     "api_version": _number("Version", "api_version", 7, flag=HAS_VERSION),
     "correlation_id": _number("Corr", "correlation_id", 8, flag=HAS_CORRELATION),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import duration, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import Column, Figures, listed, number, rare, time_span, words
+from kdissect.tui.lists.figures import MOST_TEXT, Column, Figures, listed, number, rare, time_span, words
 from kdissect.tui.widgets.table import Heading
 
 JOINING, IN, LEFT = "█", "─", "╳"
@@ -31,13 +31,13 @@ def state(row: Row) -> str:
 
 
 COLUMNS = (
-    words("Group", "group", least=20),
+    words("Group", "group", least=MOST_TEXT),
     listed("Type", "types", 3, most=20),
     listed("Protocol", "protocols", 4, most=28),
     Column("State", state, state, 1, False, is_most_first=False),
     number("Members", "members"),
     rare("Left", "leaves", 2),
-    Column("Generation", _generation, lambda row: row["last_generation"]),
+    Column("Generation", _generation, lambda row: row["last_generation"], 1),
     number("Rebalances", "rebalances", 1),
     time_span("Last", "rebalance_last_ns", 3),
     time_span("Longest", "rebalance_max_ns", 2),

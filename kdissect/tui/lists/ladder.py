@@ -19,12 +19,14 @@ from kdissect.present.sanitise import CUT
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
 from kdissect.tui.lists import NORMAL_WIDTH
+from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
 
 LANE = 26
 """Cells that a lane needs. Brokers for which there is no room share the last one."""
 
-_TIME, _LATENCY, _IN_FLIGHT = Heading("Time", 12, True), Heading("Latency", 8, True), Heading("In flight", 9)
+_LATENCY, _IN_FLIGHT = Heading("Latency", 8, True), Heading("In flight", 9)
+_TIME_WIDTHS = {"r": 12, "a": 15}
 _FULL_BAR = 5
 _EDGE = 14
 """Cells before the first lane and after the last, at most: for their names."""
@@ -165,11 +167,14 @@ class Ladder:
     # -- rows -----------------------------------------------------------------------------------------
 
     def headings(self, width: int) -> Sequence[Heading]:
-        left = width - _TIME.width - _LATENCY.width - 2
-        few = (_TIME, Heading(self._names(left), 0), _LATENCY)
-        if width < NORMAL_WIDTH:
-            return few
-        return (_TIME, Heading(self._names(left - _IN_FLIGHT.width - 1), 0), _LATENCY, _IN_FLIGHT)
+        time = Heading("Time", _TIME_WIDTHS[self.clock.letter], True)
+        lanes = Heading(self._names(self._lanes_room(width)), 0)
+        return (time, lanes, _LATENCY) if width < NORMAL_WIDTH else (time, lanes, _LATENCY, _IN_FLIGHT)
+
+    def _lanes_room(self, width: int) -> int:
+        """Cells that are left for the lanes."""
+        left = width - _TIME_WIDTHS[self.clock.letter] - _LATENCY.width - 2
+        return left if width < NORMAL_WIDTH else left - _IN_FLIGHT.width - 1
 
     def key(self, row: int) -> Hashable:
         return self._generation, row
@@ -192,11 +197,10 @@ class Ladder:
         time_ns = index.value("time_ns", place) + (latency if is_response and has_latency else 0)
         in_flight = int(self.events.in_flight[row])
         shown_latency = duration(latency) if is_response and has_latency else ""
-        left = width - _TIME.width - _LATENCY.width - 2
+        arrow = self._arrow(row, self._lanes_room(width))
         if width < NORMAL_WIDTH:
-            return self.clock.text(time_ns), self._arrow(row, left), shown_latency
+            return self.clock.text(time_ns), arrow, shown_latency
         bar = "█" * min(in_flight, _FULL_BAR) + (f" {in_flight}" if in_flight else "")
-        arrow = self._arrow(row, left - _IN_FLIGHT.width - 1)
         return self.clock.text(time_ns), arrow, shown_latency, bar
 
     # -- lanes ----------------------------------------------------------------------------------------
@@ -231,25 +235,28 @@ class Ladder:
         names = [self._client_name(number, clients) for number in range(clients)]
         names += [self._broker_name(number, len(at) - clients) for number in range(len(at) - clients)]
         line = ""
-        for number, (name, x) in enumerate(zip(names, at, strict=True)):
+        for number, ((name, end), x) in enumerate(zip(names, at, strict=True)):
             following = at[number + 1] if number + 1 < len(at) else width + (width - x)
             room = max(1, min(following - x, 2 * (x + 1)) if not number else following - x - 1)
-            if cell_len(name) > room:
-                name = set_cell_size(name, room - 1) + CUT
+            name = shortened(name, end, room)
             start = max(0, min(x - cell_len(name) // 2, width - cell_len(name)))
             line = set_cell_size(line, max(start, min(cell_len(line) + 1, start + 1))) + name
         return set_cell_size(line, width)
 
-    def _client_name(self, lane: int, lanes: int) -> str:
+    def _client_name(self, lane: int, lanes: int) -> tuple[str, str]:
+        """The name, and what of it stays where it has to be cut: the host."""
         if lane == lanes - 1 and len(self.lanes.clients) > lanes:
-            return f"{len(self.lanes.clients) - lane:,} clients"
+            return f"{len(self.lanes.clients) - lane:,} clients", ""
         host, client_id = self.lanes.clients[lane]
-        return f"{self._index.texts[client_id]} {self._hosts[host]}".strip()
+        name = self._index.texts[client_id]
+        return (name, f" {self._hosts[host]}") if name else (self._hosts[host], "")
 
-    def _broker_name(self, lane: int, lanes: int) -> str:
+    def _broker_name(self, lane: int, lanes: int) -> tuple[str, str]:
+        """The name, and what of it stays where it has to be cut: the port."""
         if lane == lanes - 1 and len(self.lanes.brokers) > lanes:
-            return f"{len(self.lanes.brokers) - lane:,} brokers"
-        return self._index.texts[self.lanes.brokers[lane]]
+            return f"{len(self.lanes.brokers) - lane:,} brokers", ""
+        host, colon, port = self._index.texts[self.lanes.brokers[lane]].rpartition(":")
+        return host, colon + port
 
     def _arrow(self, row: int, width: int) -> str:
         at = self._columns(width)
@@ -263,14 +270,16 @@ class Ladder:
         for x in range(left + 1, right):
             line[x] = "┼" if line[x] == "│" else dash
         line[left + 1 if is_response else right - 1] = "◀" if is_response else "▶"
-        text, room = self._label(row), max(1, right - left - 5)
+        room = max(1, right - left - 5)
+        text = self._label(row, room)
         text = text if len(text) <= room else text[: room - 1] + CUT
         start = left + 3
         line[start : start + len(text)] = text
         return "".join(line)
 
-    def _label(self, row: int) -> str:
-        """What an arrow says; every character is one cell wide."""
+    def _label(self, row: int, room: int) -> str:
+        """What an arrow says; every character is one cell wide. Of an API that is longer than the room, its
+        version stays."""
         index, place = self._index, self.place(row)
         flags = index.value("flags", place)
         correlation = f" #{index.value('correlation_id', place)}" if flags & HAS_CORRELATION else ""
@@ -284,7 +293,7 @@ class Ladder:
                 )
         else:
             version = f" v{index.value('api_version', place)}" if flags & HAS_VERSION else ""
-            text = f"{index.text('api', place) or '?'}{version}{correlation}"
+            text = shortened(index.text("api", place) or "?", f"{version}{correlation}", room)
             if not flags & HAS_RESPONSE:
                 text += f" [no response: {index.text('missing', place)}]"
         return "".join(character if cell_len(character) == 1 else "?" for character in text)

@@ -7,6 +7,7 @@ of the exchanges, as far as those were there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdissect.filter.compiled import Filter
 from kdissect.present.form import Clock, size
-from kdissect.present.payload import framing_of, one_line
+from kdissect.present.payload import framing_of, is_json, one_line
 from kdissect.present.sanitise import CUT
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.record_lines import (
@@ -158,6 +159,12 @@ class RecordRows:
             self._pages[number] = page
         return page[at] if at < len(page) else None
 
+    def is_relative(self, row: int) -> bool:
+        """Whether the offset of a row is counted from the first of its batch: what the broker made of it is
+        not told."""
+        line = self.line(row) if row < len(self) else None
+        return line is not None and bool(line.flags & IS_RELATIVE)
+
     def number(self, row: int) -> int | None:
         """The number of a row's exchange."""
         line = self.line(row)
@@ -212,9 +219,24 @@ class RecordRows:
         if count < 0:
             return "null"
         if has_schema:
-            return f"⟨schema⟩ {one_line(data, count, self.form)}"
+            return f"⟨schema⟩ {_one_line(data, count, self.form)}"
         framing = framing_of(data) if self.form == "auto" else None
         if framing is not None and count > framing.size:
-            rest = one_line(data[framing.size :], count - framing.size, self.form)
+            rest = _one_line(data[framing.size :], count - framing.size, self.form)
             return f"⟨{framing}⟩ {rest}"
-        return one_line(data, count, self.form)
+        return _one_line(data, count, self.form)
+
+
+_JSON_BEGINS = re.compile(rb'\s*(\{\s*["}]|\[\s*["\[{\]\d-])')
+"""What an object or array of JSON begins with; little else does."""
+
+
+def _one_line(data: bytes, count: int, form: str) -> str:
+    """:func:`~kdissect.present.payload.one_line`, but an object or array of JSON without quotes around it: it
+    has its own. Of one that is cut, the beginning must look like that."""
+    text = one_line(data, count, form)
+    if form == "text" or text[:1] != '"' or not _JSON_BEGINS.match(data):
+        return text
+    if text.endswith(CUT):
+        return text[1 : -1 - len(CUT)] + CUT
+    return text[1:-1] if is_json(data.decode("utf-8", "replace")) else text

@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 
 from kdissect.present.form import SECOND
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import HAS_LATENCY, HAS_TAKEN
+from kdissect.tui.feed.rows import HAS_LATENCY
 
 BARS = 20
 """Equal spans of time in which exchanges are counted."""
-ENOUGH = 100
-"""Exchanges of an API from which its 99th percentile says anything."""
-
 PIECE = 1 << 16
 """Exchanges that are looked at together."""
 
@@ -78,20 +75,3 @@ def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
     ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]
     values.partition(ranks)
     return [int(values[rank]) for rank in ranks]
-
-
-def slow_from(index: Index, slow_ms: int | None = None) -> NDArray[np.int64]:
-    """By the number of an API's name: the time above which an exchange of it is slow. That is ``slow_ms``,
-    or else the 99th percentile of the API, where there are :data:`ENOUGH` of it. What counts is the time that
-    was no wait (:mod:`kdissect.analysis.slow`)."""
-    if slow_ms is not None:
-        return np.full(len(index.texts), slow_ms * (SECOND // 1_000), np.int64)
-    out = np.full(len(index.texts), NEVER, np.int64)
-    end = len(index)  # which may grow meanwhile
-    has = (index.column("flags", 0, end) & HAS_TAKEN) != 0
-    apis, taken = index.column("api", 0, end)[has], index.column("taken_ns", 0, end)[has]
-    counts = np.bincount(apis, minlength=1)
-    for api in np.flatnonzero(counts >= ENOUGH).tolist():
-        (slowest,) = percentiles(taken[apis == api], 99)
-        out[api] = NEVER if slowest is None else slowest
-    return out

@@ -44,9 +44,9 @@ class CapturePage(StatisticsPage):
         self.rows.show(capture.interface_rows(index))
         self._rows_changed(with_cursor)
         text = Text()
-        for name, value, is_bad in capture.lines(index, app.feed.source, app.ended):
+        for name, value, is_bad in capture.lines(index, app.feed.source, app.ended, app.feed.capture):
             text.append(f" {name:<{_NAMES}}", "bold")
-            text.append(f"{'! ' if is_bad else '  '}{value}\n", "red" if is_bad else "")
+            text.append(f"{'! ' if is_bad else '  '}{value}\n", self.alarm if is_bad else "")
         self.query_one("#lines", Static).update(text)
         self.tell()
 

@@ -22,7 +22,7 @@ from kdissect.tui.copying import copied
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.pages.page import Page
-from kdissect.tui.saving import FORMS, CannotSaveError, IsThereError, save
+from kdissect.tui.saving import FORMS, CannotSaveError, IsThereError, is_packets, save
 from kdissect.tui.widgets.dialogs import Ask, Choose
 
 MOST_SAID = 60
@@ -38,6 +38,11 @@ class _Saved(NamedTuple):
 
 class ChosenPage(Page):
     """A page with an exchange under its cursor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._only_marked: str | None = None
+        """The filter that showed the marked exchanges last."""
 
     def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
         """The exchange that is shown as a tree, and the line under the cursor after those around it."""
@@ -75,9 +80,13 @@ class ChosenPage(Page):
             self.say(f"No. {number} is {what}; {len(marks.numbers):,} marked")
 
     def action_only_marked(self) -> None:
-        numbers = sorted(self.kdissect.marks.numbers)
-        if numbers:
+        numbers, shown = sorted(self.kdissect.marks.numbers), self.kdissect.shown
+        if self._only_marked is not None and shown.is_on and shown.text == self._only_marked:
+            shown.pop()
+            self.say("all that was shown before")
+        elif numbers:
             self.kdissect.filter_by(f"number in {{{', '.join(map(str, numbers))}}}")
+            self._only_marked = shown.text
         else:
             self.say("nothing is marked")
 
@@ -155,12 +164,14 @@ class ChosenPage(Page):
                 self._save(os.path.expanduser(path), what)
 
         hint = f"name{', name'.join(FORMS)}"
-        self.app.push_screen(Ask(f"Save {what.title}", hint), given)
+        note = "pcapng: packets as captured, passwords and tokens included"
+        self.app.push_screen(Ask(f"Save {what.title}", hint, note=note), given)
 
     @work(thread=True, group="save")
     def _save(self, path: str, what: _Saved, replace: bool = False) -> None:
         app = self.kdissect
         comments = dict(app.marks.comments)
+        numbers = app.index.column("number")[what.view].tolist()
         try:
             said = save(path, app.feed, app.index, what.view, app.options, comments, replace=replace)
         except IsThereError:
@@ -168,6 +179,9 @@ class ChosenPage(Page):
             return
         except CannotSaveError as error:
             said = str(error)
+        else:
+            if is_packets(path):
+                app.call_from_thread(app.was_saved, comments, numbers)
         app.call_from_thread(self.say, said)
 
     def _ask_to_replace(self, path: str, what: _Saved) -> None:

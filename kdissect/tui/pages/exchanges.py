@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
+from kdissect.analysis.fold import MILLISECOND
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
+from kdissect.tui import status
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
+from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
-from kdissect.tui.lists.summary import NOTHING, Summary, slow_from, summarise
+from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
-from kdissect.tui.pages.ordering import Ordering
+from kdissect.tui.pages.ordering import Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
@@ -43,6 +47,9 @@ class ExchangesPage(SplitPage):
         super().__init__()
         self.follow = False
         self.summary: Summary = NOTHING
+        self._summarising = Sparing()
+        self._summarised: Places | None = None
+        """Of these is the summary."""
         self._rest: Timer | None = None
         self._place: int | None = None
         """Of the exchange that is shown."""
@@ -67,26 +74,31 @@ class ExchangesPage(SplitPage):
     def shown(self) -> int:
         return len(self.rows)
 
-    def status(self) -> Text:
+    def status(self) -> list[Item]:
         out = super().status()
-        if self.order.is_paused:
-            out.append(f"  paused, {self.order.waiting:,} more", "bold reverse")
         if self.follow:
-            out.append("  following", "bold")
+            out.insert(0, Item("following", status.PAUSED, "bold reverse"))
+        if self.order.is_paused:
+            out.insert(0, Item(f"paused, {self.order.waiting:,} more", status.PAUSED, "bold reverse"))
         if self.order.text():
-            out.append(f"  {self.order.text()}", "bold")
+            out.append(Item(self.order.text(), status.ORDER, "bold"))
         summary = self.summary
         if summary.p50_ns is not None and summary.p99_ns is not None:
-            out.append(f"  p50 {duration(summary.p50_ns)}  p99 {duration(summary.p99_ns)}")
+            latency = f"p50 {duration(summary.p50_ns)}  p99 {duration(summary.p99_ns)}"
+            out.append(Item(latency, status.LATENCY))
         if self.kdissect.shown.is_filtered:
-            out.append(f"  ✗ {summary.errors:,} of them", "red" if summary.errors else "")
+            style = self.alarm if summary.errors else ""
+            out.append(Item(f"✗ {summary.errors:,} of them", status.OF_THEM, style))
         if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
-            out.append(f"  {bars(summary.counts)} {summary.per_second:,.0f}/s")
+            out.append(Item(f"{bars(summary.counts)} {summary.per_second:,.0f}/s", status.RATE))
         return out
 
     def index_grew(self) -> None:
-        if self.order.is_due(self.kdissect.ended is not None):
-            self.reorder()
+        has_ended = self.kdissect.ended is not None
+        if self.order.is_due(has_ended):
+            self.rearrange()
+        if self._summarised is not self.rows.view and (has_ended or self._summarising.is_due):
+            self._summarise()
         super().index_grew()
 
     def on_screen_resume(self) -> None:
@@ -107,10 +119,17 @@ class ExchangesPage(SplitPage):
         self.list_pane.refresh()
 
     def reorder(self) -> None:
+        """Put the list in order, and tell its figures."""
+        self.rearrange()
+        self._summarise()
+
+    def rearrange(self) -> None:
         """Put the list in order; the cursor stays on its exchange, or where it would be."""
         table, rows = self.list_pane, self.rows
         before = self.chosen_place()
         self.order.arrange()
+        is_usual = not self.order.text()
+        rows.sorted_by = None if is_usual else (self.order.sort, self.order.descending)
         if self.follow:
             row = len(rows) - 1
         elif before is None:
@@ -120,16 +139,22 @@ class ExchangesPage(SplitPage):
             row = found if found is not None else rows.row_after(before) if len(rows) else 0
         table.rows_changed(row)
         self._rest_at(table.cursor)
-        self._summarise(rows.view)
+
+    def _summarise(self) -> None:
+        self._summarised = self.rows.view
+        self._make_summary(self.rows.view)
 
     @work(thread=True, exclusive=True, group="summary")
-    def _summarise(self, view: Places) -> None:
-        app = self.kdissect
-        summary, slow = summarise(app.index, view), slow_from(app.index, app.settings.slow_ms)
+    def _make_summary(self, view: Places) -> None:
+        app, began = self.kdissect, time.monotonic()
+        slow_ms = app.settings.slow_ms
+        slowness = slowness_of(app.index, None if slow_ms is None else slow_ms * MILLISECOND)
+        summary, slow = summarise(app.index, view), limits_of(app.index, slowness)
+        self._summarising.done(began)
         if not get_current_worker().is_cancelled:
-            app.call_from_thread(self._summarised, summary, slow)
+            app.call_from_thread(self._summary_came, summary, slow)
 
-    def _summarised(self, summary: Summary, slow: NDArray[np.int64]) -> None:
+    def _summary_came(self, summary: Summary, slow: NDArray[np.int64]) -> None:
         self.summary, self.rows.slow = summary, slow
         self.list_pane.refresh()
         super().index_grew()
@@ -153,14 +178,17 @@ class ExchangesPage(SplitPage):
         if place != self._place or self.panes.detail is None:
             self._rest = self.set_timer(REST_SECONDS, lambda: self._load(place))
 
-    def go_to(self, place: int) -> None:
-        """Show the exchange at a place of the index."""
-        row = self.rows.row_of(place)
-        if row is None:
+    def uncover(self, place: int) -> None:
+        """See that the list has the exchange at a place of the index, without the filter if need be."""
+        if self.rows.row_of(place) is None:
             self.kdissect.shown.push("")
             self.order.is_paused = False
             self.reorder()
-            row = self.rows.row_of(place)
+
+    def go_to(self, place: int) -> None:
+        """Show the exchange at a place of the index."""
+        self.uncover(place)
+        row = self.rows.row_of(place)
         if row is not None:
             self.list_pane.cursor = row
 
@@ -187,7 +215,9 @@ class ExchangesPage(SplitPage):
         if place is None:
             self.panes.show(None)
             is_filtered = self.kdissect.shown.is_filtered
-            self.say("no exchange matches" if is_filtered else "there is no exchange to show")
+            is_going_on = self.kdissect.ended is None
+            nothing = "decoding …" if is_going_on else "there is no exchange to show"
+            self.say("no exchange matches" if is_filtered else nothing)
             return
         index = self.kdissect.index
         self._decode(place, index.value("place", place), index.value("length", place))
@@ -215,12 +245,27 @@ class ExchangesPage(SplitPage):
     # -- keys ---------------------------------------------------------------------------------------
 
     def action_out(self) -> None:
-        if not self.leave_pane():
-            self.kdissect.shown.pop()
+        self._leave()
 
     def action_out_or_end(self) -> None:
-        if not self.leave_pane() and not self.kdissect.shown.pop():
-            self.app.exit()
+        if not self._leave():
+            self.kdissect.end_or_ask(self)
+
+    def _leave(self) -> bool:
+        """One level out, or to the screen from which one came; gives whether there was any."""
+        shown, step = self.kdissect.shown, self.kdissect.way.last
+        if step is not None and step.to_tree and self.is_in:
+            self.leave_pane()
+            return self.kdissect.go_back()
+        if self.leave_pane():
+            return True
+        if step is not None and shown.depth <= step.filters_there:
+            return self.kdissect.go_back()
+        return shown.pop()
+
+    @property
+    def ends_here(self) -> bool:
+        return not (self.is_in or self.is_zoomed or len(self.kdissect.way) or self.kdissect.shown.depth)
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)

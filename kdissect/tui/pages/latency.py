@@ -33,8 +33,10 @@ class LatencyPage(GroupedPage):
         return plural(len(self.rows), "row")
 
     def notes(self) -> list[str]:
-        meaning = "spread: <100 µs … >3 s   waited: all of max_wait / perhaps some of it"
-        return [*super().notes(), meaning]
+        width = self.list_pane.columns or self.app.size.width  # before it is laid out
+        shown = {heading.title for heading in self.rows.headings(width)}
+        legends = {"Spread": "spread: <100 µs … >3 s", "Waited": "waited: sure/maybe"}
+        return [*super().notes(), *(text for title, text in legends.items() if title in shown)]
 
     def filter_of(self, row: Row) -> str | None:
         parts = [f"api == {quoted(row['api'])}"]

@@ -15,6 +15,23 @@ from kdissect.tui.lists.exchanges import LARGEST_FIRST, SORT_TITLES, SORTS, Exch
 SHARE = 0.1
 
 
+class Sparing:
+    """Work that is done again and again, and takes no more than :data:`SHARE` of the time."""
+
+    def __init__(self) -> None:
+        self._at = self._seconds = 0.0
+
+    def done(self, began: float) -> None:
+        """It was done now, and began at a time of :func:`time.monotonic`."""
+        self._at = time.monotonic()
+        self._seconds = self._at - began
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it may be done now."""
+        return time.monotonic() - self._at >= self._seconds / SHARE
+
+
 class Ordering:
     """The order of a list of exchanges."""
 
@@ -24,7 +41,7 @@ class Ordering:
         self.is_paused = False
         """Whether the list is left as it is, whatever comes."""
         self._arranged = (-1, -1)
-        self._at = self._seconds = 0.0
+        self._work = Sparing()
 
     @property
     def _state(self) -> tuple[int, int]:
@@ -42,15 +59,14 @@ class Ordering:
         """
         if self.is_paused or self._arranged == self._state:
             return False
-        return is_last or time.monotonic() - self._at >= self._seconds / SHARE
+        return is_last or self._work.is_due
 
     def arrange(self) -> None:
         """Put the list in order."""
         began = time.monotonic()
         self._arranged = self._state
         self._rows.view = self._index.view(self.sort, self.descending, self._shown.places)
-        self._at = time.monotonic()
-        self._seconds = self._at - began
+        self._work.done(began)
 
     def by(self, column: str) -> None:
         """Order by a column of the index; by the one it is ordered by already, the other way round."""

@@ -4,18 +4,21 @@ keys at the bottom."""
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import ActiveBinding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
+from kdissect.tui import status
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.status import Item, status_line
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.tabs import Tabs
 
@@ -38,6 +41,24 @@ class Page(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
     BINDING_GROUP_TITLE = "On this screen"
 
+    _said_to_end = False
+    """Whether the footer says that q ends the program."""
+
+    @property
+    def ends_here(self) -> bool:
+        """Whether one level out from here is out of the program."""
+        return False
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys, with the word for what they do here."""
+        found = super().active_bindings
+        if self.is_mounted and self.ends_here:
+            for key, active in found.items():
+                if active.binding.id == "out-or-end":
+                    found[key] = active._replace(binding=replace(active.binding, description="Quit"))
+        return found
+
     def compose(self) -> ComposeResult:
         yield Static(id="status", markup=False)
         yield Tabs(self.kdissect.titles(), self.kdissect.name_of(self))
@@ -57,8 +78,14 @@ class Page(Screen[None]):
 
     def index_grew(self) -> None:
         """There is more in the index, or the decoder ended."""
-        self.query_one("#status", Static).update(self.status())
+        self._show_status()
+        if self.ends_here is not self._said_to_end:
+            self._said_to_end = self.ends_here
+            self.refresh_bindings()
         self.query_one(FilterLine).show()
+
+    def _show_status(self) -> None:
+        self.query_one("#status", Static).update(status_line(self.status(), self.app.size.width))
 
     def filter_changed(self) -> None:
         """Other exchanges are shown (:attr:`Kdissect.shown`)."""
@@ -83,6 +110,8 @@ class Page(Screen[None]):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < LOW, "-low")
+        if self.kdissect.is_open:
+            self._show_status()
 
     @on(Tabs.Chosen)
     def _tab_chosen(self, event: Tabs.Chosen) -> None:
@@ -92,27 +121,38 @@ class Page(Screen[None]):
         """How many exchanges the list shows."""
         return len(self.kdissect.index)
 
-    def status(self) -> Text:
+    def status(self) -> list[Item]:
         """What is there so far."""
         app, index = self.kdissect, self.kdissect.index
         names = [os.path.basename(path) for path in app.feed.source.paths]
         name = sanitise(names[0], 30) + (f" +{len(names) - 1}" if len(names) > 1 else "")
-        out = Text(f" {name} ", "bold", no_wrap=True, overflow="ellipsis")
+        out = [Item(name, status.NAME, "bold")]
         if app.ended is None:
-            out.append(f" {app.share()} ", "reverse")
+            out.append(Item(f" {app.share()} ", status.READ, "reverse"))
         elif app.ended.reason is not None:
-            out.append(f" stopped: {sanitise(app.ended.reason, None)} ", "bold red reverse")
-        out.append(f" {plural(index.packets, 'packet')}  {plural(len(index), 'exchange')}")
+            reason = f" stopped: {sanitise(app.ended.reason, None)} "
+            out.append(Item(reason, status.STOPPED, f"{self.alarm} reverse"))
+        if app.feed.capture is not None:
+            out += status.capture_items(app.feed.capture, index.packets, self.alarm)
+        out.append(Item(plural(index.packets, "packet"), status.PACKETS))
+        out.append(Item(plural(len(index), "exchange"), status.COUNT))
         if self.shown() != len(index):
-            out.append(f"  {self.shown():,} shown", "bold")
+            out.append(Item(f"{self.shown():,} shown", status.SHOWN, "bold"))
         errors = sum(count for _, count, _, _ in app.errors)
-        out.append(f"  ✗ {plural(errors, 'error')}", "red" if errors else "")
+        out.append(Item(f"✗ {plural(errors, 'error')}", status.ERRORS, self.alarm if errors else ""))
         faults = index.fault_count()
-        out.append(f"  ! {plural(faults, 'fault')}", "red" if faults else "")
+        out.append(Item(f"! {plural(faults, 'fault')}", status.FAULTS, self.alarm if faults else ""))
         return out
 
+    @property
+    def alarm(self) -> str:
+        """The style of what is wrong; without colours, red would be a dim grey."""
+        return "bold" if self.app.no_color else "bold red"
+
     def say(self, text: str) -> None:
-        """Write into the line above the keys."""
+        """Write into the line above the keys, unless a question stands there."""
+        if self.kdissect.is_asking:
+            return
         self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
 
     def action_filter(self) -> None:
@@ -122,7 +162,8 @@ class Page(Screen[None]):
         self.kdissect.shown.toggle()
 
     def action_out(self) -> None:
-        self.kdissect.action_page("exchanges")
+        if not self.kdissect.go_back():
+            self.kdissect.action_page("exchanges")
 
     def action_out_or_end(self) -> None:
         self.action_out()

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from kdissect.filter.compiled import compile_filter
+from kdissect.filter.compiled import Filter
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
 from kdissect.present.records import addressed_rows
+from kdissect.tui import status
 from kdissect.tui.actions import PLACES
 from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed.record_lines import MOST_RECORDS, RecordLine
+from kdissect.tui.feed.record_lines import RecordLine
 from kdissect.tui.feed.records import Records, records_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import Page
 from kdissect.tui.record_text import COPY_FORMS, Line, record_copied, record_lines, value_file
+from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Choose
+from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -59,7 +61,7 @@ class RecordsPage(Page):
         self.record: dict[str, Any] | None = None
         """The row of the record that is shown whole."""
         self._shown_line: RecordLine | None = None
-        self._filter: tuple[str, bool] | None = None
+        self._filter: tuple[Filter | None, bool] | None = None
         """What was listed by."""
         self._said = ""
         """About the list, last."""
@@ -74,6 +76,7 @@ class RecordsPage(Page):
         yield TextPane(id="record")
 
     def on_mount(self) -> None:
+        self.query_one(FilterLine).lists_exchanges = False
         self.table.focus()
 
     def on_unmount(self) -> None:
@@ -103,11 +106,10 @@ class RecordsPage(Page):
         """Take in what is shown now; where it is another filter, begin anew."""
         app, rows = self.kdissect, self.rows
         assert rows is not None
-        wanted = (app.shown.text, app.shown.is_on)
+        wanted = (app.shown.chosen, app.shown.is_on)
         if wanted != self._filter:
             self._filter = wanted
-            text, is_on = wanted
-            rows.begin(compile_filter(text, app.options) if text and is_on else None)
+            rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
         rows.take(app.shown.places)
         self._step()
@@ -134,9 +136,11 @@ class RecordsPage(Page):
         if rows.is_busy:
             text += f", {rows.share:.0%} of the exchanges read"
         if rows.is_full:
-            text += f"; no more than {MOST_RECORDS:,} are listed: a filter chooses others"
+            text += ", the most that are listed: a filter chooses others"
         if rows.reason is not None:
             text += f"; {rows.reason}"
+        if rows.is_relative(self.table.cursor):
+            text += "   +n: from the batch's first; the broker's answer gives no offset"
         text += f"   values as {rows.form}, v for others"
         if text != self._said:  # else what was said since would go
             self._said = text
@@ -145,13 +149,22 @@ class RecordsPage(Page):
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
         self._rest_at(event.row)
+        self._say_count()
 
     def _rest_at(self, row: int) -> None:
         if self._rest is not None:
             self._rest.stop()
-        line = self.rows.line(row) if self.rows is not None and row < len(self.rows) else None
+        line = self._line_at(row)
         if line != self._shown_line:
             self._rest = self.set_timer(REST_SECONDS, lambda: self._load(line))
+
+    def chosen_place(self) -> int | None:
+        line = self._line_at(self.table.cursor)
+        return None if line is None else line.place
+
+    def _line_at(self, row: int) -> RecordLine | None:
+        rows = self.rows
+        return rows.line(row) if rows is not None and row < len(rows) else None
 
     @property
     def is_at_rest(self) -> bool:
@@ -215,7 +228,7 @@ class RecordsPage(Page):
         """The record's place in the tree of its exchange, and its bytes."""
         line = self._shown_line
         if line is not None:
-            self.kdissect.show_exchange(line.place)
+            self.kdissect.show_exchange(line.place, to_tree=True)
             panes = self.kdissect.pages["exchanges"].query_one(DetailPanes)
             panes.reveal_record(self.kdissect.index.value("number", line.place), line.address)
 
@@ -271,8 +284,8 @@ class RecordsPage(Page):
             self.app.copy_to_clipboard(text)
             self.say(f"copied the {what}: {text[:60]}")
 
-    def status(self) -> Text:
+    def status(self) -> list[Item]:
         out = super().status()
         if self.rows is not None and len(self.rows):
-            out.append(f"  {plural(len(self.rows), 'record')}", "bold")
+            out.append(Item(plural(len(self.rows), "record"), status.SHOWN, "bold"))
         return out

@@ -66,11 +66,21 @@ class SplitPage(ChosenPage):
         """From the panes to the list, or from one pane back to all; gives whether that was anything."""
         if self._leave_zoom():
             return True
-        if not self.has_class("-in") and self.list_pane.has_focus:
+        if not self.is_in:
             return False
         self.remove_class("-in", "-hex")
         self.list_pane.focus()
         return True
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the focus is not in the list, but in the panes."""
+        return self.has_class("-in") or not self.list_pane.has_focus
+
+    @property
+    def is_zoomed(self) -> bool:
+        """Whether one pane has all the room."""
+        return any(name.startswith("-zoom-") for name in self.classes)
 
     def action_bytes(self) -> None:
         if not self.is_one_pane:
@@ -92,9 +102,11 @@ class SplitPage(ChosenPage):
             return
         focused = self.focused
         tree, in_bytes = isinstance(focused, FieldTree), isinstance(focused, BytesPane)
+        self.refresh_bindings()
         self.add_class("-zoom-tree" if tree else "-zoom-bytes" if in_bytes else "-zoom-table")
 
     def _leave_zoom(self) -> bool:
+        self.refresh_bindings()
         zooms = [name for name in self.classes if name.startswith("-zoom-")]
         self.remove_class(*zooms)
         return bool(zooms)

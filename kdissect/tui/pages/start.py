@@ -16,10 +16,11 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from kdissect.present.form import size
+from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.actions import PLACES
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.paths import captures_in, completed
 
 if TYPE_CHECKING:
     from kdissect.tui.app import Kdissect
@@ -28,6 +29,8 @@ HOW = """\
 Capture with   tcpdump -i any -s 0 -w kafka.pcapng 'tcp port 9092'
 Look at once   tcpdump -i any -U -s 0 -w - 'tcp port 9092' | kdissect tui -
 Whether all is installed that is needed:   kdissect doctor"""
+MOST_LISTED = 1_000
+"""Paths that are offered at most."""
 
 
 class Start(Screen[None]):
@@ -45,16 +48,17 @@ class Start(Screen[None]):
 
     def __init__(self, recent: Sequence[str]) -> None:
         super().__init__()
-        self._recent = recent
+        self._recent = self._paths = recent
 
     def compose(self) -> ComposeResult:
         yield Static(" kdissect: the network protocol analyzer for Apache Kafka", id="title", markup=False)
-        path = Input(placeholder="the path of a capture: pcap or pcapng, may be compressed", id="path")
+        path = Input(placeholder="the path of a capture or a folder; Tab completes, Enter opens", id="path")
         path.border_title = "Open"
         path.cursor_blink = False  # nothing is drawn while nothing changes
         yield path
         with Vertical():
-            known = OptionList(*(Option(_line(each)) for each in self._recent), markup=False)
+            known = OptionList(markup=False)
+            known.can_focus = False
             known.border_title = "Opened last" if self._recent else "Nothing was opened yet"
             yield known
         yield Static(HOW, id="how", markup=False)
@@ -62,28 +66,105 @@ class Start(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.query_one(OptionList if self._recent else Input).focus()
+        self.field.focus()
+        self._list(self._paths, self.known.border_title)
+
+    @property
+    def field(self) -> Input:
+        """Where the path is typed. It keeps the focus: what is typed goes there."""
+        return self.query_one(Input)
+
+    @property
+    def known(self) -> OptionList:
+        """The paths to choose from."""
+        return self.query_one(OptionList)
+
+    def say(self, text: str) -> None:
+        """Write into the line above the keys."""
+        self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
+
+    def _list(self, paths: Sequence[str], title: object) -> None:
+        """Offer other paths; the first is what an empty field means."""
+        self._paths = paths
+        known = self.known
+        known.border_title = title if isinstance(title, Text) else Text(str(title))
+        known.clear_options()
+        known.add_options(Option(_line(each)) for each in paths)
+        known.highlighted = 0 if paths and not self.field.value else None
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_choose_path(self, step: int) -> None:
+        """Take the path below (1) or above (-1) into the field."""
+        if self._paths:
+            at = self.known.highlighted
+            at = (0 if step > 0 else len(self._paths) - 1) if at is None else (at + step) % len(self._paths)
+            self._write(self._paths[at])
+            self.known.highlighted = at
+
+    def action_complete(self) -> None:
+        """Go on with the path as far as there is one way only, and list all the ways."""
+        text, paths = completed(self.field.value)
+        self._write(text)
+        if len(paths) > 1:
+            self._list(paths[:MOST_LISTED], "Begin so")
+        elif not paths:
+            self.say("nothing begins so")
+
+    def _write(self, text: str) -> None:
+        """Put a path into the field."""
+        field = self.field
+        with field.prevent(Input.Changed):
+            field.value = text
+        field.cursor_position = len(text)
+        self.say("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self.known.highlighted = None if event.value else 0 if self._paths else None
+        self.say("")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self._open(self._recent[event.option_index])
+        self._open(self._paths[event.option_index])  # a click
+        self.field.focus()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         path = event.value.strip().strip("'\"")  # as file managers paste it
         if path:
             self._open(os.path.expanduser(path))
+        elif self._paths:
+            self._open(self._paths[self.known.highlighted or 0])
 
     def _open(self, path: str) -> None:
+        if os.path.isdir(path):
+            self._list_folder(path)
+            return
         wrong = cast("Kdissect", self.app).open(path)
         if wrong is not None:
-            self.query_one("#where", Static).update(Text(f" {sanitise(wrong, None)}", no_wrap=True))
+            self.say(wrong)
+
+    def _list_folder(self, folder: str) -> None:
+        try:
+            paths = captures_in(folder)
+        except OSError as error:
+            self.say(f"{folder}: cannot be read: {error.strerror or error}")
+            return
+        self._write(os.path.join(folder, ""))
+        count = sum(not path.endswith(os.sep) for path in paths)
+        title = (
+            f"{plural(count, 'capture')} in {sanitise(folder, 60)}" if count else "No capture in this folder"
+        )
+        self._list(paths[:MOST_LISTED], title)
 
 
 def _line(path: str) -> Text:
     """A capture with its size and age."""
     try:
-        found = os.stat(path)
+        if path.endswith(os.sep) and os.path.isdir(path):
+            return Text(f"{'folder':>9}  {'':16}  {sanitise(path, None)}", no_wrap=True, overflow="ellipsis")
+        found = os.stat(os.path.expanduser(path))
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime))
         about = f"{size(found.st_size):>9}  {day}"
     except OSError:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from rich.text import Text
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,12 +18,14 @@ from kdissect.filter.errors import FilterError
 from kdissect.present.columns import Table
 from kdissect.present.form import Clock, plural
 from kdissect.present.statistics import STATISTICS
+from kdissect.tui import status
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.page import Page
 from kdissect.tui.saving_tables import FORMS, save_table
 from kdissect.tui.statistics import Counted
+from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -134,7 +136,7 @@ class StatisticsPage(Page):
             self._stop_polling()
 
     def refill(self) -> None:
-        """Make the rows anew; the cursor stays on its row."""
+        """Make the rows anew; the cursor stays on its row, or on the first, whichever that is."""
         if self.counted is None:
             return
         with_cursor = self._with_cursor()
@@ -142,8 +144,9 @@ class StatisticsPage(Page):
         self._rows_changed(with_cursor)
 
     def _with_cursor(self) -> object:
+        """The row under the cursor; None for the first, on which it stays until it is moved."""
         cursor = self.list_pane.cursor
-        return self.rows.identity(cursor) if cursor < len(self.rows) else None
+        return self.rows.identity(cursor) if 0 < cursor < len(self.rows) else None
 
     def _rows_changed(self, with_cursor: object) -> None:
         self.list_pane.rows_changed(self.rows.row_of(with_cursor) or 0)
@@ -157,8 +160,14 @@ class StatisticsPage(Page):
         """Another row is under the cursor, or the rows are others."""
 
     def tell(self) -> None:
-        """Write below what is listed, and what must be known of it."""
-        self.say("   ".join(self.notes()))
+        """Write below what is listed, and what must be known of it: as many notes as there is room for."""
+        notes = self.notes()
+        if self.rows.sorted_by is not None:  # which the column's head says too
+            order = "largest" if self.rows.descending else "smallest"
+            notes.append(f"by {self.rows.sorted_by}, {order} first")
+        while len(notes) > 1 and cell_len("   ".join(notes)) >= self.app.size.width:
+            notes.pop()
+        self.say("   ".join(notes))
 
     def notes(self) -> list[str]:
         """What is to be said, the most important first."""
@@ -174,16 +183,12 @@ class StatisticsPage(Page):
         if counted is not None and counted.left_out:
             most = self.kdissect.feed.source.limits.rows
             parts.append(f"the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out")
-        if self.rows.sorted_by is not None:
-            parts.append(
-                f"by {self.rows.sorted_by}, {'largest' if self.rows.descending else 'smallest'} first"
-            )
         return parts
 
-    def status(self) -> Text:
+    def status(self) -> list[Item]:
         out = super().status()
         if self.kdissect.shown.is_filtered:
-            out.append("  figures of what the filter shows", "bold")
+            out.append(Item("figures of what the filter shows", status.ORDER, "bold"))
         return out
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -29,7 +29,11 @@ class Help(ModalScreen[None]):
         background: $panel; border: round $primary; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,enter,f1", "dismiss", "Back", show=False)
+        Binding("escape,q,question_mark,enter,f1", "dismiss", "Back", show=False),
+        Binding("j", "scroll('down')", show=False),
+        Binding("k", "scroll('up')", show=False),
+        Binding("g", "scroll('home')", show=False),
+        Binding("G", "scroll('end')", show=False),
     ]
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
@@ -47,6 +51,9 @@ class Help(ModalScreen[None]):
         text.append(SIGNS)
         with VerticalScroll():
             yield Static(text, markup=False)
+
+    def action_scroll(self, where: str) -> None:
+        getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
 
 
 class Choose(ModalScreen[str | None]):
@@ -81,6 +88,7 @@ class Ask(ModalScreen[str | None]):
 
     :param value: what stands there at first.
     :param may_be_empty: whether no text is an answer too.
+    :param note: what is to be known before answering.
     """
 
     DEFAULT_CSS = """
@@ -89,14 +97,18 @@ class Ask(ModalScreen[str | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", show=False)]
 
-    def __init__(self, title: str, hint: str, value: str = "", *, may_be_empty: bool = False) -> None:
+    def __init__(
+        self, title: str, hint: str, value: str = "", *, may_be_empty: bool = False, note: str = ""
+    ) -> None:
         super().__init__()
+        self._note = note
         self._title, self._hint, self._value = title, hint, value
         self._may_be_empty = may_be_empty
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(self._title)
+            box.border_subtitle = Text(self._note)
             line = Input(self._value, placeholder=self._hint)
             line.cursor_blink = False  # nothing is drawn while nothing changes
             yield line

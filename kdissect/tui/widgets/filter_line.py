@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from rich.highlighter import Highlighter
 from rich.text import Text
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,10 +20,12 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
 
 from kdissect.filter.compiled import Filter
 from kdissect.filter.complete import Completion, complete
 from kdissect.filter.errors import FilterError
+from kdissect.filter.saved import hints_of_saved
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
@@ -105,12 +107,16 @@ class FilterLine(Vertical):
         self._wrong = _Wrong()
         self._filter: Filter | None = None
         """What is written, if it is a filter."""
+        self._counted: tuple[int, int] | None = None
+        """How many exchanges it would show at least and at most, once that is known."""
         self._offers: Sequence[Completion] = ()
         self._older: int | None = None
         """Which filter of those used is in the line; None for what was written."""
         self._written = ""
         self._back: Widget | None = None
         """What had the focus before."""
+        self.lists_exchanges = True
+        """Whether what the screen lists is what is counted; if not, the count says what it is of."""
         self._count: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -154,10 +160,12 @@ class FilterLine(Vertical):
         if not shown.is_on:
             line.append("  off; Ctrl-t turns it on", "dim")
         else:
-            line.append(f"  ✓ {len(shown.places):,}", "green")
+            count = len(shown.places)
+            text = f"{count:,}" if self.lists_exchanges else plural(count, "exchange")
+            line.append(f"  ✓ {text}", "green")
             if shown.progress is not None:
                 line.append(f"  {shown.progress:.0%} asked", "reverse")
-            for hint in shown.hints:
+            for hint in (*shown.hints, *hints_of_saved(shown.text, self._remembered.named)):
                 line.append(f"  {sanitise(hint, None)}", "yellow")
         self.query_one("#filter-set", Static).update(line)
 
@@ -200,7 +208,7 @@ class FilterLine(Vertical):
     def _look(self) -> None:
         """See what is written: is it a filter, what may come next, how much would it show?"""
         text = self.input.value
-        self._filter, self._wrong.error = None, None
+        self._filter, self._wrong.error, self._counted = None, None, None
         try:
             self._filter = self._shown.compiled(text)
         except FilterError as error:
@@ -216,7 +224,18 @@ class FilterLine(Vertical):
 
     def _count_shown(self) -> None:
         if self._filter is not None and self.is_open:
-            least, most = self._shown.count(self._filter)
+            self._count_beside(self._filter)
+
+    @work(thread=True, exclusive=True, group="count")
+    def _count_beside(self, chosen: Filter) -> None:
+        counted = self._shown.count(chosen)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._count_came, chosen, counted)
+
+    def _count_came(self, chosen: Filter, counted: tuple[int, int]) -> None:
+        if chosen is self._filter and self.is_open:
+            self._counted = counted
+            least, most = counted
             text = f"✓ {most:,}" if least == most else f"✓ {least:,} to {most:,}"
             self.query_one("#filter-count", Static).update(Text(text, "bold green"))
 
@@ -236,10 +255,14 @@ class FilterLine(Vertical):
 
     def _say(self) -> None:
         error, said = self._wrong.error, Text(" ", no_wrap=True, overflow="ellipsis")
+        hints: tuple[str, ...] = ()
+        if self._filter is not None:
+            saved = hints_of_saved(self.input.value, self._remembered.named)
+            hints = (*saved, *self._filter.hints)
         if error is not None:
             said.append(sanitise(str(error), None), "red" if self.input.value else "")
-        elif self._filter is not None and self._filter.hints:
-            said.append(sanitise("; ".join(self._filter.hints), None), "yellow")
+        elif hints:
+            said.append(sanitise("; ".join(hints), None), "yellow")
         else:
             said.append(
                 "Enter applies, Tab takes what is offered, ↑ one used before, Ctrl-s saves, Esc leaves"
@@ -319,9 +342,8 @@ class FilterLine(Vertical):
                 said = f"it cannot be saved: {error.filename or ''} {error.strerror or error}"
             self.query_one("#filter-said", Static).update(Text(f" {sanitise(said, None)}", no_wrap=True))
 
-        self.app.push_screen(
-            Ask(f"Save the filter of {plural(self._shown.count(chosen)[1], 'exchange')}", "name"), save
-        )
+        of = "" if self._counted is None else f" of {plural(self._counted[1], 'exchange')}"
+        self.app.push_screen(Ask(f"Save the filter{of}", "name"), save)
 
 
 def _offer_text(offer: Completion) -> Text:

@@ -25,6 +25,8 @@ from kdissect.present.sanitise import CUT
 from kdissect.tui.actions import PLACES
 from kdissect.tui.keys import bindings_of
 
+STRIPS = 512
+"""Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
 _UNDER_CURSOR = Style(reverse=True)
 
 
@@ -82,7 +84,9 @@ class VirtualTable(ScrollView, can_focus=True):
         "table--dim",
     }
     DEFAULT_CSS = """
-    VirtualTable { height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll; }
+    VirtualTable { height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll;
+        scrollbar-background: $surface; scrollbar-background-hover: $surface;
+        scrollbar-background-active: $surface; }
     VirtualTable .table--header { background: $panel; color: $foreground; text-style: bold; }
     VirtualTable .table--cursor { background: $primary; color: $text; }
     VirtualTable:focus .table--cursor { background: $accent; color: $text; text-style: bold; }
@@ -127,7 +131,7 @@ class VirtualTable(ScrollView, can_focus=True):
         self._has_columns = has_columns
         """Whether the cursor can go to a column."""
         self.rows = rows
-        self._strips: LRUCache[Hashable, Strip] = LRUCache(2048)
+        self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
 
     @property
     def page(self) -> int:
@@ -183,7 +187,11 @@ class VirtualTable(ScrollView, can_focus=True):
             return self.get_component_rich_style("table--cursor")
         style = self.get_component_rich_style("table--odd" if row & 1 else "table--even")
         tone = self.rows.tone(row)
-        return style + Style(color=self.get_component_rich_style(tone).color) if tone else style
+        if tone is None:
+            return style
+        if self.app.no_color:  # every colour would be a grey, that of an error a dark one
+            return style + Style(bold=tone in ("table--error", "table--warning"), dim=tone == "table--dim")
+        return style + Style(color=self.get_component_rich_style(tone).color)
 
     def _line(
         self, headings: Sequence[Heading], cells: Sequence[str], style: Style, column: int | None

@@ -45,9 +45,9 @@ def test_texts_sort_by_what_they_say_and_none_comes_last() -> None:
 
 
 def test_an_exchange_without_a_latency_comes_last_either_way() -> None:
-    index = index_with([{"latency_ns": 5}, {}, {"latency_ns": -3}])
-    assert index.view("latency_ns").tolist() == [2, 0, 1]
-    assert index.view("latency_ns", True).tolist() == [0, 2, 1]
+    index = index_with([{"latency_ns": 5}, {}, {"latency_ns": -3}, {}])
+    assert index.view("latency_ns").tolist() == [2, 0, 1, 3]
+    assert index.view("latency_ns", True).tolist() == [0, 2, 1, 3]
 
 
 @given(st.lists(st.integers(-(2**63) + 1, 2**63 - 1), max_size=50), st.booleans())
@@ -76,3 +76,23 @@ def test_faults_are_counted_by_kind_and_the_first_is_kept() -> None:
 def test_an_empty_index_has_empty_views() -> None:
     assert len(Index().view()) == len(Index().view("api")) == 0
     assert Index().errors() == []
+
+
+@given(st.lists(st.lists(st.integers(1, 60), unique=True, max_size=20), max_size=6))
+def test_the_order_is_kept_as_rows_come(parts: list[list[int]]) -> None:
+    index, seen = Index(), set[int]()
+    for part in parts:
+        new = [number for number in part if number not in seen]
+        seen.update(new)
+        before = index.order()
+        kept = before.tolist()
+        index.add(Batch(b"".join(row(number=number) for number in new)))
+        assert index.column("number")[index.order()].tolist() == sorted(seen)
+        assert before.tolist() == kept, "who shows it goes on to show it"
+
+
+def test_ports_of_addresses() -> None:
+    index = index_with([{}], ["10.0.0.1:9092", "[fe80::1]:40000", "orders", "a:b", "x:999999", "y:"])
+    assert index.ports().tolist() == [-1, 9092, 40000, -1, -1, -1, -1]
+    index.add(Batch(texts=["z:1"]))
+    assert index.ports().tolist()[-1] == 1

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from kdissect.analysis.fold import Row
-from kdissect.tui.lists.groups import Timeline, state
+from kdissect.present.statistics import STATISTICS
+from kdissect.tui.lists.groups import Timeline, figures, state
+
+GROUP = [column.name for column in STATISTICS["groups"].columns]
 
 
 def member(name: str, first: int, last: int, **more: object) -> Row:
@@ -71,3 +74,15 @@ def test_the_state_says_only_what_was_seen() -> None:
     assert state({**group, "rebalance_last_ns": 5}) == "stable"
     assert state({**group, "rebalance_last_ns": 5, "leaves": 2}) == "all left"
     assert state({**group, "rebalances": 0, "members": 0}) == "no members"
+
+
+def test_the_name_of_a_group_keeps_its_room_and_other_columns_go() -> None:
+    name = "payments-settlement-reconciliation-consumers-eu"
+    row: Row = dict.fromkeys((*GROUP, "first_ns", "last_ns"))
+    row |= dict.fromkeys(("members", "leaves", "heartbeats", "commits", "committed_partitions", "errors"), 1)
+    row |= {"group": name, "types": ["consumer"], "protocols": ["range"]}
+    made = figures()
+    made.show([row])
+    assert made.cells(0, 78)[0] == name
+    assert made.headings(78)[0].width >= len(name)
+    assert "Rebalances" not in [heading.title for heading in made.headings(200)]  # nothing stands there

@@ -162,3 +162,26 @@ def test_nothing_is_a_ladder_of_no_lines() -> None:
     ladder.show(events_of(columns, places), lanes_of(columns, places, hosts[0], is_one_client=True), hosts)
     assert len(ladder) == 0
     assert ladder.headings(120)
+
+
+def test_the_time_of_day_has_the_room_it_needs() -> None:
+    ladder = ladder_of(INDEX, 0)
+    ladder.clock.letter = "a"
+    for width in (80, 120):
+        headings, cells = ladder.headings(width), ladder.cells(0, width)
+        assert headings[0].width == len(cells[0]) == len("08:43:48.700000")
+        fixed = sum(each.width for each in headings) + len(headings) - 1
+        assert len(cells[1]) == width - fixed
+
+
+def test_of_names_that_are_cut_the_port_the_host_and_the_version_stay() -> None:
+    broker, client = f"{'broker' * 12}:9092", "client-" * 9
+    api = "ConsumerGroupHeartbeat" * 2
+    texts = ["10.0.0.1:4001", broker, client, api]
+    values = {"client": 1, "broker": 2, "client_id": 3, "api": 4, "api_version": 1, "time_ns": 100}
+    index = index_with([{**values, "latency_ns": 10, "flags": BOTH, "correlation_id": 12}], texts)
+    ladder = ladder_of(index, 0)
+    title = ladder.headings(80)[1].title
+    assert "… 10.0.0.1" in title
+    assert "…:9092" in title
+    assert "… v1 #12" in ladder.cells(0, 80)[1]

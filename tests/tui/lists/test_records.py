@@ -176,3 +176,33 @@ def _has_records(struct: Struct) -> bool:
         field.type == "records" or (field.struct is not None and _has_records(field.struct))
         for field in struct.fields
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (b'{"a":1}', '{"a":1}'),
+        (b"[1, 2]", "[1, 2]"),
+        (b'{"a": [', '"{"a": ["'),
+        (b"{brace}", '"{brace}"'),
+        (b"[ERROR] no", '"[ERROR] no"'),
+        (b"word", '"word"'),
+        (b'"word"', '""word""'),
+    ],
+)
+def test_json_stands_without_quotes_around_it(value: bytes, cell: str) -> None:
+    rows, answers = rows_of(1)
+    answers.line = LINE._replace(value=value, value_size=len(value))
+    rows._texts = [""] * 6
+    rows._grow(1)
+    titles = [heading.title for heading in rows.headings(120)]
+    assert rows.cells(0, 120)[titles.index("Value")] == cell
+
+
+def test_of_json_that_is_cut_the_beginning_stands_without_quotes_too() -> None:
+    rows, answers = rows_of(1)
+    answers.line = LINE._replace(value=b'{"a": "' + b"x" * 50, value_size=10_000)
+    rows._texts = [""] * 6
+    rows._grow(1)
+    titles = [heading.title for heading in rows.headings(120)]
+    assert rows.cells(0, 120)[titles.index("Value")] == '{"a": "' + "x" * 50 + "…"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.tui.feed.rows import HAS_LATENCY, HAS_TAKEN
+from kdissect.tui.feed.rows import HAS_LATENCY
 from kdissect.tui.lists import summary
-from kdissect.tui.lists.summary import BARS, ENOUGH, NEVER, NOTHING, slow_from, summarise
+from kdissect.tui.lists.summary import BARS, NOTHING, summarise
 from tests.tui.feeds import index_with
 
 
@@ -40,11 +40,3 @@ def test_figures_are_those_of_the_rows(rows: list[tuple[int, int, bool]], piece:
 
 def test_nothing_has_no_figures() -> None:
     assert summarise(index_with([]), np.zeros(0, np.uint32)) == NOTHING
-
-
-def test_slow_is_what_takes_longer_than_nearly_all_of_its_api() -> None:
-    fetches = [{"api": 1, "taken_ns": ns, "flags": HAS_TAKEN} for ns in range(1, ENOUGH * 2 + 1)]
-    few = [{"api": 2, "taken_ns": 10**9, "flags": HAS_TAKEN} for _ in range(ENOUGH - 1)]
-    index = index_with([*few, *fetches, {"api": 1}], ["Fetch", "Produce"])
-    assert slow_from(index).tolist() == [NEVER, ENOUGH * 2 * 99 // 100, NEVER]
-    assert slow_from(index, 5).tolist() == [5_000_000] * 3

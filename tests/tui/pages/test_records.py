@@ -20,6 +20,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.editing import CannotEditError, edit, editor_of
 from kdissect.tui.feed import record_lines
 from kdissect.tui.feed.decoder import Decoder, Source
+from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.panes import DetailPanes, FieldTree
@@ -125,7 +126,7 @@ def test_values_in_another_form(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
         text = screen_text(page_of(pilot).kdissect)
         assert 'value: json, 7 bytes\n{\n  "a": 1\n}' in text
-        assert '"{"a":1}"' in text
+        assert ' {"a":1} ' in text
         await press(pilot, "v")
         assert "value: text, 7 bytes\n" in await press(pilot, "v")
         text = await press(pilot, "v")
@@ -214,7 +215,7 @@ def test_no_more_than_the_limit_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(record_lines, "MOST_RECORDS", 25)
 
     async def step(pilot: Pilot[None]) -> None:
-        assert "25 records; no more than" in screen_text(page_of(pilot).kdissect)
+        assert "25 records, the most that are listed" in screen_text(page_of(pilot).kdissect)
 
     with_records(step)
 
@@ -375,3 +376,41 @@ def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
             assert page.query_one(TextPane).virtual_size.height > 5
 
     asyncio.run(run())
+
+
+def test_the_ladder_of_a_record_is_that_of_its_exchanges_client() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        await press(pilot, "j", "j")
+        place = page.chosen_place()
+        assert place is not None
+        client = page.kdissect.index.text("client_id", place)
+        text = await press(pilot, "L")
+        assert "there is no exchange to show" not in text
+        ladder = page.kdissect.screen
+        assert isinstance(ladder, LadderPage)
+        assert ladder.chosen_place() == place
+        assert f"all connections of {client}" in text
+
+    with_records(step)
+
+
+def test_the_count_of_a_filter_says_that_it_is_of_exchanges() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        page.kdissect.shown.push("api == Produce")
+        text = await press(pilot, "j")
+        assert f"/ api == Produce  ✓ {len(page.kdissect.shown.places)} exchanges" in text
+
+    with_records(step)
+
+
+def test_an_offset_from_the_first_of_a_batch_is_explained(tmp_path: Path) -> None:
+    path = capture(tmp_path, Record(0, 1, b"k", b"v"))
+
+    async def step(pilot: Pilot[None]) -> None:
+        text = screen_text(page_of(pilot).kdissect)
+        assert " +0 " in text
+        assert "+n: from the batch's first" in text
+
+    with_records(step, path)

@@ -101,3 +101,50 @@ def test_hostile_names_are_shown_as_they_are() -> None:
         assert all(character.isprintable() for character in text if character != "\n")
 
     started(step)
+
+
+def test_what_is_typed_goes_to_the_field_and_enter_opens_nothing_else(tmp_path: Path) -> None:
+    remember([str(CAPTURES / "errors.pcapng")])
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await pilot.press("q", "slash", "x")
+        assert app.screen.query_one(Input).value == "q/x"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not app.is_open
+        assert "q/x: cannot be read" in screen_text(app)
+
+    started(step)
+
+
+def test_tab_completes_and_lists_how_it_may_go_on() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        field = app.screen.query_one(Input)
+        field.value = f"{CAPTURES}/erro"
+        await pilot.press("tab")
+        await pilot.pause()
+        assert field.value == str(CAPTURES / "errors.pcapng")
+        field.value = f"{CAPTURES}/basic-kafka"
+        await pilot.press("tab")
+        await pilot.pause()
+        assert "basic-kafka43.pcapng" in screen_text(app)
+        assert app.screen.focused is field
+
+    started(step, 200)
+
+
+def test_a_folder_lists_its_captures_and_arrows_choose_one() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        field = app.screen.query_one(Input)
+        field.value = str(CAPTURES)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not app.is_open
+        assert "captures in" in screen_text(app)
+        while not field.value.endswith("errors.pcapng"):
+            await pilot.press("down")
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "52 exchanges" in screen_text(app)
+
+    started(step, 200)

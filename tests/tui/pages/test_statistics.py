@@ -14,6 +14,7 @@ from kdissect import read
 from kdissect.analysis.fold import Row
 from kdissect.filter.compiled import compile_filter
 from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
@@ -148,6 +149,17 @@ def test_sorting_keeps_the_cursor_on_its_row() -> None:
         assert page(pilot).rows.identity(page(pilot).list_pane.cursor) == here
         assert "by Count, smallest first" in await press(pilot, "S")
         assert [row["count"] for row in rows_of(pilot)] == sorted(counts)
+
+    with_app(step)
+
+
+def test_the_cursor_stays_on_the_first_row_until_it_is_moved() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "5")
+        first = page(pilot).rows.identity(0)
+        await press(pilot, "S")
+        assert page(pilot).rows.identity(0) != first
+        assert page(pilot).list_pane.cursor == 0
 
     with_app(step)
 
@@ -318,3 +330,34 @@ def test_nothing_is_asked_for_while_nothing_changes() -> None:
         assert page(pilot)._polling is None
 
     with_app(step)
+
+
+def test_a_legend_is_said_of_columns_that_are_shown_only() -> None:
+    async def text_of(width: int) -> str:
+        async with running(app_of(CAPTURES / "errors.pcapng"), width, 40) as pilot:
+            return await press(pilot, "5")
+
+    for width in (60, 80, 200):
+        text = asyncio.run(text_of(width))
+        assert "spread: " not in text or "Spread" in text
+        assert "waited: " not in text or "Waited" in text
+    assert "spread: " in text
+    assert "waited: " in text
+
+
+@pytest.mark.parametrize("style", ["table--error", "table--warning"])
+def test_without_colours_what_is_wrong_is_bold(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            page = pilot.app.screen
+            assert isinstance(page, ExchangesPage)
+            table = page.list_pane
+            monkeypatch.setattr(page.rows, "tone", lambda row: style)
+            drawn = table._style(1, False)
+            assert drawn.bold
+            assert drawn.color == table.get_component_rich_style("table--odd").color
+            assert page.alarm == "bold"
+
+    asyncio.run(run())

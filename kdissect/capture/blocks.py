@@ -1,0 +1,119 @@
+"""The blocks of a pcapng file, as bytes: little-endian, times in nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+
+from kdissect import __version__
+from kdissect.capture.options import (
+    COMMENT,
+    INTERFACE_DESCRIPTION,
+    INTERFACE_NAME,
+    TIME_OFFSET,
+    TIME_RESOLUTION,
+)
+from kdissect.capture.reader import Interface
+from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, SECRETS, SECTION, STATISTICS
+from kdissect.model import Secrets
+
+_APPLICATION = 4
+_START_TIME, _END_TIME, _RECEIVED, _DROPPED, _DELIVERED = 2, 3, 4, 5, 8
+"""Options of an Interface Statistics Block."""
+_LONGEST_OPTION = 0xFFFC
+
+Captured = tuple[int, int, bytes]
+"""A packet as a capture gives it: time in nanoseconds, length on the wire, data."""
+
+_head = Struct("<II").pack
+_option = Struct("<HH").pack
+_uint32 = Struct("<I").pack
+_section = Struct("<IHHq").pack
+_interface = Struct("<HHI").pack
+_statistics = Struct("<III").pack
+_time = Struct("<II").pack
+_enhanced = Struct("<IIIIIII").pack
+_PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
+"""By the length modulo four."""
+
+
+def section_block() -> bytes:
+    """The head of a section of which the length is not known."""
+    body = _section(0x1A2B3C4D, 1, 0, -1)
+    return _block(SECTION, body + _options((_APPLICATION, f"kdissect {__version__}".encode())))
+
+
+def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
+    """An interface; the times of its packets are counted from ``offset_seconds``."""
+    options = [(TIME_RESOLUTION, b"\x09")]
+    if interface.name is not None:
+        options.append((INTERFACE_NAME, _cut(interface.name.encode())))
+    if interface.description is not None:
+        options.append((INTERFACE_DESCRIPTION, _cut(interface.description.encode())))
+    if offset_seconds:
+        options.append((TIME_OFFSET, offset_seconds.to_bytes(8, "little", signed=True)))
+    head = _interface(interface.link_type, 0, interface.snap_length)
+    return _block(INTERFACE, head + _options(*options))
+
+
+def statistics_block(
+    number: int, now_ns: int, start_ns: int, received: int, dropped: int, delivered: int
+) -> bytes:
+    """What an interface counted since the capture began: packets it received, those of them that were lost,
+    and those that are in the file, or the files before it."""
+    counts = ((_RECEIVED, received), (_DROPPED, dropped), (_DELIVERED, delivered))
+    body = _statistics(number, now_ns >> 32, now_ns & 0xFFFFFFFF) + _options(
+        (_START_TIME, _time(start_ns >> 32, start_ns & 0xFFFFFFFF)),
+        (_END_TIME, _time(now_ns >> 32, now_ns & 0xFFFFFFFF)),
+        *((code, count.to_bytes(8, "little")) for code, count in counts),
+    )
+    return _block(STATISTICS, body)
+
+
+def secrets_block(secrets: Secrets) -> bytes:
+    """Key material for the packets after it."""
+    return _block(SECRETS, _uint32(secrets.kind) + _uint32(len(secrets.data)) + _padded(secrets.data))
+
+
+def packet_block(
+    number: int, time: int, wire_length: int, data: bytes, comments: Iterable[str] = ()
+) -> bytes:
+    """A packet of interface ``number``; ``time`` counts from the interface's offset."""
+    options = _options(*((COMMENT, _cut(text.encode())) for text in comments)) if comments else b""
+    padding = _PADDING[len(data) & 3]
+    length = 32 + len(data) + len(padding) + len(options)
+    head = _enhanced(ENHANCED_PACKET, length, number, time >> 32, time & 0xFFFFFFFF, len(data), wire_length)
+    return b"".join((head, data, padding, options, _uint32(length)))
+
+
+def packet_blocks(number: int, packets: Iterable[Captured]) -> bytes:
+    """Many packets of interface ``number``, without comments."""
+    parts: list[bytes] = []
+    append = parts.append
+    for time, wire_length, data in packets:
+        size = len(data)
+        padding = _PADDING[size & 3]
+        length = 32 + size + len(padding)
+        append(_enhanced(ENHANCED_PACKET, length, number, time >> 32, time & 0xFFFFFFFF, size, wire_length))
+        append(data)
+        append(padding + _uint32(length))
+    return b"".join(parts)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = 12 + len(body)
+    return _head(kind, length) + body + _uint32(length)
+
+
+def _options(*options: tuple[int, bytes]) -> bytes:
+    parts = [_option(code, len(value)) + _padded(value) for code, value in options]
+    return b"".join(parts) + _option(0, 0)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + _PADDING[len(data) & 3]
+
+
+def _cut(text: bytes) -> bytes:
+    """UTF-8 that fits an option, cut between characters (a comment read with U+FFFD may have grown)."""
+    return text if len(text) <= _LONGEST_OPTION else text[:_LONGEST_OPTION].decode("utf-8", "ignore").encode()

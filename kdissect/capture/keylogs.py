@@ -1,0 +1,83 @@
+"""Key log files ─► secrets: whole lines, as they are written.
+
+A path is a file or a directory, whose files all count. What stands behind the last line end is not whole
+while the file may grow. A file that has become shorter was begun anew.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+from kdissect.model import CaptureError, Secrets
+
+TLS_KEY_LOG = 0x544C534B
+"""The type of a Decryption Secrets Block that holds a key log."""
+
+LONGEST_LINE = 1 << 16
+"""What is longer is no line of a key log."""
+
+
+class KeyLogs:
+    """Follows key logs. Each call gives what is new."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+        self._read: dict[str, int] = {}
+        """How many bytes of each file were read."""
+
+    def read(self) -> Iterator[Secrets]:
+        """All there is, in files that do not grow any more.
+
+        :raises CaptureError: a path is not there, or cannot be read; the text has one line.
+        """
+        for path in self._paths:
+            if not os.path.exists(path):
+                raise CaptureError(f"{path}: there is no such key log")
+        try:
+            yield from self._new(is_final=True)
+        except OSError as error:
+            raise CaptureError(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+    def follow(self) -> Iterator[Secrets]:
+        """What was written since the last call; a file that is not there yet may come."""
+        try:
+            yield from self._new(is_final=False)
+        except OSError:
+            return  # it is asked for again
+
+    def _new(self, is_final: bool) -> Iterator[Secrets]:
+        for path in self._files():
+            data = self._new_lines(path, is_final)
+            if data:
+                yield Secrets(TLS_KEY_LOG, data)
+
+    def _files(self) -> Iterator[str]:
+        for path in self._paths:
+            if os.path.isdir(path):
+                for name in sorted(os.listdir(path)):
+                    file = os.path.join(path, name)
+                    if not name.startswith(".") and os.path.isfile(file):
+                        yield file
+            elif os.path.exists(path):
+                yield path
+
+    def _new_lines(self, path: str, is_final: bool) -> bytes:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            start = self._read.get(path, 0)
+            if stat.S_ISREG(status.st_mode):
+                if status.st_size < start:
+                    start = 0
+                if status.st_size == start:
+                    return b""
+                file.seek(start)
+            data = file.read()
+        end = len(data)
+        if not is_final:
+            end = data.rfind(b"\n") + 1
+            if len(data) - end > LONGEST_LINE:
+                end = len(data)
+        self._read[path] = start + end
+        return data[:end]

@@ -1,0 +1,176 @@
+"""What ``live``, ``tui -i`` and ``doctor`` have in common: from options to a capture that runs.
+
+As little as can be runs with a privilege: the process that opens the sockets. What decodes and what draws
+never does, unless the user says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from kdissect.cli.errors import Refused, Wrong
+from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
+from kdissect.live.errors import LiveError, NotPermittedError
+from kdissect.live.rotation import Bounds, bounds_of
+from kdissect.live.session import SPOOL_FILE, Opened, Session, open_interfaces
+from kdissect.live.sources import Interfaces
+from kdissect.wording import how_to_install
+
+_OPTIONS = (
+    click.option(
+        "-i",
+        "interfaces",
+        multiple=True,
+        metavar="INTERFACE",
+        help="eth0, lo, any …; ssh://host/eth0 by tcpdump there; tcpdump:eth0 or dumpcap:eth0 by those here; "
+        "- for a capture on standard input. May be given often.",
+    ),
+    click.option(
+        "-f",
+        "capture_filter",
+        metavar="BPF",
+        default=DEFAULT_FILTER,
+        show_default=True,
+        help="Capture only this: the system passes on nothing else. tcp port 9092 …",
+    ),
+    click.option(
+        "-s",
+        "snap_length",
+        type=click.IntRange(96, SNAP_LENGTH),
+        default=SNAP_LENGTH,
+        metavar="BYTES",
+        help="Keep so many bytes of a packet. Of messages that are cut only the beginning can be decoded.",
+    ),
+    click.option("-p", "not_promiscuous", is_flag=True, help="Only packets from and to this machine."),
+    click.option(
+        "--allow-root", is_flag=True, help="Decode as root, if there is no user behind sudo to become."
+    ),
+)
+
+
+def capturing_options(function: click.decorators.FC) -> click.decorators.FC:
+    """The options that :func:`opened` takes."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def opened(given: dict[str, Any]) -> Opened:
+    """What the options of a command want captured, opened; from here on without any privilege.
+
+    :raises Wrong: there is no such interface, the filter is none, or it would all be done as root.
+    :raises Refused: it is not permitted.
+    """
+    if sys.platform == "win32":
+        raise Wrong("kdissect does not capture on Windows itself: dumpcap -w - | kdissect read -")
+    if find_spec("scapy") is None:
+        raise Wrong(f"capturing needs scapy: {how_to_install('live')}")
+    from kdissect.live import external, privileged
+
+    user, group = privileged.invoking_user()
+    if os.geteuid() == 0 and user is None and not given["allow_root"]:
+        raise Wrong(
+            "captured bytes are not decoded as root: start kdissect by sudo from an ordinary account, or by "
+            f"{line_without_root('USER')}, or say --allow-root"
+        )
+    names = [name for name in given["interfaces"] if not external.is_external(name)]
+    wanted = Interfaces(names, given["capture_filter"], given["snap_length"], not given["not_promiscuous"])
+    try:
+        found = open_interfaces(wanted) if names else Opened([], None)
+        for name in given["interfaces"]:
+            if external.is_external(name):
+                found.openers.append(external.opener(name, wanted))
+    except NotPermittedError as error:
+        raise Refused(f"{error}: {way_out()}") from None
+    except LiveError as error:
+        raise Wrong(str(error)) from None
+    if not given["allow_root"]:
+        privileged.drop_privileges(user, group)
+    return found
+
+
+def live_in_own_home() -> None:
+    """By sudo, configuration and definitions are those of the user behind it, who reads them later."""
+    from kdissect.live import privileged
+
+    user, _ = privileged.invoking_user()
+    if user is not None:
+        import pwd
+
+        with suppress(KeyError):
+            os.environ["HOME"] = pwd.getpwuid(user).pw_dir
+
+
+def started(start: Callable[[], Session]) -> Session:
+    """A capture that runs.
+
+    :raises Wrong: it cannot begin.
+    """
+    try:
+        return start()
+    except LiveError as error:
+        raise Wrong(str(error)) from None
+
+
+def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
+    """``-b``: when the next file is begun, and how many are kept.
+
+    :raises Wrong: a rule is none, or there is nothing to rotate.
+    """
+    if not rules:
+        return Bounds() if kept else SPOOL_FILE
+    if not kept:
+        raise Wrong("-b is for the files of -w: give -w FILE")
+    try:
+        bounds = bounds_of(rules, ("duration", "interval", "filesize", "packets", "files"))
+    except ValueError as error:
+        raise Wrong(f"-b {error}") from None
+    if not bounds.rotates:
+        raise Wrong("-b files:N says how many are kept; say when one is full, too: -b filesize:100000 …")
+    return bounds
+
+
+def stop_of(rules: tuple[str, ...]) -> Bounds:
+    """``-a``: when the capture ends.
+
+    :raises Wrong: a rule is none.
+    """
+    try:
+        return bounds_of(rules, ("duration", "filesize", "packets", "files"))
+    except ValueError as error:
+        raise Wrong(f"-a {error}") from None
+
+
+def way_out() -> str:
+    """What to type to be permitted."""
+    return f"run {line_without_root()}, or the same with sudo only"
+
+
+def line_without_root(user: str | None = None, arguments: Sequence[str] | None = None) -> str:
+    """The command that is running, with the one capability it needs and as an ordinary user."""
+    name = shlex.quote(user or _user_name())
+    program = [os.path.abspath(sys.argv[0])]
+    if os.path.basename(sys.argv[0]) == "__main__.py":
+        program = [sys.executable, "-m", "kdissect"]
+    words = [*program, *(sys.argv[1:] if arguments is None else arguments)]
+    return (
+        f"sudo setpriv --reuid={name} --regid=$(id -g {name}) --init-groups --inh-caps=+net_raw "
+        f"--ambient-caps=+net_raw {shlex.join(words)}"
+    )
+
+
+def _user_name() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

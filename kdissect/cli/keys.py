@@ -1,0 +1,114 @@
+"""``--keylog`` and ``--rsa-key``: the secrets with which TLS is decrypted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from kdissect.capture.keylogs import KeyLogs
+from kdissect.cli.errors import Unreadable, complain
+from kdissect.model import CaptureError
+from kdissect.present.form import plural
+from kdissect.tls import crypto
+from kdissect.tls.keylog import Secrets
+from kdissect.wording import how_to_install
+
+ENVIRONMENT = "SSLKEYLOGFILE"
+"""Where programs write their key log; what it names is read too, if it is there."""
+
+LOOK_EVERY = 0.2
+"""Seconds."""
+
+NEEDS_PACKAGE = f"decrypting TLS needs a package that is not installed: {how_to_install('tls')}"
+
+
+def key_options(function: click.decorators.FC) -> click.decorators.FC:
+    """``--keylog`` and ``--rsa-key``."""
+    key = click.option(
+        "--rsa-key",
+        "rsa_keys",
+        multiple=True,
+        metavar="FILE",
+        help="A broker's private key, for TLS 1.2 with RSA key exchange.",
+    )
+    log = click.option(
+        "--keylog",
+        "key_logs",
+        multiple=True,
+        metavar="FILE",
+        help="TLS secrets: a key log, or a directory of them (kdissect doctor tls tells how to get one); "
+        f"else {ENVIRONMENT} counts.",
+    )
+    return log(key(function))
+
+
+with_secrets_option = click.option(
+    "--with-secrets",
+    is_flag=True,
+    help="With -w: write TLS secrets too, those of --keylog and of the capture.",
+)
+
+
+class Keys:
+    """The secrets that were given, and the key logs of which more may come."""
+
+    def __init__(self, secrets: Secrets | None = None, growing: KeyLogs | None = None) -> None:
+        self.secrets = Secrets() if secrets is None else secrets
+        self.are_growing = growing is not None
+        self._growing = growing
+        self._due = 0.0
+
+    def news(self, now: float) -> Iterator[bytes]:
+        """What was written to key logs since they were looked at; ``now`` is in seconds, and they are not
+        looked at more often than every ``LOOK_EVERY``."""
+        if self._growing is not None and now >= self._due:
+            self._due = now + LOOK_EVERY
+            for item in self._growing.follow():
+                yield item.data
+
+
+def keys_of(
+    given: Mapping[str, Any], *, growing: bool = False, environment: Mapping[str, str] = os.environ
+) -> Keys:
+    """What the options, or else the environment, give.
+
+    :param growing: whether packets come as they are captured, and key logs grow meanwhile, or come to be.
+    :raises Unreadable: a file is not there or is no key, or the package is not installed.
+    """
+    if not crypto.IS_AVAILABLE and (given["key_logs"] or given["rsa_keys"]):
+        raise Unreadable(NEEDS_PACKAGE)
+    secrets = Secrets()
+    for path in given["rsa_keys"]:
+        secrets.add_rsa_key(_rsa_key(path))
+    paths: tuple[str, ...] = given["key_logs"]
+    usual = environment.get(ENVIRONMENT)
+    if not paths and usual and (growing or os.path.exists(usual)):
+        paths = (usual,)
+    if growing:
+        return Keys(secrets, KeyLogs(paths))
+    for path in paths:
+        found, not_understood = 0, secrets.not_understood
+        try:
+            for item in KeyLogs((path,)).read():
+                found += secrets.add(item.data)
+        except CaptureError as error:
+            raise Unreadable(str(error)) from None
+        if not found:
+            others = secrets.not_understood - not_understood
+            complain(f"{path}: no secrets in it ({plural(others, 'line')} not understood)")
+    return Keys(secrets)
+
+
+def _rsa_key(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        crypto.load_rsa_key(data)
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise Unreadable(f"{path}: is no RSA private key in PEM or DER: {error}".splitlines()[0]) from None
+    return data

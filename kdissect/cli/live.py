@@ -1,0 +1,169 @@
+"""``kdissect live``: packets of an interface → exchanges, records, connections, faults, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.cli import UNREADABLE
+from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, rotation_of, started, stop_of
+from kdissect.cli.conditions import Conditions, condition_options
+from kdissect.cli.config import Config, load_config
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.interrupts import stopped_by_signals
+from kdissect.cli.keys import keys_of, with_secrets_option
+from kdissect.cli.output import inputs_of, open_output
+from kdissect.cli.reading import Reading
+from kdissect.cli.showing import Showing, showing_options
+from kdissect.cli.shown import Shown
+from kdissect.cli.watching import Watch, drops
+from kdissect.dissect import Event
+from kdissect.live.following import Spooled
+from kdissect.live.session import Session
+from kdissect.live.silence import Silence
+from kdissect.present.form import plural
+
+
+@click.command()
+@capturing_options
+@showing_options
+@click.option(
+    "-w",
+    "packets_to",
+    metavar="FILE",
+    help="Write the packets, as pcapng: all that are captured or, with -Y, those of what is shown.",
+)
+@with_secrets_option
+@click.option(
+    "-b",
+    "rotation",
+    multiple=True,
+    metavar="RULE",
+    help="A new file of -w after duration:S, filesize:KB, packets:N, at each interval:S; keep files:N.",
+)
+@click.option(
+    "-a",
+    "stop",
+    multiple=True,
+    metavar="RULE",
+    help="End after duration:S, filesize:KB, packets:N or files:N.",
+)
+@condition_options
+@click.option("--spool", "folder", metavar="FOLDER", help="Keep packets there until they are decoded.")
+def command(**given: Any) -> int:
+    """Capture on an interface and show what is captured as read does, row by row. Ctrl-C ends it.
+
+    Packets go to a spool of files first, from which they are decoded: if decoding falls behind, none is lost.
+    What the system or the disk did not take is told on stderr.
+    """
+    if not given["interfaces"]:
+        raise click.UsageError("no interface is given: -i eth0, -i any …", click.get_current_context())
+    live_in_own_home()
+    return _Live(given, load_config()).run()
+
+
+class _Live:
+    """One run of the command."""
+
+    def __init__(self, given: dict[str, Any], config: Config) -> None:
+        self._given = given
+        self._config = config
+        self._showing = Showing(given, config)
+        chooser = self._showing.chooser
+        if chooser is not None and chooser.must_learn:
+            raise Wrong(
+                "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"
+            )
+        self._conditions = Conditions(given, self._showing.options)
+        has_trigger = self._conditions.has_trigger
+        self._writes_shown = given["packets_to"] is not None and chooser is not None and not has_trigger
+        self._rotation = rotation_of(given["rotation"], self._keeps_all)
+        self._stop = stop_of(given["stop"])
+        if given["packets_to"] == "-":
+            raise Wrong("-w - is not possible here: packets are read back from the file that is written")
+        if self._writes_shown:
+            self._showing.refuse_packets()
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether what is captured stays, in the file that the user named."""
+        given = self._given["packets_to"] is not None
+        return given and not self._writes_shown and not self._conditions.has_trigger
+
+    def run(self) -> int:
+        given = self._given
+        found = opened(given)
+        path = given["packets_to"] if self._keeps_all else None
+        with ExitStack() as stack:
+            session = started(
+                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"])
+            )
+            stack.enter_context(closing(session))
+            reading = stack.enter_context(closing(self._reading(session)))
+            reading.open()
+            self._conditions.begin(stack, reading, session.status)
+            silence = Silence(given["capture_filter"], found.probe)
+            stack.callback(silence.close)
+            shows_line = self._showing.talks and not _is_terminal(given["output"])
+            with (
+                Watch(session, reading, shows_line, silence.say),
+                stopped_by_signals(session.stop),
+            ):
+                if self._writes_shown:
+                    shown = Shown((), self._config.limits, True, with_secrets=given["with_secrets"])
+                    self._print_and_write(reading, shown)
+                else:
+                    with open_output(given["output"], inputs_of(given)) as file:
+                        self._print(reading, file, None)
+            session.stop()
+            return self._end(session, reading)
+
+    def _end(self, session: Session, reading: Reading) -> int:
+        session.join()
+        status = session.status()
+        if self._showing.talks or status.dropped or status.lost:
+            complain(f"{plural(status.written, 'packet')} captured, {drops(status)}")
+        code = self._showing.exit_code(reading)
+        death = session.death()
+        if death is not None:
+            complain(death)
+            return UNREADABLE
+        return code
+
+    def _reading(self, session: Session) -> Reading:
+        showing, limits = self._showing, self._config.limits
+        return Reading(
+            (),
+            showing.options,
+            showing.ports,
+            self._config.topics,
+            count_faults=showing.talks or self._given["strict"],
+            opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
+            keys=keys_of(self._given, growing=True),
+        )
+
+    def _print_and_write(self, reading: Reading, shown: Shown) -> None:
+        """Print the rows, then write their packets."""
+        given = self._given
+        with (
+            shown.kept(reading),
+            open_output(given["output"], inputs_of(given)) as file,
+            open_output(given["packets_to"], inputs_of(given)) as capture,
+        ):
+            try:
+                self._print(reading, file, shown.add)
+            finally:
+                shown.write(capture, reading.packets, reading.secrets)
+
+    def _print(self, reading: Reading, file: BinaryIO, add: Callable[[Event], None] | None) -> None:
+        with closing(self._conditions.events(reading)) as events:
+            self._showing.print(reading, events, file, True, add)
+
+
+def _is_terminal(output: str | None) -> bool:
+    import sys
+
+    return output is None and sys.stdout.isatty()

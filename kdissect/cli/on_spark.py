@@ -1,0 +1,151 @@
+"""What the commands of ``kdissect spark`` share: options, settings, and a session while one runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.showing import ports_of
+from kdissect.spark.complaint import why
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kdissect.spark.settings import Settings
+
+
+def session_options(function: Any) -> Any:
+    """What says where Spark is, and what is heard of it."""
+    options = (
+        click.option("--master", default="local[*]", show_default=True, help="Spark's master, or sc://HOST."),
+        click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark's configuration."),
+        click.option(
+            "--spark-log", metavar="FILE", help="Where Spark's own messages go; - is stderr. Else nowhere."
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+def content_options(function: Any) -> Any:
+    """What says how captures are read and values shown."""
+    options = (
+        click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
+        click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets; workers read it."),
+        click.option("--payload", default="full", metavar="none|head:N|full", help="Keys, values, bodies."),
+        click.option("--capture-point", metavar="REGEX", help="What in a path tells captures apart."),
+        click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
+        click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too."),
+        click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """What the options and the configuration ask for.
+
+    :raises Wrong: one of them is wrong.
+    :raises Unreadable: a key log is not there.
+    """
+    from kdissect.spark.choice import Choice
+    from kdissect.spark.settings import Settings
+
+    config = load_config()
+    names = ["payload", "capture_point", "records", "embedded", "show_secrets", "filter", "two_pass"]
+    names += ["tasks", "keylog"]
+    options = {name: given[name] for name in names if given.get(name) is not None}
+    options["ports"] = config.ports | ports_of(given["decode_as"])
+    options |= {"topics": config.topics, "limits": config.limits}
+    for path in given["keylog"]:
+        if "://" not in path and not os.path.exists(path):
+            raise Unreadable(f"{path}: there is no such key log")
+    try:
+        settings = Settings.of(options)
+        Choice(settings)
+    except (ValueError, LookupError) as error:
+        raise Wrong(str(error.args[0])) from None
+    return settings
+
+
+def cores_of(master: str) -> int | None:
+    """How many tasks a master on this machine runs at a time; None for a cluster, which must be asked."""
+    if not master.startswith("local"):
+        return None
+    inside = master.removeprefix("local").strip("[]").partition(",")[0]
+    if inside == "*":
+        return os.cpu_count() or 1
+    return int(inside) if inside.isdigit() else 1
+
+
+class Running(NamedTuple):
+    """A session, and a folder that its workers share with us."""
+
+    spark: SparkSession
+    scratch: str | None
+
+
+@contextmanager
+def running(given: dict[str, Any]) -> Iterator[Running]:
+    """A session for a command. It is not stopped: Spark ends with us, and sooner that way.
+
+    :raises Wrong: it cannot be had, or what is done in it fails.
+    """
+    from kdissect.spark.launch import NoSparkError, scratch_folder, session
+
+    conf = conf_of(given)
+    wanted = given["spark_log"]
+    descriptor, kept = tempfile.mkstemp(prefix="kdissect-spark-", suffix=".log")
+    os.close(descriptor)
+    log = None if wanted == "-" else wanted or kept
+    try:
+        with scratch_folder(given.get("scratch")) as folder:
+            spark = session(given["master"], conf, log)
+            shared = given.get("scratch") or given["master"].startswith("local")
+            yield Running(spark, folder if shared else None)
+    except NoSparkError as error:
+        kept = ""
+        raise Wrong(str(error)) from None
+    except (click.ClickException, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        words, kept_log = why(error), kept
+        kept = ""
+        raise Wrong(
+            f"Spark failed: {words}" + ("" if log is None else f" ({wanted or kept_log} says more)")
+        ) from None
+    finally:
+        if kept:
+            os.unlink(kept)
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Whether it comes from Spark or its JVM."""
+    return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
+
+
+def conf_of(given: dict[str, Any]) -> dict[str, str]:
+    """Spark's configuration.
+
+    :raises Wrong: something in it is no pair.
+    """
+    return dict(_pair(each) for each in given["conf"])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise Wrong(f"--conf {text}: the form is KEY=VALUE")
+    return key, value

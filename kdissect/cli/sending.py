@@ -1,0 +1,225 @@
+"""``kdissect client send``: any request of the schema table, raw bytes, or what somebody else sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import click
+
+from kdissect.cli.asking import Asking, output_options
+from kdissect.cli.completing import a_filter, a_version, an_api
+from kdissect.cli.config import load_config
+from kdissect.cli.connecting import connection_options
+from kdissect.cli.errors import OtherSideFailed, Unreadable, Wrong, complain
+from kdissect.cli.filtering import chooser_of
+from kdissect.cli.given import bytes_from, content_of, json_from
+from kdissect.cli.reading import packets_of
+from kdissect.client.cluster import Cluster
+from kdissect.client.errors import OtherSideError
+from kdissect.client.filling import values_of
+from kdissect.client.replay import Again, from_exchange, from_log
+from kdissect.client.session import sized
+from kdissect.dissect import dissect
+from kdissect.exchange import Exchange
+from kdissect.present.form import plural
+from kdissect.present.nearest import nearest
+from kdissect.present.options import Options
+from kdissect.protocol import apis
+from kdissect.protocol.encode import encode
+from kdissect.protocol.schema import Struct, message_struct
+
+
+@click.command()
+@connection_options
+@click.option("--api", metavar="NAME|KEY", shell_complete=an_api, help="What to ask.")
+@click.option(
+    "--api-version",
+    "--version",
+    "version",
+    type=click.IntRange(0, 32_767),
+    metavar="N",
+    shell_complete=a_version,
+    help="Else the newest that both sides know.",
+)
+@click.option(
+    "--json",
+    "body",
+    metavar="JSON|FILE|-",
+    help="The body in Kafka's JSON; what is left out has its default.",
+)
+@click.option(
+    "--hex",
+    "raw",
+    metavar="HEX|FILE|-",
+    help="The bytes instead (base64 too): with --api those of the body, else a whole request, header first.",
+)
+@click.option(
+    "--as-is", is_flag=True, help="The bytes of --hex have their size, and whatever else, themselves."
+)
+@click.option("--request-log", "log", metavar="FILE|-", help="The requests of a broker's request log again.")
+@click.option("--capture", "captures", multiple=True, metavar="FILE", help="The requests of a capture again.")
+@click.option(
+    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Those of --capture that it shows."
+)
+@click.option("--yes", is_flag=True, help="Also replay requests that may change data.")
+@click.option("--reading-only", is_flag=True, help="Leave out of a replay what may change data.")
+@output_options
+def send(**given: Any) -> int:
+    """Send one request and show its answer; without --json and --hex every field has its default.
+
+    \b
+    kdissect client send localhost --api Metadata --version 1 --json '{"topics": null}'
+    kdissect client send localhost --capture trouble.pcapng -Y 'api == Fetch and error' -T tree -x
+    """
+    ways = [name for name in ("log", "captures", "api", "raw") if given[name]]
+    if "log" in ways or "captures" in ways:
+        if len(ways) > 1 or given["body"] is not None:
+            raise Wrong("a replay takes its requests from one place: --request-log or --capture, alone")
+        return _replay(given)
+    if given["filter"] is not None:
+        raise Wrong("-Y chooses from --capture")
+    if not ways:
+        raise Wrong("what is to be sent? --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
+    if given["raw"] is not None and given["body"] is not None:
+        raise Wrong("--json and --hex both give the body: one of them")
+    return _send_one(given)
+
+
+def _send_one(given: dict[str, Any]) -> int:
+    asking = Asking(given, "tree")
+    key = None if given["api"] is None else _api_key(given["api"])
+    raw = None if given["raw"] is None else bytes_from(given["raw"])
+    body = None if given["body"] is None else _json(given["body"])
+    forced = given["version"]
+    if key is not None and forced is not None and raw is None:
+        _body_bytes(_struct(key, forced), body)  # what is wrong with it is told before anybody is asked
+
+    async def flow(cluster: Cluster) -> None:
+        if key is None:
+            assert raw is not None
+            asking.show(await _send_raw(cluster, raw, given["as_is"]))
+            return
+        ready = await cluster.broker(negotiate=forced is None)
+        version = ready.versions.pick(key, forced=forced)
+        data = raw if raw is not None else _body_bytes(_struct(key, version), body)
+        exchange = await ready.connection.ask(key, version, data)
+        asking.show(exchange)
+        _complain_of(exchange)
+
+    return asking.run(flow)
+
+
+def _complain_of(exchange: Exchange) -> None:
+    """:raises OtherSideError: the answer does not fit its schema."""
+    if exchange.response is None:
+        return
+    body = exchange.response.decoded()
+    if not body.is_exact and body.struct is not None:
+        raise OtherSideError(
+            f"{exchange.broker}: its answer does not fit the schema: {body.faults[0].message}"
+        )
+
+
+async def _send_raw(cluster: Cluster, raw: bytes, as_is: bool) -> Exchange:
+    ready = await cluster.broker(negotiate=False)
+    connection = ready.connection
+    return await connection.answer(await connection.send(raw if as_is else sized(raw)))
+
+
+def _api_key(text: str) -> int:
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else apis.api_key(text)
+    except LookupError:
+        hint = nearest(text, map(apis.api_name, apis.api_keys()))
+        raise Wrong(f"--api {text}: there is no such API{hint or ' (kdissect schema list)'}") from None
+
+
+def _struct(key: int, version: int) -> Struct:
+    try:
+        return message_struct(key, version, "request")
+    except LookupError as error:
+        raise Wrong(f"{error.args[0]}: --hex sends bytes of any version") from None
+
+
+def _json(given: str) -> Any:
+    try:
+        return json_from(content_of(given))
+    except ValueError as error:
+        raise Unreadable(f"--json: {error}") from None
+
+
+def _body_bytes(struct: Struct, body: Any) -> bytes:
+    try:
+        return encode(struct, values_of(struct, {} if body is None else body))
+    except ValueError as error:
+        raise Wrong(f"--json: {error}") from None
+
+
+# -- replaying --------------------------------------------------------------------------------------
+
+
+def _replay(given: dict[str, Any]) -> int:
+    """Send again what was sent before, one after the other."""
+    asking = Asking(given, "text")
+    found = _requests(given, asking.options)
+    if given["reading_only"]:
+        found = [each for each in found if not each.may_change]
+    changing = Counter(each.name for each in found if each.may_change)
+    if changing and not given["yes"]:
+        names = ", ".join(f"{name} ({count})" for name, count in changing.most_common(5))
+        raise Wrong(
+            f"{changing.total()} of {plural(len(found), 'request')} may change data: {names}: "
+            "--yes sends them, --reading-only leaves them out"
+        )
+    if not found:
+        raise Wrong("there is no request to be sent again")
+    failed = 0
+
+    async def flow(cluster: Cluster) -> None:
+        nonlocal failed
+        for each in found:
+            connection = (await cluster.broker(negotiate=False)).connection
+            try:
+                data = connection.session.again(each.message)
+                asking.show(await connection.answer(await connection.send(data)))
+            except OtherSideError as error:
+                failed += 1
+                complain(f"{each.source}: {error}")
+                await connection.close()
+
+    asking.run(flow)
+    if failed:
+        raise OtherSideFailed(f"{plural(failed, 'request')} of {len(found)} got no answer")
+    return 0
+
+
+def _requests(given: dict[str, Any], options: Options) -> list[Again]:
+    """:raises Unreadable: the log or the capture cannot be read."""
+    if given["log"] is None:
+        return list(_captured(given, options))
+    found = []
+    lines = content_of(given["log"]).decode("utf-8", "replace").split("\n")
+    for each in from_log(iter(lines)):
+        if isinstance(each, Again):
+            found.append(each)
+        else:
+            complain(str(each))
+    return found
+
+
+def _captured(given: dict[str, Any], options: Options) -> Iterator[Again]:
+    config = load_config()
+    chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
+    with closing(packets_of(given["captures"], config.limits)) as packets:
+        exchanges = [
+            event
+            for event in dissect(packets, config.limits, config.ports)
+            if isinstance(event, Exchange) and (chooser is None or chooser.event(event))
+        ]
+    for exchange in sorted(exchanges, key=lambda each: each.number):
+        again = from_exchange(exchange)
+        if again is not None:
+            yield again

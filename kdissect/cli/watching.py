@@ -1,0 +1,104 @@
+"""What is told on stderr while a capture goes on: trouble, drops, silence; on a terminal how it goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+from kdissect.cli.errors import complain
+from kdissect.cli.reading import Reading
+from kdissect.live.journal import Status
+from kdissect.live.session import Session
+from kdissect.live.silence import SILENCE_SECONDS
+from kdissect.present.form import plural, size
+
+EVERY_SECONDS = 0.25
+DROPS_EVERY_SECONDS = 10.0
+"""How often more drops are told."""
+
+
+class Watch:
+    """Looks at a capture beside the thread that decodes, in a ``with``.
+
+    :param shows_line: whether a line on stderr shows how it goes.
+    :param silence: gives what to say when nothing came for a while.
+    """
+
+    def __init__(
+        self, session: Session, reading: Reading, shows_line: bool, silence: Callable[[Status], str | None]
+    ) -> None:
+        self._session = session
+        self._reading = reading
+        self._shows_line = shows_line
+        self._silence = silence
+        self._over = Event()
+        self._said = 0
+        self._dropped = 0
+        self._drops_due = 0.0
+        self._silent_at = time.monotonic() + SILENCE_SECONDS
+        self._thread = Thread(target=self._run, daemon=True, name="watch")
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._look(self._session.status())
+        self._clear()
+
+    def _run(self) -> None:
+        while not self._over.wait(EVERY_SECONDS):
+            status = self._session.status()
+            self._look(status)
+            if self._reading.exchanges:
+                self._silent_at = float("inf")
+            elif time.monotonic() >= self._silent_at:
+                self._silent_at = float("inf")
+                said = self._silence(status)
+                if said is not None:
+                    self._tell(said)
+            if self._shows_line:
+                sys.stderr.write(f"\r\x1b[Kkdissect: {how_it_goes(status, self._reading.packets)}")
+                sys.stderr.flush()
+
+    def _look(self, status: Status) -> None:
+        new = min(status.said - self._said, len(status.notes))
+        if new > 0:
+            for note in status.notes[-new:]:
+                self._tell(note)
+            self._said = status.said
+        gone = status.dropped + status.lost
+        now = time.monotonic()
+        if gone > self._dropped and now >= self._drops_due:
+            if self._dropped:
+                self._tell(drops(status))
+            self._dropped = gone
+            self._drops_due = now + DROPS_EVERY_SECONDS
+
+    def _tell(self, text: str) -> None:
+        self._clear()
+        complain(text)
+
+    def _clear(self) -> None:
+        if self._shows_line:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def how_it_goes(status: Status, decoded: int) -> str:
+    """A line: what came, what was lost, what waits."""
+    return (
+        f"{plural(status.written, 'packet')}, {drops(status)}, "
+        f"backlog {max(0, status.written - decoded):,}, ring {status.fill:.0%}, {size(status.bytes)}"
+    )
+
+
+def drops(status: Status) -> str:
+    """What was not captured."""
+    return f"{status.dropped:,} dropped by the system" + (
+        f", {status.lost:,} could not be written" if status.lost else ""
+    )

@@ -1,0 +1,288 @@
+"""Fetch requests → records: from where, up to where, and which of them count.
+
+Every request is a full one, without a fetch session (KIP-227): what it asks for is all in it. A broker
+gives whole batches, also such as begin before the offset that was asked for; with read_committed it tells
+which transactions were aborted, and leaves it to the client to pass over their records. :class:`Wanted`
+says of each record that came whether it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kdissect.client.cluster import Cluster, Ready, Topic
+from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.versions import request_struct
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.protocol.apis import FETCH, LIST_OFFSETS
+from kdissect.protocol.errors import error_name
+from kdissect.record.batch import Batch
+from kdissect.record.sets import read_record_set
+
+LATEST, EARLIEST = -1, -2
+"""Timestamps of ListOffsets that mean an end."""
+_OUT_OF_RANGE = 1
+
+PATIENCE = 20
+"""Answers in a row that bring nothing, before the end that the broker named itself is taken for wrong."""
+
+
+class Start(NamedTuple):
+    """Where reading begins: an offset, or else the first record at or after a time."""
+
+    offset: int | None = None
+    timestamp: int | None = EARLIEST
+    """Milliseconds since the epoch, or :data:`EARLIEST` or :data:`LATEST`."""
+
+
+class Manner(NamedTuple):
+    """How records are fetched."""
+
+    start: Start = Start()
+    follow: bool = False
+    read_committed: bool = False
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 50 << 20
+    partition_max_bytes: int = 1 << 20
+    api_version: int | None = None
+    list_offsets_version: int | None = None
+
+
+@dataclass(slots=True)
+class Position:
+    """How far reading of one partition is."""
+
+    index: int
+    next: int
+    """The offset that is asked for next."""
+    end: int | None
+    """Where reading ends; None: it does not."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.end is not None and self.next >= self.end
+
+
+@dataclass(slots=True)
+class Wanted:
+    """Which records of one answer were asked for."""
+
+    spans: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    """By partition: the first offset, and the one after the last."""
+    aborted: set[tuple[int, int]] = field(default_factory=set)
+    """Partition and base offset of batches of transactions that were aborted."""
+    refusal: str | None = None
+    """Why the broker did not give a partition, the first of them."""
+
+    def has(self, row: Mapping[str, Any]) -> bool:
+        """Whether a record, a row of the table ``records``, was asked for. Control records never are."""
+        first, end = self.spans.get(row["partition"], (0, 0))
+        offset = row["offset"]
+        if row["control"] is not None or offset < first or (end is not None and offset >= end):
+            return False
+        return (row["partition"], row["batch_offset"]) not in self.aborted
+
+
+def list_offsets_body(version: int, topic: str, asked: Mapping[int, int], committed: bool) -> dict[str, Any]:
+    """The body of a ListOffsets request: timestamps by partition."""
+    partitions: list[dict[str, Any]] = [
+        {"partitionIndex": index, "timestamp": timestamp} for index, timestamp in asked.items()
+    ]
+    if version == 0:
+        partitions = [{**each, "maxNumOffsets": 1} for each in partitions]
+    body: dict[str, Any] = {"replicaId": -1, "topics": [{"name": topic, "partitions": partitions}]}
+    if version >= 2:
+        body["isolationLevel"] = int(committed)
+    return body
+
+
+def offsets_of(exchange: Exchange) -> dict[int, int | None]:
+    """The offsets in a ListOffsets response, by partition; None where no record is that young.
+
+    :raises OtherSideError: the broker refuses to tell one.
+    """
+    assert exchange.response is not None
+    found: dict[int, int | None] = {}
+    for topic in exchange.response.body()["topics"]:
+        for each in topic["partitions"]:
+            if each["errorCode"]:
+                raise OtherSideError(
+                    f"{exchange.broker}: {topic['name']}-{each['partitionIndex']}: "
+                    f"{error_name(each['errorCode'])}"
+                )
+            old = each.get("oldStyleOffsets")
+            offset = (old[0] if old else -1) if old is not None else each["offset"]
+            found[each["partitionIndex"]] = None if offset < 0 else offset
+    return found
+
+
+async def list_offsets(
+    ready: Ready, topic: str, asked: Mapping[int, int], committed: bool, forced: int | None = None
+) -> dict[int, int | None]:
+    """Ask a leader for offsets, by timestamp and partition."""
+    if not asked:
+        return {}
+    version = ready.versions.pick(LIST_OFFSETS, forced=forced)
+    body = list_offsets_body(version, topic, asked, committed)
+    return offsets_of(await ready.ask(LIST_OFFSETS, version, body))
+
+
+def request_body(version: int, topic: Topic, positions: list[Position], manner: Manner) -> dict[str, Any]:
+    """The body of a Fetch request.
+
+    :raises AskingError: the version cannot say what is wanted.
+    """
+    struct = request_struct(FETCH, version)
+    of_topic = struct.by_name["topics"].struct
+    assert of_topic is not None
+    if manner.read_committed and "isolationLevel" not in struct.by_name:
+        raise AskingError(f"Fetch v{version} knows no isolation level: v4 is the first that does")
+    by_id = "topicId" in of_topic.by_name
+    if by_id and not topic.has_id:
+        raise AskingError(f"Fetch v{version} names topics by id, and the broker tells no id of {topic.name}")
+    body: dict[str, Any] = {
+        "replicaId": -1,
+        "maxWaitMs": manner.max_wait_ms,
+        "minBytes": manner.min_bytes,
+        "maxBytes": manner.max_bytes,
+        "isolationLevel": int(manner.read_committed),
+        "topics": [
+            {
+                **({"topicId": topic.topic_id} if by_id else {"topic": topic.name}),
+                "partitions": [
+                    {
+                        "partition": each.index,
+                        "fetchOffset": each.next,
+                        "partitionMaxBytes": manner.partition_max_bytes,
+                    }
+                    for each in positions
+                ],
+            }
+        ],
+    }
+    return {name: value for name, value in body.items() if name in struct.by_name}
+
+
+def take(exchange: Exchange, topic: str, positions: Mapping[int, Position], limits: Limits) -> Wanted:
+    """Read a Fetch response: which of its records were asked for. Moves the positions on."""
+    assert exchange.response is not None
+    body = exchange.response.body()
+    wanted = Wanted()
+    if body.get("errorCode"):
+        wanted.refusal = f"{exchange.broker}: Fetch: {error_name(body['errorCode'])}"
+    asked = [each for each in body["responses"] if each.get("topic", topic) == topic]
+    for part in (each for found in asked for each in found["partitions"]):
+        position = positions.get(part["partitionIndex"])
+        if position is None:
+            continue
+        if part["errorCode"]:
+            hint = (
+                f": offset {position.next} is not there (--from earliest, --from latest)"
+                if part["errorCode"] == _OUT_OF_RANGE
+                else ""
+            )
+            where = f"{exchange.broker}: {topic}-{position.index}"
+            wanted.refusal = wanted.refusal or f"{where}: {error_name(part['errorCode'])}{hint}"
+            continue
+        data = part["records"] or b""
+        found = [each for each in read_record_set(data, limits).batches if not each.partial]
+        if data and not found:
+            where = f"{exchange.broker}: {topic}-{position.index}"
+            wanted.refusal = f"{where}: no whole batch fits in {len(data):,} bytes: --max-bytes N"
+        wanted.spans[position.index] = (position.next, position.end)
+        wanted.aborted |= {
+            (position.index, offset)
+            for offset in aborted_batches(found, part.get("abortedTransactions") or ())
+        }
+        for batch in found:
+            position.next = max(position.next, batch.last_offset + 1)
+    return wanted
+
+
+def aborted_batches(batches: list[Batch], aborted: Any) -> set[int]:
+    """Base offsets of the batches of aborted transactions (``ConsumerRecords`` of Kafka's fetcher): such a
+    transaction of a producer goes from its first offset to the producer's ABORT marker.
+
+    :param aborted: ``producerId`` and ``firstOffset`` of each.
+    """
+    begins = sorted((each["firstOffset"], each["producerId"]) for each in aborted)
+    running: set[int] = set()
+    found: set[int] = set()
+    for batch in batches:
+        while begins and begins[0][0] <= batch.last_offset:
+            running.add(begins.pop(0)[1])
+        if batch.is_control:
+            if _is_abort(batch):
+                running.discard(batch.producer_id)
+        elif batch.is_transactional and batch.producer_id in running and batch.base_offset is not None:
+            found.add(batch.base_offset)
+    return found
+
+
+def _is_abort(batch: Batch) -> bool:
+    """A control record's key is a version and a type, of which 0 is ABORT."""
+    return any(record.key is not None and record.key[2:4] == b"\0\0" for record in batch.records())
+
+
+async def fetch(
+    cluster: Cluster, topic: Topic, indexes: list[int], manner: Manner, limits: Limits
+) -> AsyncIterator[tuple[Exchange, Wanted]]:
+    """Each answer with what of it was asked for, until all partitions are read up to where they ended when
+    reading began; with ``follow`` without end.
+
+    :raises OtherSideError: a broker fails or refuses.
+    :raises AskingError: it cannot be said in the version.
+    """
+    leaders: dict[int, tuple[Ready, dict[int, Position]]] = {}
+    for index in indexes:
+        ready = await cluster.leader(topic, index)
+        leaders.setdefault(id(ready.connection), (ready, {}))[1][index] = Position(index, 0, None)
+    for ready, positions in leaders.values():
+        await _begin(ready, topic, positions, manner)
+    idle = 0
+    while True:
+        before = [each.next for _, positions in leaders.values() for each in positions.values()]
+        left = False
+        for ready, positions in leaders.values():
+            asked = [each for each in positions.values() if not each.is_done]
+            if not asked:
+                continue
+            left = True
+            version = ready.versions.pick(FETCH, 4 if manner.read_committed else 0, forced=manner.api_version)
+            exchange = await ready.ask(FETCH, version, request_body(version, topic, asked, manner))
+            wanted = take(exchange, topic.name, {each.index: each for each in asked}, limits)
+            yield exchange, wanted
+            if wanted.refusal is not None:
+                raise OtherSideError(wanted.refusal)
+        if not left:
+            return
+        after = [each.next for _, positions in leaders.values() for each in positions.values()]
+        idle = idle + 1 if after == before and not manner.follow else 0
+        if idle == PATIENCE:
+            raise OtherSideError(
+                f"{topic.name}: nothing came in {PATIENCE} answers, though more was said to be there: "
+                "--follow waits without end"
+            )
+
+
+async def _begin(ready: Ready, topic: Topic, positions: dict[int, Position], manner: Manner) -> None:
+    """Set where the positions begin and end."""
+    forced = manner.list_offsets_version
+    ends: dict[int, int | None] = {}
+    if not manner.follow or manner.start.timestamp is not None:
+        ends = await list_offsets(
+            ready, topic.name, dict.fromkeys(positions, LATEST), manner.read_committed, forced
+        )
+    begins: dict[int, int | None] = dict.fromkeys(positions, manner.start.offset)
+    if manner.start.offset is None and manner.start.timestamp is not None:
+        asked = dict.fromkeys(positions, manner.start.timestamp)
+        begins = await list_offsets(ready, topic.name, asked, manner.read_committed, forced)
+    for index, position in positions.items():
+        begin, end = begins.get(index), ends.get(index)
+        # No record is as young as the time that was asked for: reading begins at the end.
+        position.next = (end or 0) if begin is None else begin
+        position.end = None if manner.follow else end

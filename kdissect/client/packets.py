@@ -1,0 +1,114 @@
+"""What a client said and heard → packets, as if they had been captured.
+
+A socket gives bytes, not packets. These are made up around the bytes: IP and TCP headers with the real
+addresses and ports, sequence numbers from 0, a handshake before and FINs after. Of TLS it is what went
+inside, so that it can be read without keys. :class:`Line` makes those of one connection, in order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.model import ACK, FIN, PSH, SYN, Direction, Endpoint, Packet
+
+LINK_TYPE = 101
+"""LINKTYPE_RAW: packets begin with the IP header."""
+LONGEST_PAYLOAD = 65_000
+"""An IP packet has at most 65,535 bytes."""
+
+_TTL, _TCP, _WINDOW = 64, 6, 65_535
+
+
+class Sent(NamedTuple):
+    """A packet before it has its bytes: they may have to be masked first."""
+
+    number: int
+    time_ns: int
+    direction: Direction
+    seq: int
+    ack: int
+    flags: int
+    payload: bytes
+    start: int
+    """Where its payload stands in the direction's stream."""
+    comment: str | None = None
+
+
+class Line:
+    """The TCP connection that was seen from above, as packets."""
+
+    def __init__(self, client: Endpoint, broker: Endpoint) -> None:
+        self._ends = {Direction.TO_BROKER: client, Direction.FROM_BROKER: broker}
+        self._next = dict.fromkeys(Direction, 0)
+        """The next sequence number of each direction."""
+
+    def open(self, number: int, time_ns: int, comment: str | None) -> list[Sent]:
+        """The handshake: three packets."""
+        return [
+            self._sent(number, time_ns, Direction.TO_BROKER, SYN, comment=comment),
+            self._sent(number + 1, time_ns, Direction.FROM_BROKER, SYN | ACK),
+            self._sent(number + 2, time_ns, Direction.TO_BROKER, ACK),
+        ]
+
+    def data(self, number: int, time_ns: int, direction: Direction, data: bytes) -> list[Sent]:
+        """Bytes of one direction, in as many packets as they need."""
+        pieces = [data[at : at + LONGEST_PAYLOAD] for at in range(0, len(data), LONGEST_PAYLOAD)]
+        return [
+            self._sent(number + at, time_ns, direction, PSH | ACK, piece) for at, piece in enumerate(pieces)
+        ]
+
+    def close(self, number: int, time_ns: int, first: Direction) -> list[Sent]:
+        """The end, of which ``first`` spoke first: two packets."""
+        other = next(each for each in Direction if each is not first)
+        return [
+            self._sent(number, time_ns, first, FIN | ACK),
+            self._sent(number + 1, time_ns, other, FIN | ACK),
+        ]
+
+    def _sent(
+        self,
+        number: int,
+        time_ns: int,
+        direction: Direction,
+        flags: int,
+        payload: bytes = b"",
+        comment: str | None = None,
+    ) -> Sent:
+        other = next(each for each in Direction if each is not direction)
+        seq = self._next[direction]
+        ack = self._next[other] if flags & ACK else 0
+        self._next[direction] = (seq + len(payload) + (1 if flags & (SYN | FIN) else 0)) & 0xFFFFFFFF
+        start = seq - 1  # the SYN took one
+        return Sent(number, time_ns, direction, seq, ack, flags, payload, start, comment)
+
+    def packet(self, sent: Sent) -> Packet:
+        """The packet with its headers and checksums."""
+        source = self._ends[sent.direction]
+        target = next(end for way, end in self._ends.items() if way is not sent.direction)
+        tcp = bytearray(source[-2:] + target[-2:])
+        tcp += sent.seq.to_bytes(4, "big") + sent.ack.to_bytes(4, "big")
+        tcp += bytes((0x50, sent.flags)) + _WINDOW.to_bytes(2, "big") + bytes(4)
+        length = len(tcp) + len(sent.payload)
+        pseudo = source[:-2] + target[:-2] + length.to_bytes(4, "big") + _TCP.to_bytes(4, "big")
+        tcp[16:18] = _checksum(pseudo + bytes(tcp) + sent.payload)
+        data = _ip_header(source[:-2], target[:-2], length, sent.number) + bytes(tcp) + sent.payload
+        comments = () if sent.comment is None else (sent.comment,)
+        return Packet(sent.number, sent.time_ns, LINK_TYPE, data, len(data), 0, comments)
+
+
+def _ip_header(source: bytes, target: bytes, length: int, number: int) -> bytes:
+    if len(source) == 16:
+        return b"\x60\0\0\0" + length.to_bytes(2, "big") + bytes((_TCP, _TTL)) + source + target
+    head = bytearray(b"\x45\0" + (20 + length).to_bytes(2, "big") + (number & 0xFFFF).to_bytes(2, "big"))
+    head += b"\x40\0" + bytes((_TTL, _TCP, 0, 0)) + source + target
+    head[10:12] = _checksum(bytes(head))
+    return bytes(head)
+
+
+def _checksum(data: bytes) -> bytes:
+    """The Internet checksum (RFC 1071): the ones' complement of the sum of all 16-bit words."""
+    number = int.from_bytes(data + b"\0" * (len(data) & 1), "big")
+    total = number % 0xFFFF
+    if total == 0 and number:
+        total = 0xFFFF
+    return (0xFFFF - total).to_bytes(2, "big")

@@ -1,0 +1,245 @@
+"""Records → Produce requests: which version, which format, which partition, and what became of them.
+
+Which record formats a version takes (``ProduceRequest.validateRecords``): 0 and 1 magic 0, 2 magic 0 and
+1, from 3 on one batch of magic 2; zstd from 7 on. From 13 on topics go by id. A record without a partition
+goes where Kafka's own clients send its key: murmur2 of it; without a key, to the first partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from kdissect.client.cluster import Cluster, Ready, Topic
+from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.versions import request_struct
+from kdissect.exchange import Exchange
+from kdissect.protocol import apis
+from kdissect.protocol.apis import PRODUCE
+from kdissect.protocol.errors import error_name
+from kdissect.record.compression import CODECS
+from kdissect.record.records import Headers, Record
+from kdissect.record.write import write_batch, write_message_set
+
+_ZSTD, _ZSTD_FROM = CODECS.index("zstd"), 7
+
+
+class Draft(NamedTuple):
+    """A record that is to be sent."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp: int | None = None
+    """Milliseconds since the epoch; None: now."""
+    partition: int | None = None
+    """None: by the key."""
+
+
+class Manner(NamedTuple):
+    """How records are sent."""
+
+    acks: int = -1
+    codec: int = 0
+    magic: int | None = None
+    """None: the newest that the version takes."""
+    api_version: int | None = None
+    timeout_ms: int = 30_000
+
+
+class Written(NamedTuple):
+    """What became of the records of one partition in one request."""
+
+    topic: str
+    partition: int
+    records: int
+    base_offset: int | None
+    """That of the first; None where the broker does not tell (acks=0)."""
+
+
+def magics_of(version: int) -> range:
+    """The record formats that a version of Produce takes."""
+    if version < 2:
+        return range(1)
+    return range(2) if version == 2 else range(2, 3)
+
+
+def bounds(manner: Manner) -> tuple[int, int | None]:
+    """The versions of Produce that take records in this manner: the lowest, the highest.
+
+    :raises AskingError: the manner contradicts itself.
+    """
+    lowest, highest = 0, None
+    if manner.magic is not None:
+        fitting = [each for each in apis.versions(PRODUCE) if manner.magic in magics_of(each)]
+        lowest, highest = fitting[0], fitting[-1]
+    if manner.codec == _ZSTD:
+        lowest = max(lowest, _ZSTD_FROM)
+        if highest is not None and highest < lowest:
+            raise AskingError(f"--codec zstd needs magic 2, not {manner.magic}")
+    return lowest, highest
+
+
+def check(manner: Manner, version: int) -> int:
+    """The magic to use with a version.
+
+    :raises AskingError: the version does not take records in this manner.
+    """
+    taken = magics_of(version)
+    magic = taken[-1] if manner.magic is None else manner.magic
+    if magic not in taken:
+        takes = " and ".join(map(str, taken))
+        raise AskingError(f"Produce v{version} takes records of magic {takes}, not {magic}")
+    if manner.codec == _ZSTD and version < _ZSTD_FROM:
+        raise AskingError(f"Produce v{version} takes no zstd: v{_ZSTD_FROM} is the first that does")
+    return magic
+
+
+def record_set(drafts: Sequence[Draft], magic: int, codec: int, now_ms: int) -> bytes:
+    """The bytes of one batch or message set, offsets from 0.
+
+    :raises AskingError: the format has no place for something.
+    """
+    records = [
+        Record(
+            offset,
+            now_ms if draft.timestamp is None else draft.timestamp,
+            draft.key,
+            draft.value,
+            draft.headers,
+        )
+        for offset, draft in enumerate(drafts)
+    ]
+    try:
+        if magic == 2:
+            return write_batch(records, codec)
+        if magic == 0:
+            records = [record._replace(timestamp=-1) for record in records]
+        return write_message_set(records, magic, codec)
+    except ValueError as error:
+        raise AskingError(str(error)) from None
+
+
+def request_body(
+    version: int, topic: Topic, sets: Iterable[tuple[int, bytes]], acks: int, timeout_ms: int
+) -> dict[str, Any]:
+    """The body of a Produce request: record sets by partition.
+
+    :raises AskingError: the version names topics by id, and the broker has told none.
+    """
+    struct = request_struct(PRODUCE, version)
+    of_topic = struct.by_name["topicData"].struct
+    assert of_topic is not None
+    if "topicId" in of_topic.by_name and not topic.has_id:
+        raise AskingError(
+            f"Produce v{version} names topics by id, and the broker tells no id of {topic.name}"
+        )
+    named = {"topicId": topic.topic_id} if "topicId" in of_topic.by_name else {"name": topic.name}
+    partitions = [{"index": index, "records": data} for index, data in sets]
+    return {
+        "acks": acks,
+        "timeoutMs": timeout_ms,
+        "topicData": [{**named, "partitionData": partitions}],
+    }
+
+
+async def produce(
+    cluster: Cluster, topic: Topic, drafts: Sequence[Draft], manner: Manner, now_ms: int
+) -> AsyncIterator[tuple[Exchange, dict[int, int]]]:
+    """Send records, one request to each leader; gives each answer, for :func:`outcome`, with how many records
+    went to which partition.
+
+    :raises OtherSideError: a broker does not answer.
+    :raises AskingError: they cannot be said in the version.
+    """
+    count = len(topic.partitions)
+    by_partition: dict[int, list[Draft]] = {}
+    for draft in drafts:
+        by_partition.setdefault(partition_of(draft, count), []).append(draft)
+    leaders: dict[int, tuple[Ready, list[int]]] = {}
+    for index in sorted(by_partition):
+        ready = await cluster.leader(topic, index)
+        leaders.setdefault(id(ready.connection), (ready, []))[1].append(index)
+    low, high = bounds(manner)
+    for ready, indexes in leaders.values():
+        version = ready.versions.pick(PRODUCE, low, high, forced=manner.api_version)
+        magic = check(manner, version)
+        sets = [(at, record_set(by_partition[at], magic, manner.codec, now_ms)) for at in indexes]
+        body = request_body(version, topic, sets, manner.acks, manner.timeout_ms)
+        yield await ready.ask(PRODUCE, version, body), {at: len(by_partition[at]) for at in indexes}
+
+
+def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> list[Written]:
+    """What a Produce response says, by partition.
+
+    :raises OtherSideError: records were refused, or it does not speak of a partition.
+    """
+    if exchange.response is None:
+        return [Written(topic, index, count, None) for index, count in counts.items()]
+    said = {
+        part["index"]: part
+        for each in exchange.response.body()["responses"]
+        for part in each["partitionResponses"]
+    }
+    written = []
+    for index, count in counts.items():
+        part = said.get(index)
+        if part is None:
+            raise OtherSideError(f"{exchange.broker}: its answer does not mention {topic}-{index}")
+        if part["errorCode"]:
+            why = part.get("errorMessage")
+            raise OtherSideError(
+                f"{exchange.broker}: {topic}-{index}: {error_name(part['errorCode'])}"
+                f"{': ' + why if why else ''}: nothing was written there"
+            )
+        written.append(Written(topic, index, count, part["baseOffset"]))
+    return written
+
+
+def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[list[Draft]]:
+    """Records in groups for one request each, of so many records and about so many bytes."""
+    group: list[Draft] = []
+    size = 0
+    for draft in drafts:
+        group.append(draft)
+        size += len(draft.key or b"") + len(draft.value or b"")
+        if len(group) >= most or size >= most_bytes:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def partition_of(draft: Draft, count: int) -> int:
+    """Where a record goes (``BuiltInPartitioner.partitionForKey``)."""
+    if draft.partition is not None:
+        return draft.partition
+    return (murmur2(draft.key) & 0x7FFFFFFF) % count if draft.key is not None and count else 0
+
+
+def murmur2(data: bytes) -> int:
+    """MurmurHash2 in 32 bits with Kafka's seed (``Utils.murmur2``), unsigned."""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    length = len(data)
+    h = 0x9747B28C ^ length
+    whole = length & ~3
+    for at in range(0, whole, 4):
+        k = int.from_bytes(data[at : at + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = (h * m & mask) ^ k
+    if whole < length:
+        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return h ^ h >> 15
+
+
+def summed(written: Iterable[Written]) -> list[Written]:
+    """What was written in several requests, taken together: the first offset, and how many."""
+    ordered = sorted(written, key=lambda each: (each.topic, each.partition))
+    out = []
+    for (topic, partition), group in groupby(ordered, key=lambda each: (each.topic, each.partition)):
+        parts = list(group)
+        first = None if parts[0].base_offset is None else min(each.base_offset or 0 for each in parts)
+        out.append(Written(topic, partition, sum(each.records for each in parts), first))
+    return out

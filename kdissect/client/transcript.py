@@ -1,0 +1,151 @@
+"""What was said in a run of the client, over all its connections: numbers, names, packets.
+
+It stands where the Dissector stands for a capture: connections, packets and exchanges are numbered as
+they would be if the run had been captured, and names of topic ids count from the packet that told them.
+So what a client prints, and what is read from the file that it wrote, have the same numbers.
+
+With ``keeps_packets`` it makes the packets themselves. A packet is held until every message of which it
+carries bytes is known whole, because the secrets in it are masked; then :meth:`Transcript.take_packets`
+gives it out, in the order of the numbers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kdissect.client.masking import MASK, secret_ranges
+from kdissect.client.packets import Line, Sent
+from kdissect.dissect import Numbering
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Message
+from kdissect.model import Chunk, Direction, Endpoint, Packet
+from kdissect.names import TopicNames
+
+ABOUT = "the bytes are what the client sent and received; IP and TCP headers are made up"
+IN_TLS = "; they went through TLS"
+
+
+class Recording:
+    """One connection in the transcript."""
+
+    def __init__(self, transcript: Transcript, number: int, client: Endpoint, broker: Endpoint) -> None:
+        self._transcript = transcript
+        self.number = number
+        """0, 1, … in the order of opening."""
+        self.client = client
+        self.broker = broker
+        self.line = Line(client, broker)
+        self.settled = dict.fromkeys(Direction, 0)
+        """Up to where each stream's messages are known whole."""
+        self.masked: dict[Direction, list[tuple[int, int]]] = {each: [] for each in Direction}
+        """Where secrets stand, in the streams."""
+        self.is_over = False
+        self._offset = dict.fromkeys(Direction, 0)
+
+    def chunks(self, direction: Direction, data: bytes, now_ns: int) -> list[Chunk]:
+        """Bytes of one direction, with the numbers of the packets that carry them."""
+        first = self._transcript.packets + 1
+        chunks = []
+        for sent in self.line.data(first, now_ns, direction, data):
+            chunks.append(Chunk(self._offset[direction], sent.payload, sent.number, now_ns))
+            self._offset[direction] += len(sent.payload)
+            self._transcript.keep(self, sent)
+        return chunks
+
+    def settle(self, message: Message) -> None:
+        """A message is known whole: the packets with its bytes may go."""
+        frame = message.frame
+        start = frame.offset + 4
+        if self._transcript.masks:
+            self.masked[frame.direction] += [(start + a, start + b) for a, b in secret_ranges(message)]
+        self.settled[frame.direction] = max(self.settled[frame.direction], start + len(frame.payload))
+
+    def close(self, first: Direction, now_ns: int) -> None:
+        """Both ends have said FIN, ``first`` before the other."""
+        if not self.is_over:
+            self.is_over = True
+            for sent in self.line.close(self._transcript.packets + 1, now_ns, first):
+                self._transcript.keep(self, sent)
+
+
+class Transcript:
+    """The numbers and names of a run.
+
+    :param embedded: whether exchanges tell what is wrong with the bytes embedded in their messages.
+    :param keeps_packets: whether packets are made, to be taken.
+    :param masks: whether secrets in the packets are overwritten with ``*``.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULTS,
+        *,
+        embedded: bool = False,
+        keeps_packets: bool = False,
+        masks: bool = True,
+    ) -> None:
+        self.limits = limits
+        self.masks = masks and keeps_packets
+        self.packets = 0
+        """How many there were."""
+        self._embedded = embedded
+        self._keeps = keeps_packets
+        self._held: deque[tuple[Recording, Sent]] = deque()
+        self._names = TopicNames()
+        self._numbering = Numbering()
+
+    def open(self, client: Endpoint, broker: Endpoint, now_ns: int, is_tls: bool = False) -> Recording:
+        """A connection was made."""
+        number = self._numbering.connection(self.packets + 1)
+        recording = Recording(self, number, client, broker)
+        comment = ABOUT + (IN_TLS if is_tls else "")
+        for sent in recording.line.open(self.packets + 1, now_ns, comment):
+            self.keep(recording, sent)
+        return recording
+
+    def keep(self, recording: Recording, sent: Sent) -> None:
+        """Count a packet, and hold it if it is wanted."""
+        self.packets = sent.number
+        if self._keeps:
+            self._held.append((recording, sent))
+
+    def take_packets(self) -> list[Packet]:
+        """The packets that hold nothing any more that must be masked, and that no such packet precedes."""
+        out = []
+        while self._held and _is_settled(*self._held[0]):
+            recording, sent = self._held.popleft()
+            out.append(recording.line.packet(_masked(recording, sent)))
+        return out
+
+    def begin(self, exchange: Exchange) -> None:
+        """An exchange was recognised: give it its number."""
+        exchange.number = self._numbering.exchange(exchange)
+        self._learn(exchange)
+
+    def complete(self, exchange: Exchange) -> None:
+        """Nothing more will come of it: let it know the names of its topics."""
+        self._learn(exchange)
+        exchange.topic_names = self._names.up_to(exchange.last_packet)
+        exchange.embedded = self._embedded
+
+    def _learn(self, exchange: Exchange) -> None:
+        for topic_id, name, packet in exchange.taught_topics():
+            self._names.learn(topic_id, name, packet)
+
+
+def _is_settled(recording: Recording, sent: Sent) -> bool:
+    return recording.is_over or sent.start + len(sent.payload) <= recording.settled[sent.direction]
+
+
+def _masked(recording: Recording, sent: Sent) -> Sent:
+    """The packet with the secrets overwritten, and a comment that says so."""
+    end = sent.start + len(sent.payload)
+    ranges = [(a, b) for a, b in recording.masked[sent.direction] if a < end and b > sent.start]
+    if not ranges:
+        return sent
+    payload = bytearray(sent.payload)
+    for a, b in ranges:
+        first, last = max(a - sent.start, 0), min(b - sent.start, len(payload))
+        payload[first:last] = MASK * (last - first)
+    return sent._replace(payload=bytes(payload), comment="secrets are overwritten with *")

@@ -1,0 +1,50 @@
+"""Saved filters in other filters: they are not put in by their name; a word alone that is the name of one is
+looked for as text, as any other, and its author is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from kdissect.filter.computed import MACROS
+from kdissect.filter.errors import FilterError
+from kdissect.filter.field import plain
+from kdissect.filter.fields import by_name
+from kdissect.filter.syntax import Bare, Joined, Negated, Syntax, Word, parse
+
+
+def hints_of_saved(text: str, named: Mapping[str, str]) -> tuple[str, ...]:
+    """What the author of a filter may not know of the names in it.
+
+    :param named: the saved filters by their name.
+    """
+    if not named:
+        return ()
+    return tuple(
+        f"{word} is looked for as text; the saved filter of that name is: {named[word]}"
+        for word in searched(text)
+        if word in named
+    )
+
+
+@lru_cache(16)
+def searched(text: str) -> tuple[str, ...]:
+    """The words of a filter that are looked for as text, without those in quotes; of none, none."""
+    try:
+        words = list(_alone(parse(text)))
+    except FilterError:
+        return ()
+    known = {*by_name(), *map(plain, MACROS)}
+    return tuple(
+        dict.fromkeys(word.text for word in words if not word.quoted and plain(word.text) not in known)
+    )
+
+
+def _alone(syntax: Syntax) -> Iterator[Word]:
+    if isinstance(syntax, Joined):
+        for part in syntax.parts:
+            yield from _alone(part)
+    elif isinstance(syntax, Negated):
+        yield from _alone(syntax.part)
+    elif isinstance(syntax, Bare):
+        yield syntax.word

@@ -1,0 +1,235 @@
+"""The capture process: sources ─► spool, until somebody says stop or a limit is reached.
+
+It understands nothing of what it writes. It ends cleanly, with whole files, when the pipe to the process that
+started it is shut, however that came about; what its end is like is in the journal's status.
+"""
+
+from __future__ import annotations
+
+import resource
+import select
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection as Pipe
+from typing import NamedTuple
+
+from kdissect.capture.blocks import Captured
+from kdissect.live.errors import LiveError
+from kdissect.live.journal import JournalWriter, Status
+from kdissect.live.rotation import Bounds
+from kdissect.live.sources import Counts, Opener, Source
+from kdissect.live.spool import SECOND, Clock, Spool
+
+TICK_SECONDS = 0.2
+"""How often the status is written, at most."""
+MOST_BLOCKS = 64
+"""Of one source that are written before the others have their turn."""
+CLOCK_STEP_NS = SECOND
+"""By so much the clock may differ from the time that has passed, in one tick, before that is told."""
+
+
+class Job(NamedTuple):
+    """What to capture, and where to."""
+
+    folder: str
+    """Of the journal."""
+    path: str
+    """Of the capture, or of its first file's name."""
+    rotation: Bounds = Bounds()
+    stop: Bounds = Bounds()
+
+
+class Capturer:
+    """The loop, with everything it needs handed in."""
+
+    def __init__(
+        self, sources: Sequence[Source], spool: Spool, journal: JournalWriter, stop: Bounds, clock: Clock
+    ) -> None:
+        self._sources = dict(enumerate(sources))
+        """Those that are not over, by the number of their interface."""
+        self._all = sources
+        self._counts = [Counts()] * len(sources)
+        self._numbers = [[spool.add(each) for each in source.interfaces] for source in sources]
+        """In the spool, of the interfaces of each source."""
+        self._spool = spool
+        self._journal = journal
+        self._stop = stop
+        self._clock = clock
+        self._start = self._last = clock.seconds()
+        self._last_wall_ns = clock.wall_ns()
+        self._notes: list[str] = []
+        self._said = 0
+        self._failure: str | None = None
+        self._dropped = 0
+        self._fill = 0.0
+        self._due = 0.0
+        self._is_stopped = False
+
+    def run(self, control: int) -> None:
+        """Capture until the descriptor ``control`` can be read, a limit is reached or no source is left."""
+        poll = select.poll()
+        poll.register(control, select.POLLIN)
+        for source in self._all:
+            poll.register(source.fileno(), select.POLLIN)
+        reason: str | None = None
+        while reason is None:
+            if any(descriptor == control for descriptor, _ in poll.poll(TICK_SECONDS * 1_000)):
+                self.stop()
+            reason = self.step(poll.unregister)
+        self.finish(reason)
+
+    def stop(self) -> None:
+        """End with the next step."""
+        self._is_stopped = True
+
+    def step(self, forget: Callable[[int], object] = lambda _: None) -> str | None:
+        """Write what has come; gives why the capture is over, if it is.
+
+        :param forget: is told the descriptor of a source that is over.
+        """
+        for number, source in list(self._sources.items()):
+            self._write(number, source)
+            trouble = source.trouble()
+            if trouble is not None:
+                self._note(trouble)
+            if source.is_over():
+                forget(source.fileno())
+                del self._sources[number]
+        self._spool.tick()
+        if self._clock.seconds() >= self._due:
+            self._tick()
+        return self._reason()
+
+    def _reason(self) -> str | None:
+        if self._is_stopped:
+            return "stopped"
+        if not self._sources:
+            return "nothing is left to capture from"
+        spool, stop = self._spool, self._stop
+        if stop.are_reached(self._clock.seconds() - self._start, spool.bytes, spool.packets):
+            return "a limit of -a is reached"
+        if stop.files is not None and spool.files > stop.files:
+            return "a limit of -a is reached"
+        return None
+
+    def _write(self, number: int, source: Source) -> None:
+        for _ in range(MOST_BLOCKS):
+            block = source.read()
+            if block is None:
+                return
+            self._spool_block(number, block)
+
+    def _spool_block(self, number: int, block: tuple[int, list[Captured]]) -> None:
+        interface, packets = block
+        if not packets:
+            return
+        numbers = self._numbers[number]
+        while len(numbers) <= interface:
+            numbers.append(self._spool.add(self._all[number].interfaces[len(numbers)]))
+        self._spool.write(numbers[interface], packets)
+
+    def _tick(self) -> None:
+        """Count, look at the clocks, and write the status."""
+        self._due = self._clock.seconds() + TICK_SECONDS
+        self._count()
+        if self._spool.failure != self._failure:
+            self._failure = self._spool.failure
+            if self._failure is not None:
+                self._note(f"{self._failure}: packets are lost until it can be written again")
+            else:
+                self._note(f"writing goes on; {self._spool.lost:,} packets were lost")
+        self._watch_clock()
+        self._tell(None)
+
+    def _count(self) -> None:
+        for number, source in self._sources.items():
+            self._counts[number] = source.counts()
+            self._spool.counts[self._numbers[number][0]] = self._counts[number]
+        self._fill = max((source.fill() for source in self._sources.values()), default=0.0)
+        dropped = sum(each.dropped for each in self._counts)
+        if dropped and not self._dropped:
+            self._note(f"the system drops packets: {dropped:,} so far, the ring was full")
+        self._dropped = dropped
+
+    def _watch_clock(self) -> None:
+        now, wall_ns = self._clock.seconds(), self._clock.wall_ns()
+        step_ns = wall_ns - self._last_wall_ns - round((now - self._last) * SECOND)
+        if abs(step_ns) > CLOCK_STEP_NS:
+            way = "forward" if step_ns > 0 else "back"
+            seconds = abs(step_ns) / SECOND
+            self._note(f"the clock was set {way} by {seconds:,.1f} s; times before and after do not compare")
+        self._last, self._last_wall_ns = now, wall_ns
+
+    def _note(self, text: str) -> None:
+        self._said += 1
+        self._notes.append(text)
+
+    def _tell(self, reason: str | None) -> None:
+        counts, spool = self._counts, self._spool
+        self._journal.status(
+            Status(
+                sum(each.received for each in counts),
+                sum(each.dropped for each in counts),
+                spool.lost,
+                spool.packets,
+                spool.bytes,
+                spool.files,
+                self._fill,
+                self._said,
+                tuple(self._notes),
+                reason,
+            )
+        )
+
+    def give_up(self, reason: str) -> None:
+        """End at once, as far as that goes; what was written is whole."""
+        self._note(reason)
+        self._tell(reason)
+
+    def finish(self, reason: str) -> None:
+        """Take no more in, write what has come, end the file, and tell how it was."""
+        for number, source in self._sources.items():
+            source.stop()
+            while (block := source.read()) is not None:
+                self._spool_block(number, block)
+        self._count()
+        self._spool.close()
+        self._tell(reason)
+        self._journal.close()
+        for source in self._all:
+            source.close()
+
+
+def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
+    """What the process does. Says on ``control`` None when it has begun, or why it cannot."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides when it stops
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold what was captured
+    clock = Clock()
+    try:
+        journal = JournalWriter(job.folder)
+        opened = [opener() for opener in openers]
+        spool = Spool(job.path, job.rotation, clock, journal.began)
+    except LiveError as error:
+        control.send(str(error))
+        return
+    except OSError as error:
+        control.send(f"{error.filename or 'the spool'}: {error.strerror or error}")
+        return
+    except Exception as error:
+        control.send(_defect(error))
+        return
+    control.send(None)
+    capturer = Capturer(opened, spool, journal, job.stop, clock)
+    signal.signal(signal.SIGTERM, lambda *_: capturer.stop())
+    try:
+        capturer.run(control.fileno())
+    except Exception as error:  # told in one line; a traceback would be written over the screens
+        capturer.give_up(_defect(error))
+        sys.exit(1)
+
+
+def _defect(error: Exception) -> str:
+    return f"a defect in kdissect, please report it: {type(error).__name__}: {error}"

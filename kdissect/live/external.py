@@ -1,0 +1,268 @@
+"""Captures that another program makes ─► blocks of packets: ``tcpdump`` or ``dumpcap``, here or over ssh, and
+whatever writes a capture to our standard input.
+
+    tcpdump:eth0   dumpcap:eth0   ssh://user@host:port/eth0   -
+
+What comes is a capture file, read as all of them are; it is a stream of unknown origin until then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.reduction import DupFd
+from typing import Any
+from urllib.parse import urlsplit
+
+from kdissect.capture import pcap, pcapng
+from kdissect.capture.blocks import Captured
+from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.limits import DEFAULTS
+from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
+from kdissect.live.sources import Counts, Interfaces
+from kdissect.model import CaptureError, Fault, Packet
+
+STDIN = "-"
+_PROGRAMS = ("tcpdump", "dumpcap")
+_INTERFACE = re.compile(r"[A-Za-z0-9_.:@][A-Za-z0-9_.:@-]*")
+_HOST = re.compile(r"([A-Za-z0-9_.][A-Za-z0-9_.-]*@)?([A-Za-z0-9_.][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])")
+_SSH_PORT = 22
+_PIECE = 1 << 20
+_DROPPED = re.compile(r"(\d+) packets? dropped by kernel|received/dropped on interface [^:]*: \d+/(\d+)")
+_DENIED = re.compile(r"permi(tted|ssion)|not have permission", re.IGNORECASE)
+_LAST_WORDS = 4096
+"""Bytes of what a program said last that are kept."""
+_END_SECONDS = 1.0
+"""How long a program may take to write out what it has."""
+
+
+def is_external(name: str) -> bool:
+    """Whether an interface is captured from by another program."""
+    return name == STDIN or name.startswith("ssh://") or name.partition(":")[0] in _PROGRAMS
+
+
+def command_of(name: str, wanted: Interfaces) -> list[str]:
+    """The program and its arguments.
+
+    :raises NoInterfaceError: the name has another form.
+    """
+    if not name.startswith("ssh://"):
+        program, _, interface = name.partition(":")
+        return _local(program, interface, wanted, wanted.filter)
+    parts = urlsplit(name)
+    interface = parts.path.removeprefix("/")
+    host, port = parts.netloc, None
+    head, colon, tail = host.rpartition(":")
+    if colon and tail.isdecimal():
+        host, port = head, int(tail)
+    if not _HOST.fullmatch(host) or not interface:
+        raise NoInterfaceError(f"{name}: the form is ssh://user@host:port/interface")
+    # What ssh sends to us must not be captured, which would be sent to us, too.
+    filtered = f"({wanted.filter}) and not tcp port {port or _SSH_PORT}"
+    remote = shlex.join(_local("tcpdump", interface, wanted, filtered))
+    return ["ssh", *(() if port is None else ("-p", str(port))), "--", host, remote]
+
+
+def _local(program: str, interface: str, wanted: Interfaces, filtered: str) -> list[str]:
+    if not _INTERFACE.fullmatch(interface):
+        raise NoInterfaceError(f"{interface!r} is no name of an interface: {program}:eth0")
+    common = ["-i", interface, "-s", str(wanted.snap_length), "-w", "-"]
+    if not wanted.is_promiscuous:
+        common.append("-p")
+    if program == "dumpcap":
+        return ["dumpcap", "-q", *common, "-f", filtered]
+    return ["tcpdump", "-n", "-U", "--time-stamp-precision=nano", *common, "--", filtered]
+
+
+@dataclass(frozen=True)
+class External:
+    """Opens the stream in the capture process."""
+
+    name: str
+    pid: int | None
+    output: Any
+    """The descriptor of what the program writes."""
+    errors: Any
+    """The descriptor of what it says; None for standard input."""
+
+    def __call__(self) -> Stream:
+        return Stream(self.name, self.pid, self.output, self.errors)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        errors = None if self.errors is None else DupFd(self.errors)
+        return _arrived, (self.name, self.pid, DupFd(self.output), errors)
+
+
+def _arrived(name: str, pid: int | None, output: Any, errors: Any) -> External:
+    return External(name, pid, output.detach(), None if errors is None else errors.detach())
+
+
+def opener(name: str, wanted: Interfaces) -> External:
+    """Start the program. To be called before privileges are given up, which it may need.
+
+    :raises LiveError: it cannot be started.
+    """
+    if name == STDIN:
+        return External("standard input", None, sys.stdin.fileno(), None)
+    command = command_of(name, wanted)
+    program = shutil.which(command[0])
+    if program is None:
+        raise LiveError(f"{name}: {command[0]} is not installed")
+    output, to_output = os.pipe()
+    errors, to_errors = os.pipe()
+    # In a group of its own: Ctrl-C is ours to answer, and what it has must still be written. Whoever reads
+    # its pipes hears of its end.
+    pid = os.posix_spawn(
+        program,
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, to_output, 1),
+            (os.POSIX_SPAWN_DUP2, to_errors, 2),
+        ],
+        setpgroup=0,
+        setsigdef=[signal.SIGPIPE],
+    )
+    os.close(to_output)
+    os.close(to_errors)
+    return External(name, pid, output, errors)
+
+
+class Stream:
+    """A capture that comes through a pipe. Waits for its beginning.
+
+    :raises LiveError: the program ends before it, or it is no capture.
+    """
+
+    def __init__(self, name: str, pid: int | None, output: int, errors: int | None) -> None:
+        self.name = name
+        self.interfaces: list[Interface] = []
+        self._pid = pid
+        self._output = output
+        self._errors = errors
+        self._words = b""
+        self._ready: deque[tuple[int, list[Captured]]] = deque()
+        self._received = 0
+        self._troubles: deque[str] = deque()
+        self._is_over = False
+        if errors is not None:
+            os.set_blocking(errors, False)
+        self._reader, rest = self._begin()
+        self._take(self._reader.feed(rest))
+        while not self.interfaces and not self._is_over:
+            self._feed()
+        os.set_blocking(output, False)
+
+    def _begin(self) -> tuple[Reader, bytes]:
+        head = self._gather(b"", pcapng.HEADER_BYTES)
+        try:
+            if head[:4] not in pcap.MAGICS:
+                return pcapng.PcapngReader(head, DEFAULTS, self.interfaces), head
+            head = self._gather(head, pcap.head_bytes(head, DEFAULTS))
+            return pcap.PcapReader(head, DEFAULTS, self.interfaces), head[pcap.HEADER_BYTES :]
+        except CaptureError as error:
+            raise LiveError(f"{self.name}: {error}") from None
+
+    def _gather(self, head: bytes, wanted: int) -> bytes:
+        while len(head) < wanted:
+            piece = os.read(self._output, _PIECE)
+            if not piece:
+                raise self._why_it_ended()
+            head += piece
+        return head
+
+    def _why_it_ended(self) -> LiveError:
+        if self._errors is not None:
+            os.set_blocking(self._errors, True)
+            while piece := os.read(self._errors, _LAST_WORDS):
+                self._words = (self._words + piece)[-_LAST_WORDS:]
+        said = self._last_line() or "it ended without a capture"
+        kind = NotPermittedError if _DENIED.search(said) else LiveError
+        return kind(f"{self.name}: {said}")
+
+    def fileno(self) -> int:
+        return self._output
+
+    def read(self) -> tuple[int, list[Captured]] | None:
+        if not self._ready and not self._is_over:
+            self._feed()
+        return self._ready.popleft() if self._ready else None
+
+    def _feed(self) -> None:
+        try:
+            piece = os.read(self._output, _PIECE)
+        except BlockingIOError:
+            return
+        if piece:
+            self._take(self._reader.feed(piece))
+            return
+        self._take(self._reader.close())
+        self._is_over = True
+        self._listen()
+        self._troubles.append(f"{self.name} has ended" + (f": {said}" if (said := self._last_line()) else ""))
+
+    def _take(self, items: list[Item]) -> None:
+        """Put packets of one interface that follow each other together."""
+        group: list[Captured] = []
+        last = -1
+        for item in items:
+            if isinstance(item, Packet):
+                if item.interface != last:
+                    group = []
+                    last = item.interface
+                    self._ready.append((last, group))
+                group.append((max(0, item.timestamp_ns), item.wire_length, item.data))
+                self._received += 1
+            elif isinstance(item, Fault):
+                self._troubles.append(f"{self.name}: {item.message}")
+
+    def _listen(self) -> None:
+        if self._errors is None:
+            return
+        with suppress(BlockingIOError):
+            while piece := os.read(self._errors, _LAST_WORDS):
+                self._words = (self._words + piece)[-_LAST_WORDS:]
+
+    def _last_line(self) -> str:
+        lines = self._words.decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def counts(self) -> Counts:
+        """What came, and what the program said it lost, which is known when it has ended."""
+        self._listen()
+        found = _DROPPED.search(self._words.decode("utf-8", "replace"))
+        dropped = 0 if found is None else int(found[1] or found[2])
+        return Counts(self._received + dropped, dropped)
+
+    def fill(self) -> float:
+        return 0.0
+
+    def trouble(self) -> str | None:
+        return self._troubles.popleft() if self._troubles else None
+
+    def is_over(self) -> bool:
+        return self._is_over and not self._ready and not self._troubles
+
+    def stop(self) -> None:
+        if self._pid is not None:
+            with suppress(OSError):  # it has ended, or is another user's: then its pipe is shut
+                os.kill(self._pid, signal.SIGTERM)
+        until = time.monotonic() + _END_SECONDS
+        while self._pid is not None and not self._is_over and time.monotonic() < until:
+            self._feed()
+            time.sleep(0.01)
+        self._is_over = True
+
+    def close(self) -> None:
+        os.close(self._output)
+        if self._errors is not None:
+            os.close(self._errors)

@@ -1,0 +1,272 @@
+"""Files that others still write ─► packets, as they come.
+
+    spool     the files of a capture process, in the order of its journal
+    files     captures that grow, and folders in which captures appear (rotated files)
+
+At the end of a file that may grow, reading waits. A file is complete when the next one has begun, or its
+writer has ended; only then is a half record at its end damage. Packets are numbered over all files, and an
+interface that several files describe in the same words is one interface.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from io import BufferedIOBase
+from typing import TypeVar, cast
+
+from kdissect.capture.compressed import PIECE_BYTES
+from kdissect.capture.files import Capture
+from kdissect.capture.reader import Interface, Item
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.live.journal import Journal
+from kdissect.model import CaptureError, Fault, Packet
+
+FIRST_WAIT, LONGEST_WAIT = 0.005, 0.05
+"""Seconds between two looks for more; the wait doubles while nothing comes."""
+
+Found = TypeVar("Found")
+
+_packet = tuple.__new__
+
+
+class Growing(BufferedIOBase):
+    """A file of which more may come.
+
+    :param is_complete: whether no more comes. It is asked at the file's end, and after that the file is read
+        once more, so that nothing is missed that was written before it was complete.
+    """
+
+    def __init__(self, path: str, is_complete: Callable[[], bool]) -> None:
+        """:raises OSError: it cannot be opened."""
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_complete = is_complete
+        self._is_last_look = False
+        self._wait = FIRST_WAIT
+
+    def read1(self, size: int = -1, /) -> bytes:
+        while True:
+            data = os.read(self._descriptor, PIECE_BYTES if size < 0 else size)
+            if data:
+                self._wait = FIRST_WAIT
+                return data
+            if self._is_last_look:
+                return b""
+            self._is_last_look = self._is_complete()
+            if not self._is_last_look:
+                time.sleep(self._wait)
+                self._wait = min(LONGEST_WAIT, 2 * self._wait)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
+
+
+class Following(Iterator[Item]):
+    """Iterates over the packets of files that follow each other. Base of the two ways to know which."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self.interfaces: list[Interface] = []
+        """By the index that packets have. It grows, and drop counts come in, while packets are read."""
+        self.is_stopped = False
+        """Set by :meth:`stop`."""
+        self.packets = 0
+        """How many were read."""
+        self._limits = limits
+        self._capture: Capture | None = None
+        self._numbers: dict[tuple[int, int, str | None, str | None], int] = {}
+        """Of interfaces, by their description."""
+        self._items = self._read()
+
+    def __next__(self) -> Item:
+        return next(self._items)
+
+    def stop(self) -> None:
+        """Read what is there, and do not wait for more."""
+        self.is_stopped = True
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._capture is not None:
+            self._capture.close()
+
+    def _next_file(self) -> str | None:
+        """The path of the next file; None if there is none, and there will be none."""
+        raise NotImplementedError
+
+    def _is_complete(self) -> bool:
+        """Whether no more comes of the file that is read."""
+        raise NotImplementedError
+
+    def _read(self) -> Iterator[Item]:
+        while (path := self._next_file()) is not None:
+            yield from self._read_file(path)
+
+    def _read_file(self, path: str) -> Iterator[Item]:
+        try:
+            capture = self._capture = Capture((path,), self._limits, self._opened)
+        except CaptureError as error:
+            yield fault("unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture", str(error))
+            return
+        numbers: list[int] = []
+        before = self.packets
+        try:
+            for item in capture:
+                if isinstance(item, Packet):
+                    if item.interface >= len(numbers):
+                        self._describe(capture.interfaces, numbers)
+                    self.packets += 1
+                    number, at, link, data, wire_length, interface, comments = item
+                    yield _packet(
+                        Packet,
+                        (before + number, at, link, data, wire_length, numbers[interface], comments),
+                    )
+                elif isinstance(item, Fault):
+                    moved = None if item.packet is None else before + item.packet
+                    yield item._replace(packet=moved, message=f"{path}: {item.message}")
+                else:
+                    yield item
+        finally:
+            self._describe(capture.interfaces, numbers)
+            capture.close()
+
+    def _opened(self, path: str) -> BufferedIOBase:
+        return cast(BufferedIOBase, Growing(path, self._is_complete))
+
+    def _describe(self, described: list[Interface], numbers: list[int]) -> None:
+        """Take in the interfaces of a file; what they counted since the capture began is the latest."""
+        for at, interface in enumerate(described):
+            key = (interface.link_type, interface.snap_length, interface.name, interface.description)
+            number = self._numbers.setdefault(key, len(self.interfaces))
+            if number == len(self.interfaces):
+                self.interfaces.append(interface)
+            elif interface.received is not None or interface.dropped is not None:
+                self.interfaces[number] = interface
+            if at == len(numbers):
+                numbers.append(number)
+
+    def _wait_for(self, found: Callable[[], Found | None]) -> Found | None:
+        """Look until there is something, or it is the last look."""
+        wait = FIRST_WAIT
+        while True:
+            is_last_look = self._is_over()
+            file = found()
+            if file is not None or is_last_look:
+                return file
+            time.sleep(wait)
+            wait = min(LONGEST_WAIT, 2 * wait)
+
+    def _is_over(self) -> bool:
+        """Whether no more files come."""
+        return self.is_stopped
+
+
+class Spooled(Following):
+    """The files of a capture process, by its folder.
+
+    :param consume: remove each file when it was read.
+    :raises OSError: there is no journal in the folder.
+    """
+
+    def __init__(self, folder: str, limits: Limits = DEFAULTS, *, consume: bool = False) -> None:
+        self._journal = Journal(folder)
+        self._consume = consume
+        self._path: str | None = None
+        self._following: tuple[str, int] | None = None
+        """The file after this one, once it has begun, and how many packets are before it."""
+        super().__init__(limits)
+
+    def close(self) -> None:
+        super().close()
+        self._journal.close()
+
+    def _next_file(self) -> str | None:
+        if self._consume and self._path is not None:
+            with suppress(OSError):  # the capture process was faster
+                os.unlink(self._path)
+        found, self._following = self._following, None
+        if found is None:
+            found = self._wait_for(self._journal.next_file)
+        if found is None:
+            return None
+        # Files may be gone that nobody has read: packets keep their numbers.
+        self._path, self.packets = found
+        return self._path
+
+    def _is_complete(self) -> bool:
+        # In this order: what a process writes before its end is in the journal before its end.
+        over = self._is_over()
+        if self._following is None:
+            self._following = self._journal.next_file()
+        return over or self._following is not None
+
+    def _is_over(self) -> bool:
+        return self.is_stopped or self._journal.is_over()
+
+
+class Files(Following):
+    """Captures that others write: files, and the files of folders, in the order of their first packets.
+
+    A file in a folder whose name begins with ``.`` does not count. That of which nothing can be told yet
+    waits; what is no capture is told once, and left out.
+    """
+
+    def __init__(self, paths: tuple[str, ...], limits: Limits = DEFAULTS) -> None:
+        self._paths = paths
+        self._read_files: dict[str, tuple[int, int]] = {}
+        """Path of what was read, or refused: device and inode."""
+        self._current: str | None = None
+        super().__init__(limits)
+
+    def _next_file(self) -> str | None:
+        self._current = self._wait_for(self._oldest_new)
+        if self._current is not None:
+            self._read_files[self._current] = _identity(self._current)
+        return self._current
+
+    def _is_complete(self) -> bool:
+        return self._is_over() or self._oldest_new() is not None
+
+    def _oldest_new(self) -> str | None:
+        """Of the files not read yet, the one with the earliest packet."""
+        found: list[tuple[int, str]] = []
+        for path in self._candidates():
+            known = self._read_files.get(path)
+            if known is not None and known == _identity(path):
+                continue
+            first_ns = self._first_ns(path)
+            if first_ns is not None:
+                found.append((first_ns, path))
+        return min(found)[1] if found else None
+
+    def _candidates(self) -> Iterator[str]:
+        for path in self._paths:
+            if os.path.isdir(path):
+                for entry in os.scandir(path):
+                    if not entry.name.startswith(".") and entry.is_file():
+                        yield entry.path
+            elif os.path.exists(path):
+                yield path
+
+    def _first_ns(self, path: str) -> int | None:
+        """Time of the first packet of a file; None if there is none yet, or it cannot be read."""
+        try:
+            capture = Capture((path,), self._limits, unfinished=(path,))
+        except CaptureError:
+            return None
+        try:
+            return next((item.timestamp_ns for item in capture if isinstance(item, Packet)), None)
+        finally:
+            capture.close()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino

@@ -1,0 +1,44 @@
+"""What to say while a capture brings nothing of Kafka's."""
+
+from __future__ import annotations
+
+from kdissect.live.journal import Status
+from kdissect.live.probing import Probe
+from kdissect.wording import plural
+
+SILENCE_SECONDS = 8.0
+"""After so long it is said."""
+
+
+class Silence:
+    """Says it once.
+
+    :param probe: sees what the filter does not let through.
+    """
+
+    def __init__(self, capture_filter: str, probe: Probe | None) -> None:
+        self._filter = capture_filter
+        self._probe = probe
+
+    def say(self, status: Status) -> str:
+        """What came, and on which ports there is more to see."""
+        if status.received:
+            said = f"{plural(status.received, 'packet')} of {self._filter} so far, nothing of Kafka's in them"
+        else:
+            said = f"no packet has matched {self._filter} so far"
+        if self._probe is None:
+            return said
+        ports = self._probe.ports()
+        self._probe = None
+        if not ports:
+            return f"{said}, nor was any seen on other ports"
+        others = ", ".join(map(str, ports))
+        return (
+            f"{said}; there is on {'port' if len(ports) == 1 else 'ports'} {others}: -f 'tcp port {ports[0]}'"
+        )
+
+    def close(self) -> None:
+        """Nothing will be said."""
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None

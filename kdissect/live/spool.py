@@ -1,0 +1,214 @@
+"""Blocks of packets ─► rotating pcapng files, each whole at any time.
+
+Only whole pcapng blocks are written. Where the disk is full, what could not be written is taken away again
+and counted as lost; the capture goes on, and so does the file when there is room. A file ends with what its
+interfaces counted since the capture began (Interface Statistics Blocks), as dumpcap's do.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from kdissect.capture.blocks import (
+    Captured,
+    interface_block,
+    packet_blocks,
+    section_block,
+    statistics_block,
+)
+from kdissect.capture.reader import Interface
+from kdissect.live.rotation import Bounds, file_name
+from kdissect.live.sources import Counts
+
+SECOND = 1_000_000_000
+_BLOCK_BYTES = 32
+"""Of a packet in a file, beside its data."""
+
+
+class Clock:
+    """Both clocks of the system: the one that can be set, and the one that cannot."""
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since the epoch."""
+        return time.time_ns()
+
+    def seconds(self) -> float:
+        """Seconds that have passed, since whenever."""
+        return time.monotonic()
+
+
+class _File:
+    """A file that is being written: whole blocks, or nothing of them."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        """:raises OSError: it cannot be made."""
+        self._path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self.bytes = self.packets = 0
+        self.began_ns = clock.wall_ns()
+        self.began_at = clock.seconds()
+
+    def write(self, blocks: bytes) -> None:
+        """Append blocks.
+
+        :raises OSError: they cannot be written; nothing of them is in the file then.
+        """
+        rest = memoryview(blocks)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            with suppress(OSError):  # a pipe, whose reader has gone
+                os.ftruncate(self._descriptor, self.bytes)
+                os.lseek(self._descriptor, self.bytes, os.SEEK_SET)
+            error.filename = self._path
+            raise
+        self.bytes += len(blocks)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class Spool:
+    """Writes the files of one capture.
+
+    :param path: where to; with bounds that rotate, each file has its number and time in its name.
+    :param began: is told the path of each file, when it is begun, and how many packets are before it.
+    :raises OSError: the first file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        bounds: Bounds,
+        clock: Clock,
+        began: Callable[[str, int], None],
+    ) -> None:
+        self._path = path
+        self._interfaces: list[Interface] = []
+        self._bounds = bounds
+        self._clock = clock
+        self._began = began
+        self._start_ns = clock.wall_ns()
+        self._kept: deque[str] = deque()
+        self.bytes = self.files = self.packets = 0
+        """Of all files."""
+        self.lost = 0
+        """Packets that could not be written."""
+        self.failure: str | None = None
+        """Why nothing can be written at the moment."""
+        self.counts: list[Counts] = []
+        """By interface."""
+        self._delivered: list[int] = []
+        self._file: _File | None = self._begin()
+
+    def add(self, interface: Interface) -> int:
+        """Take in another interface; gives its number."""
+        self._interfaces.append(interface)
+        self.counts.append(Counts())
+        self._delivered.append(0)
+        if self._file is not None:
+            try:
+                self._write(self._file, interface_block(interface))
+            except OSError:  # the file would lack it: the next one, in which it is, begins
+                self.close()
+        return len(self._interfaces) - 1
+
+    def write(self, interface: int, packets: Sequence[Captured]) -> None:
+        """Append packets of an interface; begins a new file whenever it is time."""
+        done = 0
+        while done < len(packets):
+            self.tick()
+            end = done + self._room(packets, done)
+            self._append(interface, packets[done:end])
+            done = end
+
+    def _room(self, packets: Sequence[Captured], start: int) -> int:
+        """How many of the packets, from ``start`` on, go to the file that is being written: one at least."""
+        bounds, count = self._bounds, len(packets) - start
+        size, written = (0, 0) if self._file is None else (self._file.bytes, self._file.packets)
+        if bounds.packets is not None:
+            count = min(count, max(1, bounds.packets - written))
+        if bounds.bytes is None:
+            return count
+        for taken in range(count):
+            size += _BLOCK_BYTES + len(packets[start + taken][2])
+            if size >= bounds.bytes:
+                return taken + 1
+        return count
+
+    def _append(self, interface: int, packets: Sequence[Captured]) -> None:
+        try:
+            if self._file is None:
+                self._file = self._begin()
+            self._write(self._file, packet_blocks(interface, packets))
+        except OSError as error:
+            self.failure = f"{error.filename}: {error.strerror}"
+            self.lost += len(packets)
+            return
+        self.failure = None
+        self._file.packets += len(packets)
+        self.packets += len(packets)
+        self._delivered[interface] += len(packets)
+
+    def tick(self) -> None:
+        """Some time has passed: a file may be complete though no packets come. The next one begins with the
+        next packet."""
+        if self._file is not None and self._is_full(self._file):
+            self.close()
+
+    def close(self) -> None:
+        """End the file that is being written."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        now_ns = self._clock.wall_ns()
+        blocks = b"".join(
+            statistics_block(number, now_ns, self._start_ns, received, dropped + self.lost, delivered)
+            for number, ((received, dropped), delivered) in enumerate(
+                zip(self.counts, self._delivered, strict=True)
+            )
+        )
+        with suppress(OSError):  # the disk is full, which was told when packets were lost
+            self._write(file, blocks)
+        file.close()
+
+    def _write(self, file: _File, blocks: bytes) -> None:
+        file.write(blocks)
+        self.bytes += len(blocks)
+
+    def _begin(self) -> _File:
+        number = self.files + 1
+        path = self._path
+        if self._bounds.rotates:
+            path = file_name(path, number, self._clock.wall_ns())
+        file = _File(path, self._clock)
+        head = [section_block(), *(interface_block(each) for each in self._interfaces)]
+        try:
+            self._write(file, b"".join(head))
+        except OSError:
+            file.close()
+            raise
+        self.files = number
+        self._began(path, self.packets)
+        self._kept.append(path)
+        while self._bounds.files is not None and len(self._kept) > self._bounds.files:
+            with suppress(OSError):  # somebody else removed it
+                os.unlink(self._kept.popleft())
+        return file
+
+    def _is_full(self, file: _File) -> bool:
+        bounds = self._bounds
+        if not bounds.rotates or not file.packets:
+            return False
+        every = bounds.interval
+        if every is not None and file.began_ns // (every * SECOND) != self._clock.wall_ns() // (
+            every * SECOND
+        ):
+            return True
+        age = self._clock.seconds() - file.began_at
+        return bounds.are_reached(age, file.bytes, file.packets)

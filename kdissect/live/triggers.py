@@ -1,0 +1,110 @@
+"""Packets, and the moments that matter ─► a pcapng file around each.
+
+The latest packets are kept in memory, as far back as ``before_ns`` and no more than ``most_bytes``. At a hit
+they are written, and those that come until ``after_ns`` have passed. A hit in that time makes it longer, in
+the same file. Time is that of the packets.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
+
+from kdissect.capture.reader import Interface
+from kdissect.capture.writer import PcapngWriter
+from kdissect.live.rotation import file_name
+from kdissect.model import Packet, Secrets
+
+MOST_BYTES = 256 << 20
+"""Of the packets that are kept in memory."""
+_PACKET_COST = 200
+"""Bytes that a packet takes beside its data, about."""
+
+
+class Trigger:
+    """Writes files of the name ``path`` with a number and a time in it.
+
+    :param interfaces: those of the packets; they may grow.
+    :param began: is told the path of each file.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        interfaces: Sequence[Interface],
+        before_ns: int,
+        after_ns: int,
+        began: Callable[[str], None],
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.hits = self.files = 0
+        """How many there were."""
+        self._path = path
+        self._interfaces = interfaces
+        self._before_ns = before_ns
+        self._after_ns = after_ns
+        self._began = began
+        self._most_bytes = most_bytes
+        self._kept: deque[Packet] = deque()
+        self._kept_bytes = 0
+        self._latest_ns = 0
+        self._file: BinaryIO | None = None
+        self._writer: PcapngWriter | None = None
+        self._until_ns = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the packets in memory take, about."""
+        return self._kept_bytes
+
+    def packet(self, item: Packet | Secrets) -> None:
+        """The next packet, to be told before what it brings to light. What else captures hold is of no
+        concern here.
+
+        :raises OSError: a file cannot be written.
+        """
+        if not isinstance(item, Packet):
+            return
+        self._latest_ns = item.timestamp_ns
+        if self._writer is not None:
+            if item.timestamp_ns <= self._until_ns:
+                self._writer.write(item)
+                return
+            self._end()
+        self._kept.append(item)
+        self._kept_bytes += len(item.data) + _PACKET_COST
+        self._forget(item.timestamp_ns - self._before_ns)
+
+    def _forget(self, since_ns: int) -> None:
+        kept = self._kept
+        while kept and (kept[0].timestamp_ns < since_ns or self._kept_bytes > self._most_bytes):
+            self._kept_bytes -= len(kept.popleft().data) + _PACKET_COST
+
+    def hit(self) -> None:
+        """The latest packet was such a moment.
+
+        :raises OSError: the file cannot be written.
+        """
+        self.hits += 1
+        self._until_ns = self._latest_ns + self._after_ns
+        if self._writer is not None:
+            return
+        path = file_name(self._path, self.files + 1, self._latest_ns)
+        self._file = open(path, "wb")  # noqa: SIM115 - closed when the time is over
+        self.files += 1
+        self._began(path)
+        self._writer = PcapngWriter(self._file, self._interfaces)
+        for packet in self._kept:
+            self._writer.write(packet)
+        self._kept.clear()
+        self._kept_bytes = 0
+
+    def _end(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = self._writer = None
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._end()

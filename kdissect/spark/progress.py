@@ -1,0 +1,121 @@
+"""How far the tasks are: each writes a note into a folder that they share with the driver, which adds up.
+
+A note is a file of one line, replaced as a whole: bytes of packets read, bytes of messages of which rows
+were made, exchanges of which rows were made, and faults of files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import NamedTuple
+
+NOTE_EVERY = 0.5
+SHOW_EVERY = 0.5
+_PACKETS_BETWEEN = 2_048
+"""The clock is looked at no more often."""
+_BLOCK_HEADER = 24
+"""About what a capture file adds to a packet's bytes."""
+
+
+class Done(NamedTuple):
+    """What tasks have done."""
+
+    read: int = 0
+    """Bytes of captures."""
+    decoded: int = 0
+    """Bytes of messages."""
+    exchanges: int = 0
+    damage: int = 0
+    """Faults of files; each may have been met by several tasks."""
+
+
+class Note:
+    """What one task has done; without a folder it is only counted."""
+
+    def __init__(self, folder: str | None, name: str) -> None:
+        self._path = None if folder is None else os.path.join(folder, f"{name}.{os.getpid()}")
+        self._next = 0.0
+        self._packets = 0
+        self.read = self.decoded = self.exchanges = self.damage = 0
+
+    def packet(self, size: int) -> None:
+        """A packet of so many bytes was read."""
+        self.read += size + _BLOCK_HEADER
+        self._packets += 1
+        if self._path is not None and self._packets % _PACKETS_BETWEEN == 0:
+            now = time.monotonic()
+            if now >= self._next:
+                self._next = now + NOTE_EVERY
+                self.write()
+
+    def rows_of(self, size: int) -> None:
+        """Rows were made of an exchange whose messages have so many bytes."""
+        self.decoded += size
+        self.exchanges += 1
+
+    def write(self) -> None:
+        """Put it into the folder. That it cannot be is no reason to stop: it is for looking at."""
+        if self._path is None:
+            return
+        try:
+            with open(f"{self._path}~", "w", encoding="ascii") as file:
+                file.write(f"{self.read} {self.decoded} {self.exchanges} {self.damage}\n")
+            os.replace(f"{self._path}~", self._path)
+        except OSError:
+            self._path = None
+
+
+def done(folder: str) -> Done:
+    """What all tasks together have done."""
+    total = Done()
+    for entry in os.scandir(folder):
+        if entry.name.endswith("~"):
+            continue
+        with open(entry.path, encoding="ascii") as file:
+            words = [int(word) for word in file.read().split()]
+        if len(words) == len(total):
+            total = Done(*(have + more for have, more in zip(total, words, strict=True)))
+    return total
+
+
+class Meter:
+    """A line on stderr while tasks run, kept by a thread: ``with Meter(…):``."""
+
+    def __init__(self, folder: str, total: int, what: str) -> None:
+        """:param total: bytes that all tasks together will read."""
+        self._folder = folder
+        self._total = total
+        self._what = what
+        self._start = time.monotonic()
+        self._before = done(folder)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Meter:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+    def _run(self) -> None:
+        while not self._stop.wait(SHOW_EVERY):
+            sys.stderr.write(f"\r\x1b[Kkdissect: {self.text(time.monotonic() - self._start)}")
+            sys.stderr.flush()
+
+    def text(self, seconds: float) -> str:
+        """What there is to say after so many seconds."""
+        now = done(self._folder)
+        read, exchanges = now.read - self._before.read, now.exchanges - self._before.exchanges
+        rate = read / seconds if seconds else 0.0
+        text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, {exchanges} exchanges"
+        # Of compressed files the share cannot be told: more comes out than goes in.
+        if 0 < read <= self._total and rate:
+            text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"
+        return text

@@ -1,0 +1,118 @@
+"""One capture → the events of one task: everything is dissected, and the task's share is given.
+
+Each of a capture's tasks makes the same numbers and names, because each reads all of it with one ordinary
+Dissector, as ``kdissect read`` does; what a share saves is making rows, which is the dear part. Exchanges
+go to the task that has the fewest bytes so far, so that no connection and no message is anybody's burden
+alone. Whatever is no exchange is the first task's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
+from kdissect.dissect import Dissector, Event, Numbering
+from kdissect.exchange import Exchange
+from kdissect.faults import fault
+from kdissect.model import CaptureError, Fault, Packet, Secrets
+from kdissect.names import TopicNames
+from kdissect.spark.progress import Note
+from kdissect.spark.settings import Settings
+from kdissect.spark.storage import open_file
+from kdissect.tls.keylog import Secrets as KnownSecrets
+
+EXCHANGE_COST = 2_048
+"""What a row costs beside its bytes, in bytes."""
+
+
+class Shares:
+    """Whose an exchange is; every task must ask for the same exchanges in the same order."""
+
+    def __init__(self, count: int) -> None:
+        self._loads = [0] * count
+
+    def owner(self, exchange: Exchange) -> int:
+        """The task that makes its rows."""
+        loads = self._loads
+        owner = loads.index(min(loads))
+        loads[owner] += EXCHANGE_COST + size_of(exchange)
+        return owner
+
+
+def size_of(exchange: Exchange) -> int:
+    """Bytes of its messages."""
+    return sum(len(message.frame.payload) for message in exchange.messages)
+
+
+def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, note: Note) -> Iterator[Event]:
+    """The events of the task ``index`` of ``count``."""
+    shares = Shares(count)
+    for event in _events(paths, settings, note):
+        if (shares.owner(event) if isinstance(event, Exchange) else 0) == index:
+            yield event
+
+
+def packets_of(paths: Sequence[str], settings: Settings) -> Iterator[Packet | Secrets | Fault]:
+    """The packets of these files, with what is wrong with them; also that none of them is a capture: among
+    other captures that is no reason to end."""
+    try:
+        capture = read_packets(paths, settings.limits, open_file)
+    except CaptureError as error:
+        kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
+        return iter((fault(kind, str(error)),))
+    return iter(capture)
+
+
+def damage_of(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Fault]:
+    """What is wrong with the files."""
+    for item in packets_of(paths, settings):
+        if isinstance(item, Fault):
+            yield item
+        elif isinstance(item, Packet):
+            note.packet(len(item.data))
+
+
+def new_dissector(
+    settings: Settings,
+    names: TopicNames | None = None,
+    numbering: Numbering | None = None,
+    learned: TopicNames | None = None,
+) -> Dissector:
+    """A dissector as the settings ask for it.
+
+    :param names: names that hold from the start.
+    :param learned: takes the names that are learned, where none hold from the start.
+    :raises CaptureError: a key log cannot be read.
+    """
+    secrets = KnownSecrets()
+    for path in settings.keylog:
+        for item in KeyLogs((path,)).read():
+            secrets.add(item.data)
+    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=secrets)
+    if learned is not None:
+        dissector.names = learned
+    for topic_id, name in settings.topics.items():
+        dissector.names.learn(topic_id, name, 0)
+    return dissector
+
+
+def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:
+    names = _names_in(paths, settings, note) if settings.two_pass else None
+    dissector = new_dissector(settings, names)
+    for item in packets_of(paths, settings):
+        if isinstance(item, Packet):
+            note.packet(len(item.data))
+        yield from dissector.feed(item)
+    yield from dissector.close()
+
+
+def _names_in(paths: Sequence[str], settings: Settings, note: Note) -> TopicNames:
+    dissector = new_dissector(settings)
+    for item in packets_of(paths, settings):
+        if isinstance(item, Packet):
+            note.packet(len(item.data))
+        dissector.feed(item)
+    for _ in dissector.close():
+        pass
+    return dissector.names

@@ -1,0 +1,200 @@
+"""The options of the data source: text, as Spark carries it, ⇄ values.
+
+Names count without case and underscores: ``capturePoint`` and ``capture_point`` are one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.present.nearest import nearest
+from kdissect.present.options import Options
+from kdissect.spark.tables import TABLES
+
+DIRECTORY = "directory"
+"""As a capture point: every directory is one."""
+
+
+class Settings(NamedTuple):
+    """What is chosen about a table."""
+
+    table: str = "exchanges"
+    ports: frozenset[int] = frozenset()
+    """Ports whose connections are taken for Kafka's: ``9092,29092``."""
+    payload: str = "full"
+    """``none``: request, response, keys, values and header values are null. ``head:N``: keys, values and
+    header values are cut to N bytes."""
+    capture_point: str | None = None
+    """A regular expression for paths; files in which its first group (or else all of it) finds the same
+    text are one capture, and the others are others. ``directory``: the files of a directory are one. The
+    table then has the column ``capture_point``, and numbers count in each."""
+    filter: str | None = None
+    """Only what this display filter shows, as ``read -Y``."""
+    records: bool = False
+    """Decoded record batches inside request and response."""
+    embedded: bool = False
+    """The bytes inside messages and records decoded too."""
+    show_secrets: bool = False
+    two_pass: bool = False
+    """Names of topic ids count from the start of the capture (it is read twice)."""
+    topics: Mapping[str, str] = {}
+    """Names of topic ids that no capture tells, as JSON: ``{"id": "name"}``."""
+    limits: Limits = DEFAULTS
+    """Those that are not the usual ones: ``connections=1000,frame_bytes=1048576``."""
+    keylog: tuple[str, ...] = ()
+    """Files, or directories of files, with TLS secrets, which all workers can read; with commas between."""
+    tasks: int | None = None
+    """How many tasks share the work of one capture point."""
+    layer: str | None = None
+    """Of faults: only those of this layer. Those of ``file`` are found without dissecting anything."""
+    pushdown: bool = False
+    """Whether Spark's filters are applied before rows are made; ``spark.sql.python.filterPushdown.enabled``
+    must be on then, or PySpark refuses to read."""
+    progress: str | None = None
+    """A folder that driver and workers share, for the notes of :mod:`kdissect.spark.progress`."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """Settings from options; values are text or what they mean.
+
+        :raises LookupError: there is no such option, table or limit.
+        :raises ValueError: an option cannot have this value.
+        """
+        known = {_plain(name): name for name in cls._fields}
+        values: dict[str, Any] = {}
+        for key, value in given.items():
+            name = known.get(_plain(key))
+            if name is None:
+                raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
+            values[name] = _READ[name](name, value)
+        return cls(**values)
+
+    def options(self) -> dict[str, str]:
+        """The text form of what is not the default."""
+        written = {}
+        for name, value, usual in zip(self._fields, self, Settings(), strict=True):
+            if value != usual:
+                written[name] = _text(name, value)
+        return written
+
+    @property
+    def shown(self) -> Options:
+        """How values are shown."""
+        return Options(self.show_secrets, self.records, self.embedded, limits=self.limits)
+
+    @property
+    def head(self) -> int | None:
+        """To how many bytes keys and values are cut; None: they are whole."""
+        if self.payload == "full":
+            return None
+        return 0 if self.payload == "none" else int(self.payload[len("head:") :])
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "keylog":
+        return ",".join(value)
+    if name == "ports":
+        return ",".join(map(str, sorted(value)))
+    if name == "limits":
+        changed = value._asdict().items() - DEFAULTS._asdict().items()
+        return ",".join(f"{key}={number}" for key, number in sorted(changed))
+    if name == "topics":
+        return json.dumps(dict(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _table(_: str, value: Any) -> str:
+    if value not in TABLES:
+        raise LookupError(f"there is no table {value!r}{nearest(str(value), TABLES)}")
+    return str(value)
+
+
+def _ports(name: str, value: Any) -> frozenset[int]:
+    words = value.split(",") if isinstance(value, str) else list(value)
+    ports = frozenset(_whole(name, word) for word in words if word != "")
+    if not all(port < 65_536 for port in ports):
+        raise ValueError(f"{name}: a port is a number from 1 to 65535, not {value!r}")
+    return ports
+
+
+def _payload(name: str, value: Any) -> str:
+    head = str(value).removeprefix("head:")
+    if value not in ("none", "full") and not (head != value and head.isdigit()):
+        raise ValueError(f"{name}: none, head:N or full, not {value!r}")
+    return str(value)
+
+
+def _word(_: str, value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def _paths(_: str, value: Any) -> tuple[str, ...]:
+    return tuple(each for each in (value.split(",") if isinstance(value, str) else value) if each)
+
+
+def _flag(name: str, value: Any) -> bool:
+    word = str(value).lower()
+    if word not in ("true", "false"):
+        raise ValueError(f"{name}: true or false, not {value!r}")
+    return word == "true"
+
+
+def _whole(name: str, value: Any) -> int:
+    if not str(value).isdigit() or int(value) < 1:
+        raise ValueError(f"{name}: a whole number above 0, not {value!r}")
+    return int(value)
+
+
+def _count(name: str, value: Any) -> int | None:
+    return None if value is None else _whole(name, value)
+
+
+def _topics(name: str, value: Any) -> Mapping[str, str]:
+    try:
+        found = json.loads(value) if isinstance(value, str) else dict(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ValueError(f'{name}: JSON such as {{"id": "name"}}, not {value!r}')
+    return found
+
+
+def _limits(name: str, value: Any) -> Limits:
+    if isinstance(value, Limits):
+        return value
+    pairs = (
+        dict(value) if isinstance(value, Mapping) else dict(p.partition("=")[::2] for p in value.split(","))
+    )
+    limits = DEFAULTS
+    for key, number in pairs.items():
+        if key not in Limits._fields:
+            raise LookupError(f"there is no limit {key!r}{nearest(key, Limits._fields)}")
+        limits = limits._replace(**{key: _whole(f"{name}: {key}", number)})
+    return limits
+
+
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    "table": _table,
+    "ports": _ports,
+    "payload": _payload,
+    "capture_point": _word,
+    "filter": _word,
+    "records": _flag,
+    "embedded": _flag,
+    "show_secrets": _flag,
+    "two_pass": _flag,
+    "topics": _topics,
+    "limits": _limits,
+    "keylog": _paths,
+    "tasks": _count,
+    "layer": _word,
+    "pushdown": _flag,
+    "progress": _word,
+}

@@ -1,0 +1,98 @@
+"""One batch of a stream: what appeared of a capture point → its events, and what is carried on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Item
+from kdissect.dissect import Event
+from kdissect.faults import fault
+from kdissect.model import CaptureError, Fault, Packet
+from kdissect.present.form import Clock
+from kdissect.spark.carried import Carried, States
+from kdissect.spark.replay import new_dissector
+from kdissect.spark.settings import Settings
+from kdissect.spark.spool import Span, limited
+
+_packet = tuple.__new__
+
+
+def events_of_batch(
+    states: States, batch: int, point: str, spans: Iterable[Span], settings: Settings
+) -> Iterator[Event]:
+    """What the spans bring to light; the state is kept when all has been given.
+
+    :raises StateError: the state cannot be used.
+    """
+    carried = states.load(point, batch) or Carried(new_dissector(settings))
+    for span in spans:
+        yield from _events_of_span(carried, span, settings)
+    states.save(point, batch, carried)
+
+
+def events_at_end(states: States, batch: int, point: str, settings: Settings) -> Iterator[Event]:
+    """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
+    carried = states.load(point, batch)
+    if carried is None:
+        return
+    for path in list(carried.items):
+        if path not in carried.final:
+            yield from _events_of_span(carried, Span(point, path, carried.sizes[path], True, None), settings)
+    yield from carried.dissector.close()
+
+
+def _events_of_span(carried: Carried, span: Span, settings: Settings) -> Iterator[Event]:
+    if span.path in carried.final:
+        grown = span.size - carried.sizes[span.path]
+        words = f"{span.path}: grew by {grown} bytes after a later file was read; they are left out"
+        yield fault("late-file", words, offset=carried.sizes[span.path])
+        carried.sizes[span.path] = span.size
+        return
+    known = carried.items.get(span.path, 0)
+    if not known and _is_late(carried, span):
+        yield fault("late-file", _late_words(carried, span))
+    taken = 0
+    for item in _items(span, settings):
+        taken += 1
+        if taken > known:
+            yield from carried.dissector.feed(_renumbered(item, carried))
+    carried.items[span.path] = max(taken, known)
+    carried.sizes[span.path] = span.size
+    if span.is_final:
+        carried.final.add(span.path)
+
+
+def _items(span: Span, settings: Settings) -> Iterator[Item]:
+    """What the span holds. Of a file that is not final what comes at its end is left for later."""
+    try:
+        unfinished = () if span.is_final else (span.path,)
+        for item in read_packets([span.path], settings.limits, limited(span.size), unfinished):
+            yield item._replace(message=f"{span.path}: {item.message}") if isinstance(item, Fault) else item
+    except CaptureError as error:
+        if span.is_final:
+            kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
+            yield fault(kind, f"{error}; the other files are read")
+
+
+def _renumbered(item: Item, carried: Carried) -> Item:
+    """With the packet's number in the whole stream."""
+    if isinstance(item, Packet):
+        carried.packets += 1
+        carried.last_ns = max(item.timestamp_ns, carried.last_ns or item.timestamp_ns)
+        return _packet(Packet, (carried.packets, *item[1:]))
+    if isinstance(item, Fault) and item.packet is not None:
+        return item._replace(packet=carried.packets)
+    return item
+
+
+def _is_late(carried: Carried, span: Span) -> bool:
+    return bool(span.first_ns) and carried.last_ns is not None and (span.first_ns or 0) < carried.last_ns
+
+
+def _late_words(carried: Carried, span: Span) -> str:
+    clock = Clock("u")
+    return (
+        f"{span.path}: its first packet is of {clock.text(span.first_ns or 0)}, packets up to"
+        f" {clock.text(carried.last_ns or 0)} were read before it appeared; it is read after them"
+    )

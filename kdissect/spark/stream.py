@@ -1,0 +1,226 @@
+"""A folder in which captures appear → tables that grow, exactly once.
+
+    folder ─► which bytes are next (the source below) ─► one task a capture point: what is carried + bytes
+           ─► the tables' folders ``batch=N``
+
+Spark keeps which batch read what before it runs; a batch that is repeated reads the same bytes and the
+same state, and replaces its folders. So whatever is killed when, each row is there once in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from kdissect.dissect import Event
+from kdissect.present.arrow import RowBatches, arrow_schema
+from kdissect.present.columns import Table
+from kdissect.present.sources import sources_of
+from kdissect.spark.carried import States
+from kdissect.spark.settings import Settings
+from kdissect.spark.spool import Position, Span, next_position, of_offset, spans_between, to_offset
+from kdissect.spark.step import events_at_end, events_of_batch
+from kdissect.spark.tables import ddl, full_table, table_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_SPANS_DDL = "point string, path string, size bigint, is_final boolean, first_ns bigint"
+
+
+class FolderSource(DataSource):
+    """The spans of files that are read next; options ``path``, ``most_bytes`` and ``capture_point``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kdissect-folder"
+
+    def schema(self) -> str:
+        return _SPANS_DDL
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return FolderReader(dict(self.options))
+
+
+class Spans(InputPartition):
+    """What a batch reads."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        super().__init__(0)
+        self.spans = spans
+
+
+class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows the folder."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._folder = options["path"]
+        self._most_bytes = int(options["most_bytes"]) if "most_bytes" in options else None
+        self._rule = options.get("capture_point")
+        self._limits = Settings.of({"limits": options["limits"]} if options.get("limits") else {}).limits
+        self._end: Position | None = None
+        """Where a run stops that reads what is there now."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return to_offset({})
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable() if self._most_bytes is None else ReadMaxBytes(self._most_bytes)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        end = next_position(self._folder, of_offset(start), most, self._rule, self._limits, self._end)
+        return to_offset(end)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._end = next_position(self._folder, {}, None, self._rule, self._limits)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        return [Spans(spans_between(of_offset(start), of_offset(end), self._rule))]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, Spans)
+        return iter([tuple(span) for span in partition.spans])
+
+
+class Tables:
+    """The tables of a stream, and how a batch adds to them."""
+
+    def __init__(
+        self,
+        out: str,
+        states: str,
+        names: Sequence[str],
+        settings: Settings,
+        tell: Callable[[DataFrame], None] | None = None,
+    ) -> None:
+        """:param tell: is given the damage to files that a batch met, if the table of faults is written."""
+        self._tell = tell
+        self._out = out.rstrip("/")
+        self._states = states
+        self._names = tuple(names)
+        self._settings = settings
+
+    def add(self, frame: DataFrame, batch: int) -> None:
+        """A batch: read its spans and write its folders."""
+        spans = [Span(*row) for row in frame.collect()]
+        self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
+        States(self._states).forget()
+
+    def end(self, spark: SparkSession) -> None:
+        """Write what is open, as a batch of its own behind the last one. If the stream goes on, its next
+        batch takes that place."""
+        states = States(self._states)
+        last = states.last_batch()
+        if last is not None:
+            self._run(spark, last + 1, states.points(), None)
+
+    def _run(self, spark: SparkSession, batch: int, points: Iterable[str], spans: list[Span] | None) -> None:
+        tasks = sorted(set(points))
+        settings = self._settings
+        tables = tuple(_table(name, settings) for name in self._names)
+        schema = ", ".join(f"`{table.name}` struct<{_struct(table)}>" for table in tables)
+        work = partial(_step, tuple(tasks), spans, self._states, batch, tables, settings)
+        rows = spark.range(0, max(1, len(tasks)), 1, max(1, len(tasks))).mapInArrow(work, schema).persist()
+        try:
+            for table in tables:
+                own = rows.where(rows[table.name].isNotNull()).select(f"{table.name}.*")
+                writer = own.write.mode("overwrite").option("compression", "zstd")
+                writer.parquet(f"{self._out}/{table.name}/batch={batch}")
+                if table.name == "faults" and self._tell is not None:
+                    self._tell(own.where("layer = 'file'"))
+        finally:
+            rows.unpersist()
+
+
+def start(
+    spark: SparkSession,
+    folder: str,
+    tables: Tables,
+    checkpoint: str,
+    settings: Settings,
+    most_bytes: int | None,
+    trigger: dict[str, Any],
+) -> StreamingQuery:
+    """Begin, or go on, to read a folder.
+
+    :param checkpoint: the folder in which Spark keeps how far it is.
+    :param trigger: as Spark's ``trigger`` takes it.
+    """
+    spark.dataSource.register(FolderSource)
+    reader = spark.readStream.format(FolderSource.name())
+    if most_bytes is not None:
+        reader = reader.option("most_bytes", str(most_bytes))
+    for name, value in settings.options().items():
+        if name in ("capture_point", "limits"):
+            reader = reader.option(name, value)
+    writer = reader.load(folder).writeStream.foreachBatch(tables.add)
+    return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+
+def _table(name: str, settings: Settings) -> Table:
+    return full_table(name, settings.embedded, settings.capture_point is not None)
+
+
+def _struct(table: Table) -> str:
+    return ddl(table).replace("` ", "`:")
+
+
+def _step(
+    points: Sequence[str],
+    spans: list[Span] | None,
+    states: str,
+    batch: int,
+    tables: Sequence[Table],
+    settings: Settings,
+    numbers: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """What a task does: the events of its capture point → rows of all tables, each in its column."""
+    for each in numbers:
+        for number in each.column(0).to_pylist():
+            if number >= len(points):
+                continue
+            point = points[number]
+            folder = States(states)
+            if spans is None:
+                events = events_at_end(folder, batch, point, settings)
+            else:
+                own = [span for span in spans if span.point == point]
+                events = events_of_batch(folder, batch, point, own, settings)
+            at_point = [table_at(table, point, settings.head) for table in tables]
+            yield from _wide_batches(events, at_point, settings)
+
+
+def _wide_batches(
+    events: Iterable[Event], tables: Sequence[Table], settings: Settings
+) -> Iterator[pa.RecordBatch]:
+    shown = settings.shown
+    rows = [RowBatches(table, shown) for table in tables]
+    structs = [pa.struct(list(arrow_schema(table))) for table in tables]
+    schema = pa.schema([(table.name, kind) for table, kind in zip(tables, structs, strict=True)])
+
+    def wide(at: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [pa.nulls(batch.num_rows, kind) for kind in structs]
+        columns[at] = pa.StructArray.from_arrays(batch.columns, fields=list(structs[at]))
+        return pa.record_batch(columns, schema=schema)
+
+    for event in events:
+        for at, table in enumerate(tables):
+            for source in sources_of(table.name, event, shown):
+                if (batch := rows[at].add(source)) is not None:
+                    yield wide(at, batch)
+    for at, each in enumerate(rows):
+        if (batch := each.take()) is not None:
+            yield wide(at, batch)

@@ -1,0 +1,88 @@
+"""The tables that Spark gets: those of ``read``, and batches and packets; their types as Spark says them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kdissect.present.catalogue import EXCHANGE_BATCHES, PACKETS
+from kdissect.present.catalogue import TABLES as READ_TABLES
+from kdissect.present.columns import Column, Source, Table
+from kdissect.present.options import Options
+
+TABLES = {**READ_TABLES, "batches": EXCHANGE_BATCHES, "packets": PACKETS}
+
+_FAULT = "struct<layer:string,kind:string,message:string,packet:bigint,offset:bigint>"
+_TYPES = {
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float64": "double",
+    "bool": "boolean",
+    "text": "string",
+    "bytes": "binary",
+    "json": "string",
+    "texts": "array<string>",
+    "int64s": "array<bigint>",
+    "faults": f"array<{_FAULT}>",
+    "headers": "array<struct<key:string,value:binary>>",
+}
+
+POINT = "capture_point"
+
+
+def full_table(name: str, embedded: bool, points: bool) -> Table:
+    """A table with all columns for which there can be a value.
+
+    :param points: whether there may be several capture points.
+    """
+    table = TABLES[name]
+    columns = [c for c in table.columns if embedded or not c.name.endswith("Decoded")]
+    if points:
+        columns.insert(0, Column(POINT, "text", "name of the capture point", partial(_constant, None)))
+    return Table(name, tuple(columns))
+
+
+def table_at(table: Table, point: str, head: int | None) -> Table:
+    """The same table for the rows of one capture point.
+
+    :param head: to how many bytes keys and values are cut; with 0 there are none, nor bodies.
+    """
+    return Table(table.name, tuple(_changed(column, point, head) for column in table.columns))
+
+
+def types(table: Table) -> list[str]:
+    """The types of its columns in Spark's words."""
+    return [_TYPES[column.type] for column in table.columns]
+
+
+def ddl(table: Table) -> str:
+    """Its schema in Spark's words; every column may be null."""
+    return ", ".join(f"`{column.name}` {_TYPES[column.type]}" for column in table.columns)
+
+
+def _changed(column: Column, point: str, head: int | None) -> Column:
+    if column.name == POINT:
+        return column._replace(value=partial(_constant, point))
+    if head is None:
+        return column
+    if column.type in ("bytes", "headers"):
+        return column._replace(value=partial(_cut, column, head))
+    if head == 0 and column.name in ("request", "response", "keyDecoded", "valueDecoded"):
+        return column._replace(value=partial(_constant, None))
+    return column
+
+
+def _constant(value: Any, _: Source, __: Options) -> Any:
+    return value
+
+
+def _cut(column: Column, head: int, source: Source, options: Options) -> Any:
+    value = column.value(source, options)
+    if column.type == "headers" and value is not None:
+        return [(name, _head(content, head)) for name, content in value]
+    return _head(value, head)
+
+
+def _head(value: bytes | None, head: int) -> bytes | None:
+    return value[:head] if value is not None and head else None

@@ -1,0 +1,133 @@
+"""The one door to the package ``cryptography``: ciphers, RSA, certificates. Key schedules are not here.
+
+The package is an extra (``tls``); without it :data:`IS_AVAILABLE` is false, what a
+handshake shows in the clear is still read, and nothing is decrypted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
+    from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
+
+    IS_AVAILABLE = True
+except ImportError:
+    IS_AVAILABLE = False
+
+TAG_BYTES = 16
+
+
+class Aead:
+    """Opens what an AEAD cipher sealed. ``mode`` is ``GCM``, ``CCM``, ``CCM_8`` or ``CHACHA20``."""
+
+    __slots__ = ("_decrypt", "key", "mode", "tag_bytes")
+
+    def __init__(self, mode: str, key: bytes) -> None:
+        self.mode = mode
+        self.key = key
+        self.tag_bytes = 8 if mode == "CCM_8" else TAG_BYTES
+        cipher: Any
+        if mode == "CHACHA20":
+            cipher = ChaCha20Poly1305(key)
+        elif mode == "GCM":
+            cipher = AESGCM(key)
+        else:
+            cipher = AESCCM(key, self.tag_bytes)
+        self._decrypt = cipher.decrypt
+
+    def __reduce__(self) -> tuple[type[Aead], tuple[str, bytes]]:
+        return Aead, (self.mode, self.key)
+
+    def open(self, nonce: bytes, data: bytes, associated: bytes) -> bytes | None:
+        """The plaintext; None where the tag does not fit."""
+        try:
+            plain: bytes = self._decrypt(nonce, data, associated)
+        except (InvalidTag, ValueError):  # ValueError: shorter than a tag
+            return None
+        return plain
+
+
+def decrypt_cbc(key: bytes, iv: bytes, data: bytes) -> bytes:
+    """AES in CBC mode, padding left on; ``data`` has whole blocks."""
+    decryptor = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor()
+    plain: bytes = decryptor.update(data) + decryptor.finalize()
+    return plain
+
+
+@lru_cache(64)
+def load_rsa_key(data: bytes) -> Any:
+    """An RSA private key in PEM or DER, without a password.
+
+    :raises ValueError: it is something else.
+    """
+    load = load_pem_private_key if b"-----BEGIN" in data else load_der_private_key
+    try:
+        key = load(data, None)
+    except TypeError as error:
+        raise ValueError("the key is encrypted; give it without a password") from error
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise ValueError("the key is not an RSA private key")
+    return key
+
+
+def decrypt_premaster(key: bytes, encrypted: bytes) -> bytes | None:
+    """The premaster secret of a ClientKeyExchange (RFC 5246, 7.4.7.1); None where the key does not fit."""
+    try:
+        plain: bytes = load_rsa_key(key).decrypt(encrypted, padding.PKCS1v15())
+    except ValueError:
+        return None
+    return plain if len(plain) == 48 else None
+
+
+class Certificate(NamedTuple):
+    """What an X.509 certificate says."""
+
+    subject: str
+    issuer: str
+    names: tuple[str, ...]
+    """Subject alternative names: DNS names and addresses."""
+    begins: datetime
+    expires: datetime
+
+
+def read_certificate(der: bytes) -> Certificate | None:
+    """What a certificate says; None where it is damaged or the package is absent."""
+    if not IS_AVAILABLE:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of serial numbers and the like, which are not our matter
+            certificate = x509.load_der_x509_certificate(der)
+            return Certificate(
+                certificate.subject.rfc4514_string(),
+                certificate.issuer.rfc4514_string(),
+                _alternative_names(certificate),
+                certificate.not_valid_before_utc,
+                certificate.not_valid_after_utc,
+            )
+    except (ValueError, TypeError, OverflowError, x509.InvalidVersion):
+        return None
+
+
+def _alternative_names(certificate: Any) -> tuple[str, ...]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (
+        ValueError,
+        TypeError,
+        x509.ExtensionNotFound,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+    ):
+        return ()
+    dns = names.get_values_for_type(x509.DNSName)
+    return (*dns, *(str(address) for address in names.get_values_for_type(x509.IPAddress)))

@@ -1,0 +1,302 @@
+"""Chunks and gaps of both directions of a TLS connection → chunks and gaps of what was encrypted.
+
+    Chunk | Gap ─► RecordReader ─► what waits ─► Flow ─► handshake | alert | data ─► Chunk | Gap | Fault
+
+Rules
+
+1. Bytes come out only of records that are authentic. A chunk has the packet and the time at which its
+   record was whole; its offset counts the bytes that came out of its direction.
+2. A record whose key is not known yet waits, and those behind it: for the secret, which may come later, and
+   early data for the broker's word whether it takes it. What waits is bounded; beyond it the connection is
+   dark, and says why. What is read out of those that waited keeps their order.
+3. Records that are lost are a Gap. It is exact where the one record that was lost says how long its content
+   was; else its length is an estimate, and says so.
+4. A record that is not authentic is a Fault and a Gap. A direction of which too many in a row are not is
+   given up.
+
+What it is fed, in order, and the secrets that it is given are all that its output depends on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Chunk, DecodeError, Fault, Gap
+from kdissect.tls.flow import Flow
+from kdissect.tls.handshake import TLS_1_3
+from kdissect.tls.keying import Keying, Side
+from kdissect.tls.keylog import Secrets
+from kdissect.tls.negotiation import EARLY, TRAFFIC
+from kdissect.tls.records import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, Item, Loss, Record
+from kdissect.tls.seen import Seen
+
+Piece = tuple[Side, Chunk | Gap | Fault]
+
+WAIT_COST = 256
+"""What a record that waits costs beside its bytes."""
+
+
+class Tls:
+    """The machine of one connection. ``secrets`` are those of all connections; they may grow."""
+
+    __slots__ = (
+        *("_flows", "_gave_up", "_held", "_holds", "_keying", "_limits", "_secrets"),
+        *("held_bytes", "read_bytes"),
+    )
+
+    def __init__(self, secrets: Secrets, limits: Limits = DEFAULTS) -> None:
+        self._secrets = secrets
+        self._limits = limits
+        self._flows = (Flow(), Flow())
+        self._keying = Keying(self._flows, secrets)
+        self._held: list[tuple[Side, Item]] = []
+        """What waits, in order."""
+        self._holds = [False, False]
+        """Whether something of a side waits."""
+        self._gave_up = False
+        """More waited than the limit."""
+        self.held_bytes = 0
+        """What those that wait cost."""
+        self.read_bytes = 0
+        """Bytes of records that could be read, as captured."""
+
+    # -- what goes in -------------------------------------------------------------------------------
+
+    def feed(self, side: Side, piece: Chunk | Gap) -> list[Piece]:
+        """What a piece of one direction brings to light."""
+        out: list[Piece] = []
+        for item in self._flows[side].reader.feed(piece):
+            self._take(side, item, out)
+        return out
+
+    def retry(self) -> list[Piece]:
+        """Secrets were added: what waited for them."""
+        out: list[Piece] = []
+        if self._held:
+            self._keying.moved = True
+            self._drain(out)
+        return out
+
+    def give_up(self) -> list[Piece]:
+        """Wait no longer."""
+        out: list[Piece] = []
+        if self._held:
+            self._keying.darken(self._keying.lacks())
+            self._drain(out)
+        return out
+
+    def close(self) -> list[Piece]:
+        """Nothing more will come."""
+        out: list[Piece] = []
+        for side, flow in enumerate(self._flows):
+            for item in flow.reader.close():
+                self._take(side, item, out)
+        out += self.give_up()
+        for side, flow in enumerate(self._flows):
+            if flow.unsaid is not None and flow.opened:
+                self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
+        dark = self.dark
+        if dark is not None and self._secrets:  # without any, nobody asked for it
+            out.append((self.client or 0, fault("not-decrypted", dark)))
+        return out
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def client(self) -> Side | None:
+        """The side that opened the handshake."""
+        return self._keying.client
+
+    @property
+    def seen(self) -> Seen:
+        """What the handshake shows."""
+        return self._keying.seen
+
+    @property
+    def dark(self) -> str | None:
+        """Why it is not decrypted, or not all of it; None where there is nothing that is not."""
+        keying = self._keying
+        if self._gave_up and keying.negotiation.has_all(self._secrets):
+            return f"its secret came when more than {self._limits.tls_wait_bytes:,} bytes had waited for it"
+        if keying.dark is not None:
+            return keying.dark
+        if self._held:
+            return keying.lacks()
+        failed = [side for side in (0, 1) if self._flows[side].has_failed]
+        if failed:
+            whose = "both directions" if len(failed) == 2 else f"{keying.whose(failed[0])} direction"
+            return f"authentication of records failed in {whose}: a wrong secret, or changed bytes"
+        if self.seen.version is None:
+            none = keying.negotiation.client_hello is None
+            return "handshake not captured" if none else "handshake not complete"
+        return None
+
+    @property
+    def is_decrypted(self) -> bool:
+        """Whether a record was opened."""
+        return any(flow.opened for flow in self._flows)
+
+    def summary(self) -> dict[str, Any]:
+        """What the handshake shows, and why the rest stays dark."""
+        return self.seen.summary() | {"decrypted": self.is_decrypted, "dark": self.dark}
+
+    # -- waiting ------------------------------------------------------------------------------------
+
+    def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
+        if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
+            self._hold(side, item)
+            if self.held_bytes > self._limits.tls_wait_bytes:
+                self._gave_up = True
+                self._keying.darken(self._keying.lacks())
+        else:
+            self._read(side, item, out)
+        if self._keying.moved:
+            self._drain(out)
+
+    def _hold(self, side: Side, item: Item) -> None:
+        self._held.append((side, item))
+        self._holds[side] = True
+        self.held_bytes += _cost(item)
+
+    def _drain(self, out: list[Piece]) -> None:
+        """Read what needs not wait any more."""
+        while self._keying.moved:
+            self._keying.moved = False
+            held, self._held = self._held, []
+            self._holds, self.held_bytes = [False, False], 0
+            for side, item in held:
+                if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
+                    self._hold(side, item)
+                else:
+                    self._read(side, item, out)
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def _read(self, side: Side, item: Item, out: list[Piece]) -> None:
+        flow = self._flows[side]
+        if isinstance(item, Loss):
+            self._lose(side, flow, item, out)
+            return
+        if flow.opener is None and not self._keying.is_protected(flow, item):
+            if not flow.slack or not self._read_unseen(side, flow, item, out):
+                self._content(side, item.type, item.fragment, item, out)
+            return
+        if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
+            return
+        if self._keying.negotiation.version == TLS_1_3 and item.type != APPLICATION_DATA:
+            if item.type == CHANGE_CIPHER_SPEC:  # it means nothing there (RFC 8446, 5)
+                self.read_bytes += len(item.header) + len(item.fragment)
+            elif item.type == ALERT:
+                self._content(side, item.type, item.fragment, item, out)
+            return
+        opened = flow.open(item)
+        if opened is None:
+            opened = flow.search(item, self._keying.later(side, flow))
+        if opened is None:
+            self._fail(side, flow, item, out)
+        else:
+            self._content(side, opened[0], opened[1], item, out)
+
+    def _read_unseen(self, side: Side, flow: Flow, record: Record, out: list[Piece]) -> bool:
+        """Read a record that looks like one in the clear, where a loss may have held the change of keys."""
+        if self._keying.dark is not None:
+            return False
+        opened = flow.search(record, self._keying.later(side, flow))
+        if opened is not None:
+            self._content(side, opened[0], opened[1], record, out)
+        return opened is not None
+
+    def _content(self, side: Side, kind: int, data: bytes, record: Record, out: list[Piece]) -> None:
+        self.read_bytes += len(record.header) + len(record.fragment)
+        if kind == APPLICATION_DATA:
+            self._data(side, data, record, out)
+        elif kind == HANDSHAKE:
+            self._handshake(side, data, record, out)
+        elif kind == ALERT:
+            if len(data) == 2:
+                self.seen.alert("client" if side == self.client else "broker", data, record.packet)
+        elif kind == CHANGE_CIPHER_SPEC:
+            self._keying.change_cipher(side)
+
+    def _data(self, side: Side, data: bytes, record: Record, out: list[Piece]) -> None:
+        flow = self._flows[side]
+        if flow.unsaid is not None:
+            self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
+        if data:
+            packets = record.packets if len(record.packets) > 1 else ()
+            out.append((side, Chunk(flow.offset, data, record.packet, record.timestamp_ns, packets)))
+            flow.offset += len(data)
+
+    def _gap(self, side: Side, loss: Loss, length: int, is_exact: bool, out: list[Piece]) -> None:
+        flow = self._flows[side]
+        flow.unsaid = None
+        if length:
+            out.append(
+                (side, Gap(flow.offset, length, loss.reason, loss.packet, loss.timestamp_ns, is_exact))
+            )
+            flow.offset += length
+
+    def _lose(self, side: Side, flow: Flow, loss: Loss, out: list[Piece]) -> None:
+        if loss.is_defect:
+            message = f"{loss.length:,} bytes: {loss.reason}"
+            out.append((side, fault("bad-tls-record", message, loss.packet, loss.offset)))
+        if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
+            return
+        exact = None
+        if loss.type == APPLICATION_DATA and flow.opener is not None:
+            exact = flow.opener.content_bytes(loss.fragment_bytes)
+        is_13 = self._keying.negotiation.version == TLS_1_3
+        if loss.type is None or loss.type == APPLICATION_DATA or not is_13:
+            flow.lost(loss)
+        if loss.type in (None, HANDSHAKE) or is_13:
+            flow.messages.lose()
+        if exact is not None:
+            self._gap(side, loss, exact, True, out)
+        elif loss.type in (None, APPLICATION_DATA):
+            self._miss(side, flow, loss, out)
+
+    def _miss(self, side: Side, flow: Flow, loss: Loss, out: list[Piece]) -> None:
+        """Data may have been lost. It is said at once where it is known that data comes here."""
+        if flow.unsaid is not None:
+            loss = loss._replace(length=loss.length + flow.unsaid.length)
+        if flow.stage == TRAFFIC and flow.opener is not None:
+            self._gap(side, loss, loss.length, False, out)
+        else:
+            flow.unsaid = loss
+
+    def _fail(self, side: Side, flow: Flow, record: Record, out: list[Piece]) -> None:
+        """A record that nothing opens."""
+        size = len(record.fragment)
+        why = "a record that is not authentic"
+        loss = Loss(record.offset, size, record.type, size, why, record.packet, record.timestamp_ns)
+        if flow.opener is None:
+            # It may be of a stage before the first whose secret is known. Early data that is not accepted is
+            # no data: the client sends it again.
+            if flow.stage == EARLY and self._keying.negotiation.early_accepted is not False:
+                self._miss(side, flow, loss._replace(reason="early data without its secret"), out)
+            flow.failures += 1
+            return
+        if not flow.failures:
+            message = f"a record of {size:,} bytes is not authentic"
+            out.append((side, fault("not-authentic", message, record.packet, record.offset)))
+        exact = flow.opener.content_bytes(size) if record.type == APPLICATION_DATA else 0
+        flow.fail()
+        flow.messages.lose()
+        if exact is None:
+            self._miss(side, flow, loss, out)
+        else:
+            self._gap(side, loss, exact, True, out)
+
+    def _handshake(self, side: Side, data: bytes, record: Record, out: list[Piece]) -> None:
+        try:
+            for message in self._flows[side].messages.feed(data):
+                out += [(side, each) for each in self._keying.hear(side, message, record)]
+        except DecodeError as error:
+            reason = f"a handshake message: {error.reason}"
+            out.append((side, fault("bad-handshake", reason, record.packet, record.offset)))
+
+
+def _cost(item: Item) -> int:
+    return WAIT_COST + (len(item.fragment) if isinstance(item, Record) else 0)

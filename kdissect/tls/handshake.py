@@ -1,0 +1,268 @@
+"""Handshake messages → what they say (RFC 8446, 4; RFC 5246, 7.4; RFC 6066; RFC 7301).
+
+Only what decryption needs or people want to see is read. A message that breaks off is a DecodeError.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.model import DecodeError
+from kdissect.protocol.cursor import Cursor
+
+CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, END_OF_EARLY_DATA = 1, 2, 4, 5
+ENCRYPTED_EXTENSIONS, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 8, 11, 16, 20, 24
+
+SERVER_NAME, ALPN, ENCRYPT_THEN_MAC, EXTENDED_MASTER_SECRET, SESSION_TICKET = 0, 16, 22, 23, 35
+PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 41, 42, 43
+
+RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+"""The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3)."""
+
+LARGEST_MESSAGE = 262_144
+"""Chains of certificates are a few KiB."""
+
+TLS_1_2, TLS_1_3 = 0x0303, 0x0304
+
+VERSIONS = {0x0300: "SSL 3.0", 0x0301: "TLS 1.0", 0x0302: "TLS 1.1", TLS_1_2: "TLS 1.2", TLS_1_3: "TLS 1.3"}
+
+ALERTS = {
+    0: "close_notify",
+    10: "unexpected_message",
+    20: "bad_record_mac",
+    21: "decryption_failed",
+    22: "record_overflow",
+    30: "decompression_failure",
+    40: "handshake_failure",
+    41: "no_certificate",
+    42: "bad_certificate",
+    43: "unsupported_certificate",
+    44: "certificate_revoked",
+    45: "certificate_expired",
+    46: "certificate_unknown",
+    47: "illegal_parameter",
+    48: "unknown_ca",
+    49: "access_denied",
+    50: "decode_error",
+    51: "decrypt_error",
+    60: "export_restriction",
+    70: "protocol_version",
+    71: "insufficient_security",
+    80: "internal_error",
+    86: "inappropriate_fallback",
+    90: "user_canceled",
+    100: "no_renegotiation",
+    109: "missing_extension",
+    110: "unsupported_extension",
+    111: "certificate_unobtainable",
+    112: "unrecognized_name",
+    113: "bad_certificate_status_response",
+    114: "bad_certificate_hash_value",
+    115: "unknown_psk_identity",
+    116: "certificate_required",
+    120: "no_application_protocol",
+}
+
+
+def version_name(version: int) -> str:
+    """``TLS 1.3``; ``0x7f1c`` for those that are not known."""
+    return VERSIONS.get(version, f"0x{version:04x}")
+
+
+def alert_name(code: int) -> str:
+    """``handshake_failure``; ``unknown(200)`` for those that are not known."""
+    return ALERTS.get(code, f"unknown({code})")
+
+
+class Hello(NamedTuple):
+    """A ClientHello or a ServerHello."""
+
+    random: bytes
+    version: int
+    """``legacy_version``."""
+    session_id: bytes
+    suites: tuple[int, ...]
+    """Those offered, or the one chosen."""
+    compression: int
+    """The method chosen; 0 in a ClientHello."""
+    extensions: dict[int, bytes]
+
+    @property
+    def is_retry(self) -> bool:
+        """It is a HelloRetryRequest."""
+        return self.random == RETRY_RANDOM
+
+    def chosen_version(self) -> int:
+        """Of a ServerHello: the version that the connection has."""
+        data = self.extensions.get(SUPPORTED_VERSIONS)
+        return self.version if data is None or len(data) != 2 else int.from_bytes(data, "big")
+
+    def offered_versions(self) -> tuple[int, ...]:
+        """Of a ClientHello: the versions it offers, without those that are there to test servers
+        (RFC 8701)."""
+        data = self.extensions.get(SUPPORTED_VERSIONS)
+        if data is None:
+            return (self.version,)
+        found = (int.from_bytes(data[at : at + 2], "big") for at in range(1, len(data) - 1, 2))
+        return tuple(version for version in found if version & 0x0F0F != 0x0A0A)
+
+
+class Messages:
+    """Fragments of one direction → whole handshake messages.
+
+    After a loss it is not known where a message begins; a record that is whole messages to its last byte
+    shows it again.
+    """
+
+    __slots__ = ("_data", "_is_lost")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._is_lost = False
+
+    def feed(self, fragment: bytes) -> list[bytes]:
+        """The messages that are whole now, each with its header of 4 bytes.
+
+        :raises DecodeError: a message announces a length that none has; what is at hand is forgotten.
+        """
+        if self._is_lost:
+            if not _is_whole(fragment):
+                return []
+            self._is_lost = False
+        self._data += fragment
+        data, at = self._data, 0
+        out: list[bytes] = []
+        while len(data) - at >= 4:
+            length = int.from_bytes(data[at + 1 : at + 4], "big")
+            if length > LARGEST_MESSAGE:
+                self.lose()
+                raise DecodeError(f"a handshake message of {length} bytes", 0)
+            end = at + 4 + length
+            if end > len(data):
+                break
+            out.append(bytes(data[at:end]))
+            at = end
+        del data[:at]
+        return out
+
+    def lose(self) -> None:
+        """Fragments are missing: what is at hand will never be whole."""
+        self._data.clear()
+        self._is_lost = True
+
+
+def _is_whole(fragment: bytes) -> bool:
+    """Whether it is handshake messages to its last byte."""
+    at = 0
+    while at + 4 <= len(fragment):
+        at += 4 + int.from_bytes(fragment[at + 1 : at + 4], "big")
+    return at == len(fragment)
+
+
+def read_client_hello(message: bytes) -> Hello:
+    """:raises DecodeError: it breaks off."""
+    cursor = Cursor(message, 4)
+    version = cursor.read_uint16()
+    random = cursor.read_bytes(32)
+    session_id = _vector(cursor, 1)
+    suites = _vector(cursor, 2)
+    _vector(cursor, 1)
+    codes = tuple(int.from_bytes(suites[at : at + 2], "big") for at in range(0, len(suites) - 1, 2))
+    return Hello(random, version, session_id, codes, 0, _extensions(cursor))
+
+
+def read_server_hello(message: bytes) -> Hello:
+    """:raises DecodeError: it breaks off."""
+    cursor = Cursor(message, 4)
+    version = cursor.read_uint16()
+    random = cursor.read_bytes(32)
+    session_id = _vector(cursor, 1)
+    code = cursor.read_uint16()
+    compression = cursor.read_bytes(1)[0]
+    return Hello(random, version, session_id, (code,), compression, _extensions(cursor))
+
+
+def read_encrypted_extensions(message: bytes) -> dict[int, bytes]:
+    """:raises DecodeError: it breaks off."""
+    return _extensions(Cursor(message, 4))
+
+
+def read_certificates(message: bytes, version: int) -> list[bytes]:
+    """The certificates of a chain, in DER, the sender's own first.
+
+    :raises DecodeError: it breaks off.
+    """
+    cursor = Cursor(message, 4)
+    if version == TLS_1_3:
+        _vector(cursor, 1)
+    chain = Cursor(_vector(cursor, 3))
+    found: list[bytes] = []
+    while chain.remaining():
+        found.append(_vector(chain, 3))
+        if version == TLS_1_3:
+            _vector(chain, 2)
+    return found
+
+
+def read_ticket(message: bytes) -> bytes:
+    """The ticket of a NewSessionTicket of TLS 1.2 (RFC 5077, 3.3).
+
+    :raises DecodeError: it breaks off.
+    """
+    cursor = Cursor(message, 4)
+    cursor.take(4)
+    return _vector(cursor, 2)
+
+
+def read_encrypted_premaster(message: bytes) -> bytes:
+    """What a ClientKeyExchange of RSA key exchange carries.
+
+    :raises DecodeError: it breaks off.
+    """
+    return _vector(Cursor(message, 4), 2)
+
+
+def server_name(extension: bytes) -> str | None:
+    """The host name that a client asks for (RFC 6066, 3); None where there is none, or no text."""
+    try:
+        names = Cursor(_vector(Cursor(extension), 2))
+        while names.remaining():
+            kind = names.read_bytes(1)[0]
+            name = _vector(names, 2)
+            if kind == 0:
+                return _text(name)
+    except DecodeError:
+        pass
+    return None
+
+
+def protocols(extension: bytes) -> list[str]:
+    """The protocol names in an ALPN extension (RFC 7301, 3.1), as far as they can be read."""
+    found: list[str] = []
+    try:
+        names = Cursor(_vector(Cursor(extension), 2))
+        while names.remaining():
+            found.append(_text(_vector(names, 1)))
+    except DecodeError:
+        pass
+    return found
+
+
+def _text(data: bytes) -> str:
+    return data.decode("ascii", "backslashreplace")
+
+
+def _vector(cursor: Cursor, width: int) -> bytes:
+    """Bytes behind a length of ``width`` bytes."""
+    length = int.from_bytes(cursor.read_bytes(width), "big")
+    return cursor.read_bytes(length)
+
+
+def _extensions(cursor: Cursor) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    if cursor.remaining():
+        block = Cursor(_vector(cursor, 2))
+        while block.remaining():
+            code = block.read_uint16()
+            found.setdefault(code, _vector(block, 2))
+    return found

@@ -1,0 +1,208 @@
+"""Handshakes and secrets → which key opens a record, and whether it can be known yet.
+
+The handshake of a connection, both directions of it: messages come in as they are read, keys change behind
+them. What stands in the way of decryption is found here too, and said in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.faults import fault
+from kdissect.model import Fault
+from kdissect.tls import handshake
+from kdissect.tls.ciphers import Opener, Opener13
+from kdissect.tls.flow import Flow
+from kdissect.tls.handshake import TLS_1_3
+from kdissect.tls.keylog import Secrets
+from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
+from kdissect.tls.records import APPLICATION_DATA, Record
+from kdissect.tls.seen import Seen
+
+Side = int
+"""0 or 1, as whoever feeds it counts."""
+
+
+class Keying:
+    """The state of the handshake of one connection."""
+
+    __slots__ = ("_flows", "_secrets", "client", "dark", "moved", "negotiation", "seen")
+
+    def __init__(self, flows: tuple[Flow, Flow], secrets: Secrets) -> None:
+        self._flows = flows
+        self._secrets = secrets
+        self.negotiation = Negotiation()
+        """The latest."""
+        self.client: Side | None = None
+        """The side that opened the handshake."""
+        self.dark: str | None = None
+        """Why what has no key will have none."""
+        self.moved = False
+        """Something happened for which records may have waited."""
+        self.seen = Seen()
+
+    def must_wait(self, side: Side, record: Record) -> bool:
+        """Whether a record cannot be read yet. Where it can, the flow has its opener afterwards."""
+        flow = self._flows[side]
+        if flow.opener is not None or self.dark is not None or flow.is_dead:
+            return False
+        if not self.is_protected(flow, record):
+            return False
+        now = self.negotiation
+        if now.client_hello is None or now.server_hello is None:
+            if side == self.client and now.offers_early_data:
+                return True
+            self.darken("handshake not captured")
+            return False
+        if now.unsupported is not None:
+            self.darken(now.unsupported)
+            return False
+        is_client = side == self.client
+        if flow.stage == CLEAR:
+            first = EARLY if is_client and now.offers_early_data else HANDSHAKE_KEYS
+            flow.stage = first if now.version == TLS_1_3 else TRAFFIC
+        if flow.stage == EARLY:
+            if now.early_accepted is None and self._may_tell_of_early_data():
+                return True
+            if not now.early_accepted:
+                return not self._has_later(side, flow)
+        flow.opener = now.opener(flow.stage, is_client, self._secrets)
+        return flow.opener is None and not self._has_later(side, flow)
+
+    def _may_tell_of_early_data(self) -> bool:
+        """Whether the server's word on it is yet to come, and can be read."""
+        assert self.client is not None
+        server = self._flows[1 - self.client]
+        if server.stage == TRAFFIC or server.is_dead:
+            return False
+        hello = self.negotiation.client_hello
+        assert hello is not None
+        known = self._secrets.of(hello.random)
+        return not known or "SERVER_HANDSHAKE_TRAFFIC_SECRET" in known
+
+    def is_protected(self, flow: Flow, record: Record) -> bool:
+        """Whether a record of a flow without an opener is encrypted."""
+        if record.type == APPLICATION_DATA:
+            return True
+        is_13 = self.negotiation.version == TLS_1_3
+        return flow.stage == TRAFFIC and not is_13
+
+    def _has_later(self, side: Side, flow: Flow) -> bool:
+        return any(True for _ in self.later(side, flow))
+
+    def later(self, side: Side, flow: Flow) -> Iterator[tuple[str, Opener]]:
+        """The stages that may have begun unseen, as far as their secrets are known."""
+        now = self.negotiation
+        if now.server_hello is None or now.unsupported is not None or self.client is None:
+            return
+        is_client = side == self.client
+        if now.version != TLS_1_3:
+            if flow.stage == CLEAR or flow.opener is not None:
+                opener = now.opener(TRAFFIC, is_client, self._secrets)
+                if opener is not None and opener != flow.opener:
+                    yield TRAFFIC, opener
+            return
+        for stage in STAGES[STAGES.index(flow.stage) + 1 :]:
+            opener = now.opener(stage, is_client, self._secrets) if stage != EARLY else None
+            if opener is not None:
+                yield stage, opener
+        if flow.stage == TRAFFIC and isinstance(flow.opener, Opener13):
+            yield TRAFFIC, flow.opener.updated()
+
+    def lacks(self) -> str:
+        """What those that wait lack."""
+        if self.negotiation.server_hello is None:
+            return "handshake not complete"
+        return self.negotiation.lacks(self._secrets)
+
+    def darken(self, why: str) -> None:
+        """What has no key yet will have none; the first reason counts."""
+        self.dark = self.dark or why
+        self.moved = True
+
+    def whose(self, side: Side) -> str:
+        """A side in words."""
+        return "the client's" if side == self.client else "the broker's"
+
+    # -- the handshake ------------------------------------------------------------------------------
+
+    def change_cipher(self, side: Side) -> None:
+        """A ChangeCipherSpec: from the next record of this side on, the keys that were agreed on count."""
+        now = self.negotiation
+        may_be_13 = now.server_hello is None and side == self.client and now.offers_early_data
+        if now.version == TLS_1_3 or may_be_13:
+            return  # it is there for old middleboxes (RFC 8446, D.4)
+        if now.server_hello is None or now.client_hello is None:
+            self.darken("handshake not captured")
+        self._flows[side].enter(TRAFFIC)
+        self.moved = True
+
+    def hear(self, side: Side, message: bytes, record: Record) -> list[Fault]:
+        """A message of the handshake, which came in ``record``; gives what is wrong with what it says.
+
+        :raises DecodeError: it breaks off.
+        """
+        now, kind = self.negotiation, message[0]
+        if kind == handshake.CLIENT_HELLO:
+            self._client_hello(side, message)
+            return []
+        now.hear(message)
+        if kind == handshake.SERVER_HELLO:
+            self._server_hello(side, message)
+        elif kind == handshake.ENCRYPTED_EXTENSIONS:
+            extensions = handshake.read_encrypted_extensions(message)
+            self.seen.extensions(extensions)
+            if now.offers_early_data:
+                now.early_accepted = handshake.EARLY_DATA in extensions
+                self.seen.early_data = "accepted" if now.early_accepted else "rejected"
+            self.moved = True
+        elif kind == handshake.CERTIFICATE:
+            chain = handshake.read_certificates(message, now.version or 0)
+            wrong = self.seen.chain(chain, record.timestamp_ns, of_client=side == self.client)
+            return [fault("expired-certificate", each, record.packet, record.offset) for each in wrong]
+        elif kind == handshake.CLIENT_KEY_EXCHANGE:
+            if now.suite is not None and now.suite.key_exchange == "RSA":
+                now.encrypted_premaster = handshake.read_encrypted_premaster(message)
+        elif now.version == TLS_1_3:
+            self._change_keys(side, kind)
+        elif kind == handshake.NEW_SESSION_TICKET:
+            now.ticket = handshake.read_ticket(message)
+            now.learn_session(self._secrets)
+        elif kind == handshake.FINISHED:
+            now.learn_session(self._secrets)
+        return []
+
+    def _client_hello(self, side: Side, message: bytes) -> None:
+        hello = handshake.read_client_hello(message)
+        if self.negotiation.server_hello is not None:
+            self.negotiation = Negotiation()  # a renegotiation
+        self.client = side
+        self.negotiation.client_hello = hello
+        self.negotiation.hear(message)
+        self.seen.client_hello(hello)
+
+    def _server_hello(self, side: Side, message: bytes) -> None:
+        now = self.negotiation
+        hello = handshake.read_server_hello(message)
+        if hello.is_retry:
+            now.is_retried = True
+            now.version = hello.chosen_version()
+            return
+        if self.client is None:
+            self.client = 1 - side
+        now.choose(hello)
+        self.seen.server_hello(hello, now.client_hello)
+        if now.unsupported is not None:
+            self.darken(now.unsupported)
+        self.moved = True
+
+    def _change_keys(self, side: Side, kind: int) -> None:
+        """TLS 1.3: messages behind which other keys count (RFC 8446, 4.4.4, 4.5, 4.6.3)."""
+        flow = self._flows[side]
+        if kind == handshake.FINISHED and flow.stage != TRAFFIC:
+            flow.enter(TRAFFIC)
+        elif kind == handshake.END_OF_EARLY_DATA and flow.stage == EARLY:
+            flow.enter(HANDSHAKE_KEYS)
+        elif kind == handshake.KEY_UPDATE and flow.stage == TRAFFIC:
+            flow.update()
+        self.moved = True

@@ -1,0 +1,201 @@
+"""Hellos, key exchange and secrets → openers: what one handshake agrees on."""
+
+from __future__ import annotations
+
+from hashlib import new as new_hash
+
+from kdissect.tls import crypto
+from kdissect.tls.ciphers import Opener, Opener13, openers_12
+from kdissect.tls.handshake import (
+    CLIENT_KEY_EXCHANGE,
+    EARLY_DATA,
+    ENCRYPT_THEN_MAC,
+    EXTENDED_MASTER_SECRET,
+    SESSION_TICKET,
+    TLS_1_2,
+    TLS_1_3,
+    Hello,
+    version_name,
+)
+from kdissect.tls.keylog import MASTER, PREMASTER, Secrets
+from kdissect.tls.keys import extended_master_secret, master_secret
+from kdissect.tls.suites import Suite, suite, suite_name
+from kdissect.wording import how_to_install
+
+CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC = "clear", "early", "handshake", "traffic"
+"""What protects a direction, in the order in which it changes. TLS 1.2 knows the first and the last."""
+
+STAGES = (CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC)
+
+LABELS = {
+    (EARLY, True): "CLIENT_EARLY_TRAFFIC_SECRET",
+    (HANDSHAKE_KEYS, True): "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+    (TRAFFIC, True): "CLIENT_TRAFFIC_SECRET_0",
+    (HANDSHAKE_KEYS, False): "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+    (TRAFFIC, False): "SERVER_TRAFFIC_SECRET_0",
+}
+"""By stage, and whether it is the client's."""
+
+LONGEST_TRANSCRIPT = 262_144
+
+
+class Negotiation:
+    """One handshake. A connection of TLS 1.2 may have several."""
+
+    __slots__ = (
+        *("_is_heard", "_master", "_transcript", "client_hello", "early_accepted", "encrypted_premaster"),
+        *("is_retried", "server_hello", "suite", "ticket", "version"),
+    )
+
+    def __init__(self) -> None:
+        self.client_hello: Hello | None = None
+        self.server_hello: Hello | None = None
+        self.version: int | None = None
+        self.suite: Suite | None = None
+        self.is_retried = False
+        """The server asked for another ClientHello."""
+        self.early_accepted: bool | None = None
+        """Whether the server takes early data; None while it has not said."""
+        self.encrypted_premaster: bytes | None = None
+        self.ticket: bytes | None = None
+        """With which the session may be resumed."""
+        self._transcript = bytearray()
+        """The messages up to the ClientKeyExchange, of which the extended master secret is made."""
+        self._is_heard = False
+        self._master: bytes | None = None
+
+    def hear(self, message: bytes) -> None:
+        """A message of the handshake, in order."""
+        if self._is_heard or len(self._transcript) > LONGEST_TRANSCRIPT:
+            return
+        self._transcript += message
+        self._is_heard = message[0] == CLIENT_KEY_EXCHANGE
+
+    def choose(self, hello: Hello) -> None:
+        """The server's hello."""
+        self.server_hello = hello
+        self.version = hello.chosen_version()
+        if self.version == TLS_1_3:
+            self._is_heard = True
+            self._transcript.clear()
+        self.suite = suite(hello.suites[0])
+
+    @property
+    def offers_early_data(self) -> bool:
+        """Whether the client said that it sends some."""
+        hello = self.client_hello
+        return hello is not None and EARLY_DATA in hello.extensions and not self.is_retried
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why it cannot be decrypted with any secret."""
+        hello = self.server_hello
+        if hello is None:
+            return None
+        if self.version not in (TLS_1_2, TLS_1_3):
+            return f"{version_name(hello.chosen_version())} is not supported"
+        if self.suite is None or (self.suite.key_exchange is None) != (self.version == TLS_1_3):
+            return f"suite {suite_name(hello.suites[0])} is not supported"
+        if hello.compression:
+            return "compressed TLS is not supported"
+        if not crypto.IS_AVAILABLE:
+            return f"decryption needs a package: {how_to_install('tls')}"
+        return None
+
+    def lacks(self, secrets: Secrets) -> str:
+        """What secret is missing, in words."""
+        if self.client_hello is None:
+            return "handshake not captured"
+        given = secrets.of(self.client_hello.random)
+        what = "secret"
+        if given and self.version == TLS_1_3:
+            labels = [LABELS[TRAFFIC, is_client] for is_client in (True, False)]
+            what = " and no ".join(label for label in labels if label not in given) or what
+        text = f"no {what} for client random {self.client_hello.random.hex()}"
+        if secrets.rsa_keys and self.suite is not None and self.suite.key_exchange != "RSA":
+            text += f" (an RSA key does not open {self.suite.name})"
+        elif secrets.rsa_keys and self.encrypted_premaster is not None:
+            text += " (the RSA key is another's)"
+        return text
+
+    def has_all(self, secrets: Secrets) -> bool:
+        """Whether all that is needed was given for it."""
+        return all(self.opener(TRAFFIC, is_client, secrets) is not None for is_client in (True, False))
+
+    def opener(self, stage: str, is_client: bool, secrets: Secrets) -> Opener | None:
+        """What opens the records of a direction in this stage; None without the secret."""
+        if self.client_hello is None or self.suite is None:
+            return None
+        if self.version == TLS_1_3:
+            label = LABELS.get((stage, is_client))
+            secret = None if label is None else secrets.of(self.client_hello.random).get(label)
+            return None if secret is None else Opener13.of(self.suite, secret)
+        if stage != TRAFFIC or self.server_hello is None:
+            return None
+        master = self.master(secrets)
+        if master is None:
+            return None
+        mac_comes_last = ENCRYPT_THEN_MAC in self.server_hello.extensions
+        both = openers_12(
+            self.suite, master, self.client_hello.random, self.server_hello.random, mac_comes_last
+        )
+        return both[0] if is_client else both[1]
+
+    def master(self, secrets: Secrets) -> bytes | None:
+        """The master secret of TLS 1.2, by whatever way it can be had."""
+        if self._master is None:
+            self._master = self._find_master(secrets)
+        return self._master
+
+    def learn_session(self, secrets: Secrets) -> None:
+        """Remember the master secret for sessions that resume this one."""
+        if self._master is None or self.server_hello is None:
+            return
+        for name in (self.server_hello.session_id, self.ticket):
+            if name:
+                secrets.learn_session(name, self._master)
+
+    def _find_master(self, secrets: Secrets) -> bytes | None:
+        assert self.client_hello is not None
+        given = secrets.of(self.client_hello.random)
+        if MASTER in given:
+            return given[MASTER]
+        premaster = given.get(PREMASTER) or self._find_premaster(secrets)
+        if premaster is not None:
+            return self._derive_master(premaster)
+        ticket = self.client_hello.extensions.get(SESSION_TICKET) if self._is_resumed() else None
+        session_id = self.server_hello.session_id if self.server_hello is not None else None
+        for name in (ticket, session_id):
+            master = secrets.session(name) if name else None
+            if master is not None:
+                return master
+        return None
+
+    def _is_resumed(self) -> bool:
+        """A session is resumed where the server echoes its id (RFC 5246, 7.4.1.3; RFC 5077, 3.4)."""
+        asked, said = self.client_hello, self.server_hello
+        return asked is not None and said is not None and asked.session_id == said.session_id != b""
+
+    def _find_premaster(self, secrets: Secrets) -> bytes | None:
+        encrypted = self.encrypted_premaster
+        if encrypted is None or self.suite is None or self.suite.key_exchange != "RSA":
+            return None
+        known = secrets.premaster(encrypted)
+        if known is not None:
+            return known
+        assert self.client_hello is not None
+        for key in secrets.rsa_keys:
+            premaster = crypto.decrypt_premaster(key, encrypted)
+            # It begins with the version that the client offered (RFC 5246, 7.4.7.1).
+            if premaster is not None and premaster[:2] == self.client_hello.version.to_bytes(2, "big"):
+                return premaster
+        return None
+
+    def _derive_master(self, premaster: bytes) -> bytes | None:
+        asked, said, chosen = self.client_hello, self.server_hello, self.suite
+        if asked is None or said is None or chosen is None:
+            return None
+        if EXTENDED_MASTER_SECRET in said.extensions:
+            session_hash = new_hash(chosen.hash, self._transcript).digest()
+            return extended_master_secret(premaster, session_hash, chosen.hash)
+        return master_secret(premaster, asked.random, said.random, chosen.hash)

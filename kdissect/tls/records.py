@@ -1,0 +1,268 @@
+"""Chunk | Gap of one direction → TLS records (RFC 8446, 5.1): cut at their headers, found again after a gap.
+
+Rules
+
+1. A gap inside a record whose header is there costs that record and no more: its end is known. The loss
+   says which record it was.
+2. A gap that swallows a header loses the boundary, and so do bytes that are no header. The next record is
+   searched for: a header at the start of a segment, or anywhere a header whose record ends where another
+   header stands. How many records were lost is then unknown.
+3. A stream that loses the boundary by its own bytes ``MOST_DEFECTS`` times is no TLS; no record of it is
+   looked for any more.
+4. Every byte of the stream is in a Record or counted in a Loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kdissect.model import Chunk, Gap
+
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
+
+HEADER_BYTES = 5
+LONGEST_FRAGMENT = (1 << 14) + 2048
+"""RFC 5246, 6.2.3."""
+MOST_DEFECTS = 64
+
+_HEADER = re.compile(rb"[\x14-\x17]\x03[\x00-\x03]")
+
+
+class Record(NamedTuple):
+    """One record."""
+
+    type: int
+    header: bytes
+    fragment: bytes
+    offset: int
+    """Of its header, in the direction's stream."""
+    packet: int
+    """The packet that completed it."""
+    timestamp_ns: int
+    packets: tuple[int, ...]
+    """Every packet that carried bytes of it."""
+
+
+class Loss(NamedTuple):
+    """Bytes of a stream in which no record can be read."""
+
+    offset: int
+    length: int
+    type: int | None
+    """Of the record, where it is one and its header is there; None where it is not known what was lost."""
+    fragment_bytes: int
+    """Of that record."""
+    reason: str
+    packet: int
+    timestamp_ns: int
+    is_defect: bool = False
+    """It is the captured bytes that are wrong."""
+
+
+Item = Record | Loss
+
+
+class RecordReader:
+    """The machine of one direction."""
+
+    __slots__ = ("_cut_at", "_defects", "_have", "_lost", "_need", "_offset", "_parts", "_skip")
+
+    def __init__(self) -> None:
+        self._parts: list[Chunk] = []
+        self._have = 0
+        self._need = HEADER_BYTES
+        """How many bytes must be at hand before there is anything to do."""
+        self._offset = 0
+        """Of the first byte at hand."""
+        self._cut_at = -1
+        """The same, where it is not the first byte of its segment."""
+        self._skip = 0
+        """Bytes of a lost record that are yet to come."""
+        self._lost: Loss | None = None
+        """While the boundary is searched for: what was lost so far."""
+        self._defects = 0
+
+    def feed(self, piece: Chunk | Gap) -> Sequence[Item]:
+        """The records that ``piece`` completes, and what is lost."""
+        if isinstance(piece, Gap):
+            return self._feed_gap(piece)
+        if not self._have:
+            self._offset = piece.offset
+            self._cut_at = -1
+        if self._skip:
+            taken = min(self._skip, len(piece.data))
+            self._skip -= taken
+            if taken == len(piece.data):
+                return ()
+            piece = piece._replace(offset=piece.offset + taken, data=piece.data[taken:])
+            self._offset = self._cut_at = piece.offset
+        self._parts.append(piece)
+        self._have += len(piece.data)
+        if self._have < self._need:
+            return ()
+        out: list[Item] = []
+        while self._have >= self._need:
+            if self._lost is None:
+                self._cut(out)
+            elif self._defects > MOST_DEFECTS:
+                self._drop(self._have)
+            else:
+                self._search(out)
+        return out
+
+    def close(self) -> Sequence[Item]:
+        """The stream is over; what is left is no whole record."""
+        if self._lost is None and self._have:
+            last = self._parts[-1]
+            reason = "the stream ends inside a record"
+            self._lost = Loss(self._offset, 0, None, 0, reason, last.packet, last.timestamp_ns)
+        if self._lost is None:
+            return ()
+        self._drop(self._have)
+        lost, self._lost = self._lost, None
+        return (lost,)
+
+    def _cut(self, out: list[Item]) -> None:
+        """Cut every whole record off the parts."""
+        parts, base = self._parts, self._offset
+        data = parts[0].data if len(parts) == 1 else b"".join(part.data for part in parts)
+        at, index, index_end = 0, 0, len(parts[0].data)
+        while True:
+            if len(data) - at < HEADER_BYTES:
+                self._need = HEADER_BYTES
+                break
+            length = data[at + 3] << 8 | data[at + 4]
+            if length > LONGEST_FRAGMENT or not _HEADER.match(data, at):
+                self._keep(at, index, index_end)
+                self._lose(data[at : at + HEADER_BYTES])
+                return
+            end = at + HEADER_BYTES + length
+            if end > len(data):
+                self._need = HEADER_BYTES + length
+                break
+            first = index
+            while index_end < end:
+                index += 1
+                index_end += len(parts[index].data)
+            last = parts[index]
+            packets: tuple[int, ...] = (last.packet,)
+            if first != index:
+                used = parts[first : index + 1]
+                packets = tuple(dict.fromkeys(part.packet for part in used))
+                # A segment that fills a hole is older than the last: it is whole when the latest came.
+                last = max(used, key=lambda part: part.packet)
+            header, fragment = data[at : at + HEADER_BYTES], data[at + HEADER_BYTES : end]
+            out.append(
+                Record(header[0], header, fragment, base + at, last.packet, last.timestamp_ns, packets)
+            )
+            at = end
+            if index_end == end and index + 1 < len(parts):
+                index += 1
+                index_end += len(parts[index].data)
+        self._keep(at, index, index_end)
+
+    def _keep(self, at: int, index: int, index_end: int) -> None:
+        """Let go of what lies before ``at``, which is in or at the end of the part ``index``."""
+        if not at:
+            return
+        self._offset += at
+        self._have -= at
+        part, left = self._parts[index], index_end - at
+        del self._parts[: index + 1]
+        self._cut_at = -1
+        if left:
+            cut = len(part.data) - left
+            if cut:
+                part = part._replace(offset=part.offset + cut, data=part.data[cut:])
+                self._cut_at = part.offset
+            self._parts.insert(0, part)
+
+    def _feed_gap(self, gap: Gap) -> list[Item]:
+        out: list[Item] = []
+        length, missing = gap.length, gap.length
+        if self._skip:
+            inside = min(self._skip, missing)
+            self._skip -= inside
+            missing -= inside
+        elif self._lost is None and self._have >= HEADER_BYTES:
+            # Nothing but a record that is not whole has that many bytes: its header is there.
+            header = b"".join(part.data for part in self._parts)[:HEADER_BYTES]
+            size = self._need - HEADER_BYTES
+            where = (gap.reason, gap.packet, gap.timestamp_ns)
+            out.append(Loss(self._offset, self._need, header[0], size, *where))
+            inside = min(self._need - self._have, missing)
+            self._skip = self._need - self._have - inside
+            missing -= inside
+            self._forget()
+        if missing:
+            if self._lost is None:
+                start = gap.offset + length - missing - self._have
+                self._lost = Loss(start, 0, None, 0, gap.reason, gap.packet, gap.timestamp_ns)
+            self._drop(self._have)
+            self._add_lost(missing, gap.packet, gap.timestamp_ns)
+        return out
+
+    def _forget(self) -> None:
+        self._parts, self._have, self._need = [], 0, HEADER_BYTES
+
+    def _lose(self, header: bytes) -> None:
+        """What is at hand begins with no header."""
+        first = self._parts[0]
+        reason = f"{header.hex(' ')} is no header of a record"
+        self._lost = Loss(self._offset, 0, None, 0, reason, first.packet, first.timestamp_ns, is_defect=True)
+        self._defects += 1
+        self._drop(1)
+        self._need = HEADER_BYTES
+
+    def _search(self, out: list[Item]) -> None:
+        """Look for the next record in what is at hand; what lies before it is lost."""
+        data = b"".join(part.data for part in self._parts)
+        starts: set[int] = set()
+        at = 0
+        for part in self._parts:
+            if part.offset != self._cut_at:
+                starts.add(at)
+            at += len(part.data)
+        for found in _HEADER.finditer(data):
+            position = found.start()
+            if position + HEADER_BYTES > len(data):
+                self._drop(position)
+                self._need = HEADER_BYTES
+                return
+            length = data[position + 3] << 8 | data[position + 4]
+            if not 0 < length <= LONGEST_FRAGMENT:
+                continue
+            end = position + HEADER_BYTES + length
+            if position in starts or _HEADER.match(data, end):
+                self._drop(position)
+                self._need = HEADER_BYTES
+                assert self._lost is not None
+                out.append(self._lost)
+                self._lost = None
+                return
+            if end + HEADER_BYTES > len(data):
+                self._drop(position)
+                self._need = 2 * HEADER_BYTES + length
+                return
+        self._drop(max(0, len(data) - 2))
+        self._need = HEADER_BYTES
+
+    def _drop(self, count: int) -> None:
+        """The first ``count`` bytes at hand are lost."""
+        if not count:
+            return
+        index, end = 0, len(self._parts[0].data)
+        while end < count:
+            index += 1
+            end += len(self._parts[index].data)
+        last = self._parts[index]
+        self._add_lost(count, last.packet, last.timestamp_ns)
+        self._keep(count, index, end)
+
+    def _add_lost(self, length: int, packet: int, timestamp_ns: int) -> None:
+        assert self._lost is not None
+        length += self._lost.length
+        packet = max(packet, self._lost.packet)
+        self._lost = self._lost._replace(length=length, packet=packet, timestamp_ns=timestamp_ns)

@@ -1,0 +1,139 @@
+"""What the handshakes of a connection show, for people: a value of the column ``tls``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from kdissect.tls.crypto import read_certificate
+from kdissect.tls.handshake import (
+    ALPN,
+    PRE_SHARED_KEY,
+    SERVER_NAME,
+    TLS_1_3,
+    Hello,
+    alert_name,
+    protocols,
+    version_name,
+)
+from kdissect.tls.handshake import server_name as read_server_name
+from kdissect.tls.suites import suite_name
+
+SOON = timedelta(days=30)
+"""A certificate that expires in that time should be renewed."""
+
+MOST_ALERTS = 16
+MOST_CERTIFICATES = 16
+"""Of a chain that is shown; chains have three or four."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Seen:
+    """It grows with the handshake. Of several (renegotiations), each counts for what it says."""
+
+    __slots__ = (
+        *("alerts", "alpn", "certificates", "client_certificates", "early_data", "offered"),
+        *("resumed", "server_name", "suite", "version"),
+    )
+
+    def __init__(self) -> None:
+        self.version: str | None = None
+        self.suite: str | None = None
+        self.server_name: str | None = None
+        self.offered: dict[str, list[str]] = {}
+        """``versions`` and ``alpn`` of the ClientHello."""
+        self.alpn: str | None = None
+        """The protocol chosen."""
+        self.certificates: list[dict[str, Any]] = []
+        self.client_certificates: list[dict[str, Any]] = []
+        self.resumed: bool | None = None
+        self.early_data: str | None = None
+        self.alerts: list[dict[str, Any]] = []
+
+    def client_hello(self, hello: Hello) -> None:
+        """What a client offers."""
+        self.offered = {"versions": [version_name(each) for each in hello.offered_versions()]}
+        if ALPN in hello.extensions:
+            self.offered["alpn"] = protocols(hello.extensions[ALPN])
+        self.server_name = read_server_name(hello.extensions.get(SERVER_NAME, b"")) or self.server_name
+
+    def server_hello(self, hello: Hello, asked: Hello | None) -> None:
+        """What a broker chooses."""
+        self.version = version_name(hello.chosen_version())
+        self.suite = suite_name(hello.suites[0])
+        self.extensions(hello.extensions)
+        if hello.chosen_version() == TLS_1_3:
+            self.resumed = PRE_SHARED_KEY in hello.extensions
+        elif asked is not None:
+            self.resumed = bool(hello.session_id) and hello.session_id == asked.session_id
+
+    def extensions(self, extensions: dict[int, bytes]) -> None:
+        """What a broker says beside."""
+        if ALPN in extensions:
+            self.alpn = next(iter(protocols(extensions[ALPN])), None)
+
+    def chain(self, chain: list[bytes], timestamp_ns: int, *, of_client: bool) -> list[str]:
+        """Certificates that were shown; gives what was wrong with their time."""
+        shown, wrong = [], []
+        now = _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
+        for der in chain[:MOST_CERTIFICATES]:
+            said = certificate(der, now)
+            shown.append(said)
+            if said.get("warning") in (EXPIRED, NOT_YET):
+                wrong.append(
+                    f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
+                )
+        if of_client:
+            self.client_certificates = shown
+        else:
+            self.certificates = shown
+        return wrong
+
+    def alert(self, sender: str, body: bytes, packet: int) -> None:
+        """An alert in the clear, or decrypted."""
+        if len(self.alerts) < MOST_ALERTS:
+            level = {1: "warning", 2: "fatal"}.get(body[0], str(body[0]))
+            said = {"from": sender, "level": level, "name": alert_name(body[1]), "packet": packet}
+            self.alerts.append(said)
+
+    def summary(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "version": self.version,
+            "suite": self.suite,
+            "server_name": self.server_name,
+            "alpn": self.alpn,
+            "offered": self.offered,
+            "resumed": self.resumed,
+            "early_data": self.early_data,
+            "certificates": self.certificates,
+            "client_certificates": self.client_certificates,
+            "alerts": self.alerts,
+        }
+
+
+EXPIRED, NOT_YET = "expired", "not valid yet"
+
+
+def certificate(der: bytes, now: datetime) -> dict[str, Any]:
+    """A certificate as it is shown; of one that cannot be read, its fingerprint."""
+    said: dict[str, Any] = {"sha256": sha256(der).hexdigest()}
+    found = read_certificate(der)
+    if found is None:
+        return said
+    said |= {
+        "subject": found.subject,
+        "issuer": found.issuer,
+        "names": list(found.names),
+        "not_before": found.begins.isoformat(),
+        "not_after": found.expires.isoformat(),
+    }
+    if now > found.expires:
+        said["warning"] = EXPIRED
+    elif now < found.begins:
+        said["warning"] = NOT_YET
+    elif found.expires - now < SOON:
+        said["warning"] = f"expires in {(found.expires - now).days} days"
+    return said

@@ -1,0 +1,57 @@
+"""The line at the top of a screen: facts, of which the least important are left out where there is no room.
+A fact stands there whole or not at all: a part of a figure would be another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.text import Text
+
+from kdissect.live.journal import LONGEST_NOTE, Status
+from kdissect.present.sanitise import sanitise
+
+PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
+ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE = range(10, 16)
+"""How important what is told is, beginning with what goes last."""
+
+
+class Item(NamedTuple):
+    """A fact."""
+
+    text: str
+    rank: int
+    style: str = ""
+
+
+def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
+    """What a capture that goes on lost, and what waits: to be decoded, and in the ring.
+
+    :param decoded: how many packets are.
+    :param alarm: the style of what is wrong.
+    """
+    lost = capture.dropped + capture.lost
+    waiting = max(0, capture.written - decoded)
+    out = [
+        Item(f"{lost:,} dropped", DROPPED, alarm if lost else ""),
+        Item(f"backlog {waiting:,}, ring {capture.fill:.0%}", BACKLOG),
+    ]
+    if capture.notes:
+        out.append(Item(sanitise(capture.notes[-1], LONGEST_NOTE), NOTE, alarm))
+    return out
+
+
+def status_line(items: Sequence[Item], width: int) -> Text:
+    """The facts for which there is room, in their order."""
+    kept = list(items)
+    while len(kept) > 1 and _line(kept).cell_len > width:
+        del kept[max(range(len(kept)), key=lambda at: (kept[at].rank, at))]
+    return _line(kept)
+
+
+def _line(items: Sequence[Item]) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for at, item in enumerate(items):
+        line.append(" " if at == 0 else "  ")
+        line.append(item.text, item.style)
+    return line

@@ -1,0 +1,363 @@
+"""``kdissect live``, from packets on a cable to lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.live.journal import status_of
+from kdissect.model import Fault, Packet
+from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.live.machine import (
+    Network,
+    children,
+    end,
+    eventually,
+    network,
+    requires_namespaces,
+    requires_raw_sockets,
+    start,
+    until_it_captures,
+)
+
+BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
+AS_ROOT = "--allow-root"
+
+pytest.importorskip("scapy")
+
+
+@pytest.fixture(scope="module")
+def cable() -> Iterator[Network]:
+    with network() as made:
+        yield made
+
+
+class Live:
+    """A ``kdissect live`` on one end of the cable."""
+
+    def __init__(self, cable: Network, folder: Path, *arguments: object) -> None:
+        self.cable = cable
+        common = ("-i", "vb", AS_ROOT, "--spool", folder, "-q")
+        self.process = cable.start("live", *common, *arguments)
+        self.folder = until_it_captures(self.process, folder)
+
+    def replay(self, *captures: Path) -> None:
+        before = self.written
+        self.cable.replay(*captures)
+        count = sum(isinstance(item, Packet) for path in captures for item in read_packets([path]))
+        eventually(lambda: self.written >= before + count)
+
+    @property
+    def written(self) -> int:
+        status = status_of(str(self.folder))
+        return 0 if status is None else status.written
+
+    def end(self) -> tuple[int, list[dict[str, Any]], str]:
+        code, out, error = end(self.process)
+        return code, [json.loads(line) for line in out.splitlines()], error
+
+
+@requires_namespaces
+@pytest.mark.parametrize("form", ["ndjson", "records", "connections", "faults"])
+def test_rows_are_those_that_reading_the_spool_gives(cable: Network, tmp_path: Path, form: str) -> None:
+    out = tmp_path / "out.pcapng"
+    live = Live(cable, tmp_path, "-T", form, "-w", out)
+    live.replay(BASIC, ERRORS)
+    code, rows, error = live.end()
+    assert (code, error) == (0, "")
+    read = spawn("read", out, "-T", form)
+    assert rows == [json.loads(line) for line in read.lines]
+    assert rows or form == "faults"
+    original = spawn("read", BASIC, "-T", form)
+    assert len(rows) >= len(original.lines)
+
+
+@requires_namespaces
+def test_lines_come_at_once(cable: Network, tmp_path: Path) -> None:
+    live = Live(cable, tmp_path, "-T", "ndjson", "-Y", "api == Metadata", "-e", "api,response_time_ns")
+    live.replay(BASIC)
+    assert live.process.stdout is not None
+    row = json.loads(live.process.stdout.readline())
+    assert row["api"] == "Metadata"
+    code, rows, _ = live.end()
+    assert code == 0
+    assert {each["api"] for each in rows} == {"Metadata"}
+
+
+@requires_namespaces
+def test_with_a_filter_the_packets_of_what_is_shown_are_written(cable: Network, tmp_path: Path) -> None:
+    out = tmp_path / "out.pcapng"
+    live = Live(cable, tmp_path, "-T", "ndjson", "-Y", "api == Produce", "-w", out)
+    live.replay(BASIC)
+    _, rows, _ = live.end()
+    again = [json.loads(line) for line in spawn("read", out, "-T", "ndjson").lines]
+    assert [each["correlation_id"] for each in rows] == [each["correlation_id"] for each in again]
+    assert {each["api"] for each in again} == {"Produce"}
+
+
+@requires_namespaces
+def test_files_turn_and_together_are_the_capture(cable: Network, tmp_path: Path) -> None:
+    live = Live(cable, tmp_path, "-T", "ndjson", "-w", tmp_path / "out.pcapng", "-b", "filesize:20")
+    live.replay(BASIC)
+    _, rows, _ = live.end()
+    files = sorted(tmp_path.glob("out_*.pcapng"))
+    assert len(files) > 1
+    together = [json.loads(line) for line in spawn("read", *files, "-T", "ndjson").lines]
+    assert rows == together
+
+
+@requires_namespaces
+def test_a_trigger_writes_what_came_around_a_hit(cable: Network, tmp_path: Path) -> None:
+    out = tmp_path / "hit.pcapng"
+    live = Live(cable, tmp_path, "-T", "ndjson", "--trigger", "error", "-w", out, "--after", "1ms")
+    live.replay(ERRORS)
+    _, rows, error = live.end()
+    files = sorted(tmp_path.glob("hit_*.pcapng"))
+    assert files
+    assert error.count("--trigger: writing") == len(files)
+    with_error = [each for each in rows if each["error"]]
+    found = [json.loads(line) for line in spawn("read", *files, "-T", "ndjson").lines]
+    assert {(each["correlation_id"], each["error"]) for each in with_error} <= {
+        (each["correlation_id"], each["error"]) for each in found
+    }
+
+
+@requires_namespaces
+def test_it_begins_and_ends_where_it_is_told(cable: Network, tmp_path: Path) -> None:
+    live = Live(
+        cable, tmp_path, "-T", "ndjson", "--start-on", "api == Metadata", "--stop-on", "api == Produce"
+    )
+    cable.replay(BASIC)
+    out, error = live.process.communicate(timeout=30)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (live.process.returncode, error) == (0, b"")
+    assert rows[0]["api"] == "Metadata"
+    assert rows[-1]["api"] == "Produce"
+    assert [each["api"] for each in rows].count("Produce") == 1
+
+
+@requires_namespaces
+def test_a_stop_condition_ends_it(cable: Network, tmp_path: Path) -> None:
+    live = Live(cable, tmp_path, "-T", "ndjson", "-a", "packets:20", "-w", tmp_path / "out.pcapng")
+    cable.replay(BASIC)
+    _, error = live.process.communicate(timeout=30)
+    assert (live.process.returncode, error) == (0, b"")
+    assert sum(isinstance(item, Packet) for item in read_packets([tmp_path / "out.pcapng"])) >= 20
+
+
+@requires_namespaces
+@pytest.mark.parametrize("who", ["capture", "decoder"])
+def test_whoever_is_killed_the_spool_is_whole_and_the_rest_ends(
+    cable: Network, tmp_path: Path, who: str
+) -> None:
+    out = tmp_path / "out.pcapng"
+    live = Live(cable, tmp_path, "-T", "ndjson", "-w", out)
+    live.replay(BASIC)
+    (kdissect,) = {live.process.pid, *_kdissects(live.process.pid)} - _wrappers(live.process.pid)
+    capture = children(kdissect)["capture"]
+    os.kill(capture if who == "capture" else kdissect, signal.SIGKILL)
+    rows, error = live.process.communicate(timeout=30)
+    eventually(lambda: not Path(f"/proc/{capture}/fd").exists() or not os.listdir(f"/proc/{capture}/fd"))
+    items = list(read_packets([out]))
+    assert not [item for item in items if isinstance(item, Fault)]
+    assert len(items) == sum(isinstance(item, Packet) for item in read_packets([BASIC]))
+    if who == "capture":
+        assert live.process.returncode == 3
+        assert b"the capture process was killed by signal 9" in error
+        assert len(rows.splitlines()) == len(spawn("read", BASIC, "-T", "ndjson").lines)
+
+
+def _kdissects(pid: int) -> list[int]:
+    return [child for line, child in children(pid).items() if "-m kdissect" in line]
+
+
+def _wrappers(pid: int) -> set[int]:
+    """``ip netns exec`` becomes what it starts; where it does not, it is no kdissect itself."""
+    return set() if b"kdissect" in Path(f"/proc/{pid}/cmdline").read_bytes() else {pid}
+
+
+@requires_namespaces
+def test_an_interface_that_goes_down_is_told_and_packets_come_again(tmp_path: Path) -> None:
+    with network() as own:
+        live = Live(own, tmp_path, "-T", "ndjson", "-e", "api")
+        live.replay(BASIC)
+        own.ip("link", "set", "vb", "down")
+        eventually(lambda: _said(live, "vb went down"))
+        own.ip("link", "set", "vb", "up")
+        eventually(lambda: _said(live, "vb is up again"))
+        live.replay(BASIC)
+        code, rows, error = live.end()
+    assert code == 0
+    assert error.count("vb went down") == error.count("vb is up again") == 1
+    assert len(rows) >= 2 * 10
+
+
+@requires_namespaces
+def test_an_interface_that_is_gone_ends_it(tmp_path: Path) -> None:
+    with network() as own:
+        live = Live(own, tmp_path, "-T", "ndjson", "-e", "api")
+        live.replay(BASIC)
+        own.ip("link", "del", "vb")
+        out, error = live.process.communicate(timeout=30)
+    assert live.process.returncode == 0
+    assert b"vb is gone" in error
+    assert out
+
+
+def _said(live: Live, words: str) -> bool:
+    status = status_of(str(live.folder))
+    return status is not None and any(words in note for note in status.notes)
+
+
+@requires_namespaces
+def test_metrics_are_served_while_it_runs(cable: Network, tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    live = Live(cable, tmp_path, "-T", "ndjson", "-e", "api", "--prometheus", ":19464")
+    live.replay(BASIC)
+    script = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:19464').read().decode())"
+    expected = len(spawn("read", BASIC, "-T", "ndjson", "-Y", "api == Metadata").lines)
+
+    def counted() -> bool:
+        done = subprocess.run(cable.command("-c", script), capture_output=True, check=True, cwd=ROOT)
+        return f'kdissect_requests_total{{api="Metadata"}} {expected}.0' in done.stdout.decode().split("\n")
+
+    eventually(counted)
+    assert live.end()[0] == 0
+
+
+@requires_raw_sockets
+def test_a_wrong_interface_names_those_there_are(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "nix9")
+    assert done.code == 2
+    assert done.err.startswith("kdissect: there is no interface nix9; there are any, lo")
+
+
+@requires_raw_sockets
+def test_a_wrong_capture_filter_is_one_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "lo", "-f", "tcp prt 9")
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert "tcp prt 9" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "-i eth0"),
+        (("-i", "lo", "-Y", "api = x"), "-Y"),
+        (("-i", "lo", "-b", "files:2"), "-w FILE"),
+        (("-i", "lo", "-w", "x", "-b", "files:2"), "when one is full"),
+        (("-i", "lo", "-a", "hours:2"), "-a hours:2: the form is"),
+        (("-i", "lo", "--trigger", "error"), "-w FILE"),
+        (("-i", "lo", "--trigger", "error", "-w", "x", "--before", "1 year"), "--before 1 year"),
+        (("-i", "lo", "--prometheus", "here"), "--prometheus here: the form is"),
+        (("-i", "lo", "--slow"), "slow_ms"),
+        (("-i", "lo", "-w", "-"), "-w -"),
+        (("-i", "ssh://host", AS_ROOT), "ssh://user@host:port/interface"),
+    ],
+)
+def test_what_does_not_go_is_refused_with_the_way_out(
+    capsysbinary: pytest.CaptureFixture[bytes], arguments: tuple[str, ...], words: str
+) -> None:
+    done = run(capsysbinary, "live", *arguments)
+    assert done.code == 2
+    assert words in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
+def test_root_is_refused_unless_it_is_wanted(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    done = run(capsysbinary, "live", "-i", "lo")
+    assert done.code == 2
+    assert "setpriv" in done.err
+    assert "--allow-root" in done.err
+
+
+def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_told(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise PermissionError(1, "Operation not permitted", "lo")
+
+    monkeypatch.setattr("kdissect.live.privileged.open_sockets", refuse)
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "lo")
+    assert done.code == 5
+    assert done.err.startswith("kdissect: not permitted to capture on lo: run sudo setpriv --reuid=")
+
+
+def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:
+    done = spawn("live", AS_ROOT, "-i", "-", "-T", "ndjson", stdin=BASIC.read_bytes())
+    assert done.code == 0
+    expected = [json.loads(line) for line in spawn("read", BASIC, "-T", "ndjson").lines]
+    assert [json.loads(line) for line in done.lines] == expected
+
+
+def test_a_file_that_grows_is_followed_until_it_is_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "growing.pcapng"
+    whole = BASIC.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2 + 1])
+    process = start([sys.executable, "-m", "kdissect", "read", "--follow", "-T", "ndjson", str(path)])
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    with path.open("ab") as file:
+        file.write(whole[len(whole) // 2 + 1 :])
+    time.sleep(0.3)
+    code, out, error = end(process)
+    assert (code, error) == (0, "")
+    assert (first + out).decode().splitlines() == spawn("read", BASIC, "-T", "ndjson").lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-",), "standard input"),
+        (("nowhere.pcapng",), "No such file"),
+        ((BASIC, "--two-pass"), "reads once"),
+    ],
+)
+def test_what_cannot_be_followed_is_told(
+    capsysbinary: pytest.CaptureFixture[bytes], arguments: tuple[object, ...], words: str
+) -> None:
+    done = run(capsysbinary, "read", "--follow", *arguments)
+    assert done.code in (2, 3)
+    assert words in done.err
+
+
+def test_interfaces_are_listed(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "interfaces", "-T", "ndjson")
+    names = [json.loads(line)["name"] for line in done.lines]
+    assert done.code == 0
+    assert "any" in names
+    assert "lo" in names
+
+
+def test_doctor_tells_whether_capturing_is_permitted(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "doctor", "-T", "ndjson")
+    (row,) = [json.loads(line) for line in done.lines if '"capturing"' in line]
+    assert row["state"] in ("ok", "forbidden", "impossible")
+
+
+def test_doctor_prints_the_line_that_mends_it(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("kdissect.cli.doctor.socket.socket", refuse)
+    done = run(capsysbinary, "doctor", "-T", "ndjson")
+    (row,) = [json.loads(line) for line in done.lines if '"capturing"' in line]
+    assert row["state"] == "forbidden"
+    assert "sudo setpriv --reuid=" in row["details"]
+    assert row["details"].endswith("live -i any")

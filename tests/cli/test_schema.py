@@ -1,0 +1,65 @@
+"""``kdissect schema``: names in any case, and imports that cannot be."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run
+
+Capsys = pytest.CaptureFixture[bytes]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("offsetcommitkey", "OffsetCommitKey "), ("fetchrequest", "FetchRequest "), ("FETCH", "FetchRequest ")],
+)
+def test_a_name_is_found_in_any_case(name: str, first: str, capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "schema", "show", name)
+    assert ran.code == 0
+    assert ran.lines[0].startswith(first)
+
+
+def jar(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("common/message/FetchRequest.json", "{}" * 1_000)
+    return path
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Things that cannot be imported, by the name of the test."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "4.0.0").mkdir()
+    (tmp_path / "4.0.0" / "A.json").write_text("{")
+    (tmp_path / "unnamed").mkdir()
+    (tmp_path / "unnamed" / "A.json").write_text("{}")
+    jar(tmp_path / "unnamed.jar")
+    whole = jar(tmp_path / "kafka-clients-4.0.0.jar").read_bytes()
+    (tmp_path / "half.jar").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "text.jar").write_text("this is no jar")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("nowhere", "No such file"),
+        ("empty", "there are no definitions"),
+        ("4.0.0", "A.json: not JSON"),
+        ("unnamed", "--release"),
+        ("unnamed.jar", "--release"),
+        ("half.jar", "a jar whose end is missing"),
+        ("text.jar", "neither a folder nor a jar"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line_that_says_why(
+    name: str, part: str, sources: Path, capsysbinary: Capsys
+) -> None:
+    ran = run(capsysbinary, "schema", "import", sources / name, "--to", sources / "to")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
+    assert str(sources / name) in ran.err
+    assert part in ran.err
+    assert not (sources / "to").exists()

@@ -1,0 +1,182 @@
+"""Secrets on the command line: given, embedded, written, never shown."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Item
+from kdissect.capture.writer import PcapngWriter
+from kdissect.cli.keys import keys_of
+from kdissect.cli.reading import Reading
+from kdissect.exchange import Exchange
+from kdissect.model import Packet, Secrets
+from kdissect.present.options import PLAIN
+from kdissect.tls.keylog import TLS_KEY_LOG
+from tests.cli.run import run, spawn
+from tests.lab import LAB
+from tests.tls.endpoints import certificate
+
+CAPTURE = LAB / "tls13" / "capture.pcapng.zst"
+KEY_LOG = LAB / "tls13" / "keys.log"
+EXCHANGES = 55
+
+Capsys = pytest.CaptureFixture[bytes]
+
+
+@pytest.fixture(autouse=True)
+def without_the_environments_key_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Path:
+    """The capture with its secrets in it."""
+    path = tmp_path / "embedded.pcapng"
+    with path.open("wb") as file:
+        writer = PcapngWriter(file)
+        writer.write(Secrets(TLS_KEY_LOG, KEY_LOG.read_bytes()))
+        for item in read_packets([CAPTURE]):
+            if isinstance(item, Packet):
+                writer.write(item)
+    return path
+
+
+def test_a_key_log(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "read", CAPTURE, "--keylog", KEY_LOG)
+    assert (ran.code, len(ran.lines), ran.err) == (0, EXCHANGES, "")
+
+
+def test_a_directory_of_key_logs(tmp_path: Path, capsysbinary: Capsys) -> None:
+    for number, line in enumerate(KEY_LOG.read_bytes().splitlines(keepends=True)):
+        (tmp_path / f"{number}.log").write_bytes(line)
+    assert len(run(capsysbinary, "read", CAPTURE, "--keylog", tmp_path).lines) == EXCHANGES
+
+
+def test_the_environment_names_a_key_log_and_the_option_counts_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capsys
+) -> None:
+    empty = tmp_path / "empty.log"
+    empty.write_bytes(b"# nothing\n")
+    monkeypatch.setenv("SSLKEYLOGFILE", str(KEY_LOG))
+    assert len(run(capsysbinary, "read", CAPTURE).lines) == EXCHANGES
+    ran = run(capsysbinary, "read", CAPTURE, "--keylog", empty)
+    assert (ran.lines, ran.err) == ([], f"kdissect: {empty}: no secrets in it (0 lines not understood)\n")
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "not-there"))
+    assert run(capsysbinary, "read", CAPTURE).code == 0
+
+
+def test_what_is_no_key_is_told(tmp_path: Path, capsysbinary: Capsys) -> None:
+    absent = tmp_path / "absent"
+    ran = run(capsysbinary, "read", CAPTURE, "--keylog", absent)
+    assert (ran.code, ran.err) == (3, f"kdissect: {absent}: there is no such key log\n")
+    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", absent)
+    assert (ran.code, "cannot be read" in ran.err) == (3, True)
+    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", KEY_LOG)
+    assert (ran.code, "is no RSA private key in PEM or DER" in ran.err) == (3, True)
+    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", certificate("ec").path)
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+
+
+def test_an_rsa_key_that_does_not_apply_is_told(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "read", CAPTURE, "-T", "connections", "--rsa-key", certificate("rsa").path)
+    reasons = {json.loads(line)["tls"]["dark"].partition("(")[2] for line in ran.lines}
+    assert reasons == {"an RSA key does not open TLS_AES_256_GCM_SHA384)"}
+
+
+def test_statistics_count_what_is_decrypted(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "stats", CAPTURE, "-z", "srt", "-T", "ndjson", "--keylog", KEY_LOG)
+    assert len(ran.lines) > 5
+    assert run(capsysbinary, "stats", CAPTURE, "-z", "srt", "-T", "ndjson").lines == []
+
+
+def test_secrets_are_left_out_of_a_file_unless_asked_for(
+    embedded: Path, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    path = tmp_path / "out.pcapng"
+    shown = run(capsysbinary, "read", embedded, "-Y", "api == Produce", "-w", path)
+    assert "left out" in shown.err
+    assert not any(isinstance(item, Secrets) for item in read_packets([path]))
+    assert run(capsysbinary, "read", path).lines == []
+    again = run(capsysbinary, "read", path, "--keylog", KEY_LOG, "-Y", "api == Produce")
+    assert len(again.lines) == len(shown.lines) > 0
+
+    shown = run(capsysbinary, "read", embedded, "-Y", "api == Produce", "-w", path, "--with-secrets")
+    assert shown.err == ""
+    assert run(capsysbinary, "read", path, "-Y", "api == Produce", "-T", "csv", "-e", "latency").lines == (
+        run(capsysbinary, "read", embedded, "-Y", "api == Produce", "-T", "csv", "-e", "latency").lines
+    )
+
+
+def test_a_key_log_can_be_embedded(tmp_path: Path, capsysbinary: Capsys) -> None:
+    path = tmp_path / "out.pcapng"
+    run(capsysbinary, "read", CAPTURE, "--keylog", KEY_LOG, "-w", path, "--with-secrets")
+    assert len(run(capsysbinary, "read", path).lines) == EXCHANGES
+
+
+def test_no_output_has_key_material(embedded: Path, capsysbinary: Capsys) -> None:
+    secrets = [bytes.fromhex(line.split()[2]) for line in KEY_LOG.read_text().splitlines() if line[0] != "#"]
+    for form in ("text", "tree", "ndjson", "connections", "faults", "records"):
+        ran = run(capsysbinary, "read", embedded, "-T", form, "--show-secrets")
+        for secret in secrets:
+            for text in (secret, secret.hex().encode(), b64encode(secret)):
+                assert text not in ran.out
+
+
+def test_late_secrets_count_from_the_start_where_all_is_read_twice(
+    tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    path = tmp_path / "late.pcapng"
+    with path.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([CAPTURE]):
+            if isinstance(item, Packet):
+                writer.write(item)
+        writer.write(Secrets(TLS_KEY_LOG, KEY_LOG.read_bytes()))
+    bounded = ("read", path, "-T", "ndjson")
+    assert len(run(capsysbinary, *bounded).lines) == EXCHANGES
+    first = json.loads(run(capsysbinary, *bounded, "--two-pass", "-c", 1).lines[0])
+    assert first["number"] == 1
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    ran = spawn("read", "-", "--keylog", KEY_LOG, stdin=CAPTURE.read_bytes())
+    assert len(ran.lines) == EXCHANGES
+
+
+def test_a_key_log_that_grows_while_packets_come(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    lines = KEY_LOG.read_bytes().splitlines(keepends=True)
+    packets = list(read_packets([CAPTURE]))
+
+    class Growing:
+        """Packets, before each of which a line may be written."""
+
+        interfaces = ()
+
+        def __iter__(self) -> Iterator[Item]:
+            for item in packets:
+                if lines:
+                    with path.open("ab") as file:
+                        file.write(lines.pop(0))
+                yield item
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    keys = keys_of({"key_logs": (str(path),), "rsa_keys": ()}, growing=True, environment={})
+    reading = Reading((), PLAIN, opener=Growing, keys=keys)
+    assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
+
+
+def test_how_to_get_a_key_log(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "doctor", "tls")
+    assert ran.code == 0
+    for word in ("extract-tls-secrets", "librdkafka", "SSLKEYLOGFILE", "KeyLogWriter", "--keylog"):
+        assert word in ran.out.decode()
+    assert run(capsysbinary, "doctor", "ssl").code == 2

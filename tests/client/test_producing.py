@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.client.broker import TestBroker
+from tests.client.running import Capsys, client, rows
+from tests.client.stored import produced
+
+
+def test_lines_become_records_with_keys_headers_and_a_codec(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    produced(broker)
+    file = tmp_path / "lines"
+    file.write_bytes(b"a:1\nb:2\r\nc:\n")
+    options = ("--key-separator", ":", "--codec", "gzip", "--header", "h=x", "--header", "n", "-T", "records")
+    found = rows(client(capsysbinary, "produce", broker, "orders", file, *options, "--timestamp", 5))
+    assert [(each["key"], each["value"], each["offset"], each["assigned_offset"]) for each in found] == [
+        ("a", "1", 0, 17),
+        ("b", "2", 1, 18),
+        ("c", "", 2, 19),
+    ]
+    assert {each["codec"] for each in found} == {"gzip"}
+    assert {each["timestamp"] for each in found} == {5}
+    assert found[0]["headers"] == [{"key": "h", "value": "x"}, {"key": "n", "value": None}]
+
+
+def test_rows_of_records_are_produced_as_they_were_read(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    produced(broker)
+    broker.partitions = 3
+    given = [
+        {"partition": 2, "key": None, "value": {"base64": "/w=="}, "timestamp": 9, "headers": []},
+        {"partition": 0, "key": "k", "value": None, "headers": [{"key": "h", "value": "ü"}]},
+        {"partition": 0, "key": "marker", "value": "x", "control": {"type": "COMMIT"}},
+    ]
+    file = tmp_path / "records.ndjson"
+    file.write_text("\n".join(map(json.dumps, given)) + "\n")
+    found = rows(
+        client(capsysbinary, "produce", broker, "orders", file, "--input", "ndjson", "-T", "records")
+    )
+    assert [(each["partition"], each["key"], each["value"]) for each in found] == [
+        (0, "k", None),
+        (2, None, {"base64": "/w=="}),
+    ]
+    assert found[0]["headers"] == [{"key": "h", "value": "ü"}]
+    assert found[1]["timestamp"] == 9
+
+
+@pytest.mark.parametrize(("version", "magic"), [(0, 0), (2, 1), (3, 2), (5, 2), (11, 2)])
+def test_a_version_takes_the_newest_format_that_it_can(
+    capsysbinary: Capsys, broker: TestBroker, version: int, magic: int
+) -> None:
+    produced(broker)
+    found = rows(
+        client(
+            capsysbinary, "produce", broker, "t", "--value", "v", "--api-version", version, "-T", "records"
+        )
+    )
+    assert [(each["api_version"], each["magic"]) for each in found] == [(version, magic)]
+
+
+def test_an_old_format_chooses_a_version_that_takes_it(capsysbinary: Capsys, broker: TestBroker) -> None:
+    produced(broker)
+    found = rows(
+        client(capsysbinary, "produce", broker, "t", "--value", "v", "--message-format", 1, "-T", "ndjson")
+    )
+    assert found[0]["api_version"] == 2
+    ran = client(
+        capsysbinary, "produce", broker, "t", "--value", "v", "--message-format", 1, "--api-version", 9
+    )
+    assert ran.code == 2
+    assert "Produce v9 takes records of magic 2, not 1" in ran.err
+
+
+def test_acks_0_waits_for_nothing(capsysbinary: Capsys, broker: TestBroker) -> None:
+    ran = client(capsysbinary, "produce", broker, "t", "--value", "v", "--acks", 0)
+    assert ran.code == 0
+    assert "[no response: acks=0]" in ran.lines[0]
+
+
+def test_refused_records_are_told_with_the_brokers_words(capsysbinary: Capsys, broker: TestBroker) -> None:
+    broker.answers["Produce"] = lambda _, body: {
+        "responses": [
+            {
+                "name": "t",
+                "partitionResponses": [
+                    {"index": 0, "errorCode": 10, "baseOffset": -1, "errorMessage": "too large"}
+                ],
+            }
+        ]
+    }
+    ran = client(capsysbinary, "produce", broker, "t", "--value", "v")
+    assert ran.code == 6
+    assert ran.err.endswith("t-0: MESSAGE_TOO_LARGE: too large: nothing was written there\n")
+    assert "MESSAGE_TOO_LARGE" in ran.lines[0]
+
+
+def test_a_partition_that_is_not_there_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:
+    ran = client(capsysbinary, "produce", broker, "t", "--value", "v", "-p", 4)
+    assert (ran.code, ran.err) == (6, "kdissect: topic t has no partition 4: it has 1\n")

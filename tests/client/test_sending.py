@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import run
+from tests.client.broker import CLOSE, TestBroker
+from tests.client.running import Capsys, client, rows
+from tests.client.stored import THREE, produced, stored
+from tests.kafka import framed, request
+
+
+def test_send_asks_any_api_with_json_of_which_the_rest_has_its_defaults(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    broker.answers["DescribeConfigs"] = lambda *_: {"results": []}
+    body = '{"resources": [{"resourceType": 2, "resourceName": "orders"}]}'
+    options = ("--api", "DescribeConfigs", "--version", 3, "--json", body, "-T", "ndjson")
+    (row,) = rows(client(capsysbinary, "send", broker, *options))
+    assert row["request"]["body"] == {
+        "resources": [{"resourceType": 2, "resourceName": "orders", "configurationKeys": []}],
+        "includeSynonyms": False,
+        "includeDocumentation": False,
+    }
+    assert row["response"]["body"] == {"throttleTimeMs": 0, "results": []}
+
+
+def test_send_takes_a_body_or_a_whole_request_as_bytes(capsysbinary: Capsys, broker: TestBroker) -> None:
+    options = ("--api", 3, "--version", 1, "--hex", "ffffffff", "-T", "ndjson")
+    (row,) = rows(client(capsysbinary, "send", broker, *options))
+    assert row["request"]["body"] == {"topics": None}
+    whole = request("Metadata", 1, 4711, "me", topics=None)
+    (row,) = rows(client(capsysbinary, "send", broker, "--hex", whole.hex(), "-T", "ndjson"))
+    assert (row["correlation_id"], row["client_id"]) == (4711, "me")
+    sized = framed(whole).hex()
+    (row,) = rows(client(capsysbinary, "send", broker, "--hex", sized, "--as-is", "-T", "ndjson"))
+    assert row["correlation_id"] == 4711
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "what is to be sent?"),
+        (("--api", "Metdata"), "did you mean Metadata?"),
+        (("--api", "Metadata", "--version", "1", "--json", "{"), "not JSON"),
+        (("--api", "Metadata", "--version", "1", "--json", '{"topics": 5}'), "topics"),
+        (("--api", "Metadata", "--version", "77"), "--hex sends bytes of any version"),
+        (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
+        (("--api", "Metadata", "-Y", "error"), "--capture"),
+        (("--api", "Metadata", "--capture", "x"), "from one place"),
+    ],
+)
+def test_what_cannot_be_sent_is_told_before_anybody_is_asked(
+    capsysbinary: Capsys, broker: TestBroker, options: tuple[str, ...], why: str
+) -> None:
+    ran = client(capsysbinary, "send", broker, *options)
+    assert ran.code in (2, 3)
+    assert why in ran.err
+    assert ran.err.count("\n") == 1
+    assert broker.asked == []
+
+
+def test_an_answer_that_does_not_fit_its_schema_is_shown_and_told(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\0" * 20)
+    ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1)
+    assert ran.code == 6
+    assert "does not fit the schema" in ran.err
+    assert any("(remainder)" in line or "_remainder" in line for line in ran.lines)
+
+
+def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    def line(api: str, version: int, **body: Any) -> str:
+        key = {"Metadata": 3, "CreateTopics": 19, "Produce": 0, "SaslHandshake": 17}[api]
+        header = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 9, "clientId": "app"}
+        said = {
+            "requestHeader": {**header, "requestApiKeyName": api.upper()},
+            "request": body,
+            "response": {},
+        }
+        return (
+            f"[2026-05-01 12:00:00,000] DEBUG Completed request:{json.dumps(said)} (kafka.request.logger)\n"
+        )
+
+    log = tmp_path / "kafka-request.log"
+    produce: dict[str, Any] = {"acks": -1, "timeoutMs": 1, "transactionalId": None, "topicData": []}
+    part = {"index": 0, "recordsSizeInBytes": 68}
+    log.write_text(
+        line("Metadata", 1, topics=[])
+        + "nothing\n"
+        + line("SaslHandshake", 1, mechanism="PLAIN")
+        + line("Produce", 3, **(produce | {"topicData": [{"name": "t", "partitionData": [part]}]}))
+        + line("CreateTopics", 2, topics=[], timeoutMs=5, validateOnly=False)
+    )
+    ran = client(capsysbinary, "send", broker, "--request-log", log)
+    assert ran.code == 2
+    assert "line 4: Produce v3 cannot be sent again" in ran.err
+    assert "1 of 2 requests may change data: CreateTopics v2 (1): --yes sends them" in ran.err
+    assert broker.asked == []
+    found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--reading-only", "-T", "ndjson"))
+    assert [(each["api"], each["client_id"]) for each in found] == [("Metadata", "app")]
+    broker.answers["CreateTopics"] = lambda *_: {"topics": []}
+    found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--yes", "-T", "ndjson"))
+    assert [each["api"] for each in found] == ["Metadata", "CreateTopics"]
+
+
+def test_what_w_wrote_can_be_read_and_replayed(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    stored(broker, *THREE, end=5)
+    capture = tmp_path / "said.pcapng"
+    ran = client(capsysbinary, "fetch", broker, "orders", "--all", "-T", "ndjson", "-w", capture)
+    assert ran.code == 0
+    assert run(capsysbinary, "read", "-T", "ndjson", capture).out == ran.out
+    broker.asked.clear()
+    options = ("--capture", capture, "-Y", "api == Fetch", "-T", "ndjson")
+    again = rows(client(capsysbinary, "send", broker, *options))
+    theirs = [row for row in map(json.loads, ran.lines) if row["api"] == "Fetch"]
+    assert [each["request"]["body"] for each in again] == [each["request"]["body"] for each in theirs]
+    assert [each.api for each in broker.asked] == ["Fetch", "Fetch"]
+    ran = client(capsysbinary, "send", broker, "--capture", capture, "-Y", "api == Heartbeat")
+    assert (ran.code, ran.err) == (2, "kdissect: there is no request to be sent again\n")
+
+
+def test_captured_requests_that_change_data_need_a_yes(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    produced(broker)
+    capture = tmp_path / "said.pcapng"
+    assert client(capsysbinary, "produce", broker, "orders", "--value", "v", "-w", capture).code == 0
+    broker.asked.clear()
+    ran = client(capsysbinary, "send", broker, "--capture", capture)
+    assert ran.code == 2
+    assert "1 of 4 requests may change data: Produce v11 (1): --yes sends them" in ran.err
+    assert broker.asked == []
+    found = rows(client(capsysbinary, "send", broker, "--capture", capture, "--yes", "-T", "records"))
+    assert [(each["value"], each["assigned_offset"]) for each in found] == [("v", 17)]
+
+
+def test_a_replay_goes_on_after_a_request_that_gets_no_answer(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    stored(broker, *THREE, end=5)
+    capture = tmp_path / "said.pcapng"
+    assert client(capsysbinary, "fetch", broker, "orders", "-w", capture).code == 0
+    broker.answers["ListOffsets"] = lambda *_: CLOSE
+    options = ("--capture", capture, "--reading-only", "-T", "ndjson")
+    ran = client(capsysbinary, "send", broker, *options)
+    assert ran.code == 6
+    assert [json.loads(line)["api"] for line in ran.lines].count("Fetch") == 2
+    assert "2 requests of" in ran.err

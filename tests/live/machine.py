@@ -1,0 +1,132 @@
+"""What the machine permits, and a network of our own to capture on."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kdissect.live.session import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+_numbers = itertools.count()
+
+
+@functools.cache
+def _may_capture() -> bool:
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+@functools.cache
+def _may_make_namespaces() -> bool:
+    name = f"kd-probe-{os.getpid()}"
+    if not _may_capture() or shutil.which("ip") is None:
+        return False
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return made
+
+
+requires_raw_sockets = pytest.mark.skipif(not _may_capture(), reason="packet sockets are not permitted here")
+requires_namespaces = pytest.mark.skipif(
+    not _may_make_namespaces(), reason="network namespaces cannot be made here"
+)
+
+
+class Network:
+    """A namespace with two ends of a cable, ``va`` and ``vb``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def ip(self, *arguments: str) -> None:
+        """Run ``ip`` in it."""
+        subprocess.run(["ip", "-n", self._name, *arguments], check=True, capture_output=True)
+
+    def command(self, *arguments: object) -> list[str]:
+        """A command line of Python, to be run in it."""
+        return ["ip", "netns", "exec", self._name, sys.executable, *map(str, arguments)]
+
+    def start(self, *arguments: object) -> subprocess.Popen[bytes]:
+        """Start kdissect in it."""
+        return start(self.command("-m", "kdissect", *arguments))
+
+    def replay(self, *captures: object) -> None:
+        """Send the packets of captures from ``va``."""
+        subprocess.run(
+            self.command("-m", "tests.live.replay", "va", *captures),
+            check=True,
+            cwd=ROOT,
+            capture_output=True,
+            timeout=60,
+        )
+
+
+@contextmanager
+def network() -> Iterator[Network]:
+    """A namespace of our own, for as long as this lasts."""
+    name = f"kd-{os.getpid()}-{next(_numbers)}"
+    subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+    made = Network(name)
+    try:
+        made.ip("link", "add", "va", "type", "veth", "peer", "name", "vb")
+        for interface in ("va", "vb"):
+            made.ip("link", "set", interface, "mtu", "65535")
+        for interface in ("lo", "va", "vb"):
+            made.ip("link", "set", interface, "up")
+        yield made
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True, capture_output=True)
+
+
+def start(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process with pipes."""
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+
+
+def until_it_captures(process: subprocess.Popen[bytes], folder: Path) -> Path:
+    """Wait until ``kdissect live --spool FOLDER`` has begun; gives the folder of its journal."""
+
+    def begun() -> Path | None:
+        return next((each.parent for each in folder.glob("*/journal") if each.stat().st_size), None)
+
+    assert wait_until(lambda: begun() is not None or process.poll() is not None, 30)
+    found = begun()
+    assert found is not None, process.communicate()
+    return found
+
+
+def end(process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> tuple[int, bytes, str]:
+    """Have it end; gives exit code, stdout and stderr."""
+    process.send_signal(number)
+    out, error = process.communicate(timeout=30)
+    return process.returncode, out, error.decode()
+
+
+def children(pid: int) -> dict[str, int]:
+    """Processes that a process has started, by a word of their command line."""
+    found: dict[str, int] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            line = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            found["capture" if "spawn_main" in line else line] = int(child)
+    return found
+
+
+def eventually(done: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for something that must come about."""
+    assert wait_until(done, seconds), "it did not come about in time"

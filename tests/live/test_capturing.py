@@ -1,0 +1,157 @@
+"""The loop of the capture process, with sources and clocks of our own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.reader import Interface
+from kdissect.live.capturing import Capturer
+from kdissect.live.journal import Journal, JournalWriter, Status, status_of
+from kdissect.live.rotation import Bounds
+from kdissect.live.spool import SECOND, Spool
+from tests.live.fakes import FakeClock, FakeSource
+from tests.live.test_spool import packets_of
+
+
+class Capturing:
+    """A capture in a folder."""
+
+    def __init__(self, folder: Path, *sources: FakeSource, stop: Bounds = Bounds()) -> None:  # noqa: B008
+        self.folder = folder
+        self.path = folder / "out.pcapng"
+        self.clock = FakeClock()
+        journal = JournalWriter(str(folder))
+        spool = Spool(str(self.path), Bounds(), self.clock, journal.began)
+        self.capturer = Capturer(sources, spool, journal, stop, self.clock)
+
+    def step(self, passed: float = 1) -> str | None:
+        self.clock.passed += passed
+        return self.capturer.step()
+
+    @property
+    def status(self) -> Status:
+        found = status_of(str(self.folder))
+        assert found is not None
+        return found
+
+
+def test_what_comes_is_written_and_counted(tmp_path: Path) -> None:
+    one, other = FakeSource("eth0"), FakeSource("eth1")
+    capturing = Capturing(tmp_path, one, other)
+    one.put(b"a", b"b")
+    other.put(b"c")
+    one.put(b"d")
+    assert capturing.step() is None
+    assert packets_of(capturing.path) == [b"a", b"b", b"d", b"c"]
+    status = capturing.status
+    assert (status.received, status.written, status.dropped, status.files, status.fill) == (4, 4, 0, 1, 0.25)
+    assert status.notes == ()
+
+
+def test_drops_are_told_once_and_counted_always(tmp_path: Path) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source)
+    for dropped in (0, 3, 10):
+        source.dropped = dropped
+        capturing.step()
+    assert capturing.status.dropped == 10
+    assert capturing.status.notes == ("the system drops packets: 3 so far, the ring was full",)
+
+
+@pytest.mark.parametrize(("step", "words"), [(3_600, "forward by 3,600.0 s"), (-90, "back by 90.0 s")])
+def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step: int, words: str) -> None:
+    capturing = Capturing(tmp_path, FakeSource())
+    capturing.step()
+    capturing.clock.step_ns = step * SECOND
+    capturing.step()
+    capturing.step()
+    assert capturing.status.notes == (f"the clock was set {words}; times before and after do not compare",)
+
+
+def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source)
+    spool = capturing.capturer._spool
+    spool.failure, spool.lost = f"{capturing.path}: No space left on device", 5
+    capturing.step()
+    capturing.step()
+    assert [note.split(": ", 1)[1] for note in capturing.status.notes] == [
+        "No space left on device: packets are lost until it can be written again"
+    ]
+    source.put(b"a")
+    capturing.step()
+    assert capturing.status.notes[1:] == ("writing goes on; 5 packets were lost",)
+    assert (capturing.status.lost, capturing.status.written) == (5, 1)
+
+
+def test_trouble_with_an_interface_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    one, other = FakeSource("eth0"), FakeSource("eth1")
+    capturing = Capturing(tmp_path, one, other)
+    one.troubles.append("eth0 is gone")
+    one.is_ended = True
+    assert capturing.step() is None
+    other.put(b"x")
+    assert capturing.step() is None
+    assert packets_of(capturing.path) == [b"x"]
+    assert capturing.status.notes == ("eth0 is gone",)
+    other.is_ended = True
+    assert capturing.step() == "nothing is left to capture from"
+
+
+@pytest.mark.parametrize(
+    "stop", [Bounds(packets=3), Bounds(seconds=2), Bounds(bytes=300)], ids=["packets", "seconds", "bytes"]
+)
+def test_a_limit_ends_it(tmp_path: Path, stop: Bounds) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source, stop=stop)
+    source.put(b"a")
+    assert capturing.step() is None
+    source.put(b"b" * 60, b"c" * 60)
+    assert capturing.step() == "a limit of -a is reached"
+
+
+def test_what_has_come_is_written_before_the_end(tmp_path: Path) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source)
+    source.put(b"last")
+    journal = Journal(str(tmp_path))
+    assert not journal.is_over()
+    capturing.capturer.finish("stopped")
+    assert journal.is_over()
+    journal.close()
+    assert packets_of(capturing.path) == [b"last"]
+    assert capturing.status.reason == "stopped"
+    assert source.is_stopped
+    assert source.is_closed
+
+
+def test_it_ends_when_the_pipe_to_who_started_it_is_shut(tmp_path: Path) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source)
+    source.put(b"a")
+    read, write = os.pipe()
+    os.close(write)
+    capturing.capturer.run(read)
+    os.close(read)
+    assert packets_of(capturing.path) == [b"a"]
+
+
+def test_an_interface_of_a_stream_may_come_later(tmp_path: Path) -> None:
+    source = FakeSource()
+    capturing = Capturing(tmp_path, source)
+    source.put(b"a")
+    capturing.step()
+    source.interfaces.append(Interface(113, 0, "other"))
+    source.put(b"b", interface=1)
+    capturing.step()
+    assert packets_of(capturing.path) == [b"a", b"b"]
+
+
+def test_a_defect_is_told_in_the_status(tmp_path: Path) -> None:
+    capturing = Capturing(tmp_path, FakeSource())
+    capturing.step()
+    capturing.capturer.give_up("a defect")
+    assert (capturing.status.reason, capturing.status.notes) == ("a defect", ("a defect",))

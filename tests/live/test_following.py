@@ -1,0 +1,214 @@
+"""Files that grow while they are read."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.capture.blocks import statistics_block
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Interface, Item
+from kdissect.capture.writer import PcapngWriter
+from kdissect.live.following import Files, Following, Growing, Spooled
+from kdissect.live.journal import JournalWriter
+from kdissect.model import Fault, Packet
+from tests.cli.run import CAPTURES
+
+ETH0 = Interface(1, 0, "eth0")
+
+
+def capture_of(*numbers: int, interface: Interface = ETH0) -> bytes:
+    """A pcapng file with packets of these times, which are their data, too."""
+    file = io.BytesIO()
+    writer = PcapngWriter(file, [interface])
+    for number in numbers:
+        writer.write(Packet(number, number, interface.link_type, b"%d" % number, 9, 0, ()))
+    return file.getvalue()
+
+
+def stopped(following: Following) -> list[Item]:
+    """All that is there."""
+    following.stop()
+    items = list(following)
+    following.close()
+    return items
+
+
+def data_of(items: list[Item]) -> list[int]:
+    assert not [item for item in items if isinstance(item, Fault)]
+    return [int(item.data) for item in items if isinstance(item, Packet)]
+
+
+def test_a_file_that_grows_is_read_as_it_grows(tmp_path: Path) -> None:
+    whole = (CAPTURES / "basic-kafka43.pcapng").read_bytes()
+    path = tmp_path / "growing"
+    path.write_bytes(whole[:1_000])
+    following = Files((str(path),))
+    found: list[Item] = []
+    reading = Thread(target=lambda: found.extend(following))
+    reading.start()
+    with path.open("ab", buffering=0) as file:
+        for at in range(1_000, len(whole), 9_999):
+            file.write(whole[at : at + 9_999])
+    following.stop()
+    reading.join(20)
+    assert not reading.is_alive()
+    assert found == list(read_packets([CAPTURES / "basic-kafka43.pcapng"]))
+    following.close()
+
+
+@given(st.integers(0, 200))
+def test_the_file_is_read_to_what_was_written_before_it_was_complete(at: int) -> None:
+    # The writer ends between our look at the end of the file and our question.
+    read, write = os.pipe()
+    os.close(read)
+    os.close(write)
+    data = capture_of(1, 2, 3)
+    path = Path(f"/proc/self/fd/{(descriptor := os.memfd_create('growing'))}")
+    os.write(descriptor, data[:at])
+    growing = Growing(str(path), lambda: bool(os.pwrite(descriptor, data[at:], at)) or at == len(data))
+    pieces = b""
+    while piece := growing.read1():
+        pieces += piece
+    assert pieces == data
+    growing.close()
+    os.close(descriptor)
+
+
+def test_a_half_record_at_the_end_is_no_damage_while_more_may_come_and_is_told_at_the_end(
+    tmp_path: Path,
+) -> None:
+    data = capture_of(1, 2)
+    path = tmp_path / "torn"
+    path.write_bytes(data[:-5])
+    following = Files((str(path),))
+    first = next(following)
+    assert isinstance(first, Packet)
+    rest = stopped(following)
+    assert [item.kind for item in rest if isinstance(item, Fault)] == ["cut-short"]
+
+
+def test_the_files_of_a_folder_go_by_their_first_packets_and_count_on(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(capture_of(1, 2))
+    (tmp_path / "a10").write_bytes(capture_of(5))
+    (tmp_path / "a9").write_bytes(capture_of(3, 4))
+    (tmp_path / ".hidden").write_bytes(capture_of(9))
+    following = Files((str(tmp_path),))
+    items = stopped(following)
+    assert data_of(items) == [1, 2, 3, 4, 5]
+    assert [item.number for item in items if isinstance(item, Packet)] == [1, 2, 3, 4, 5]
+    assert following.interfaces == [ETH0]
+
+
+def test_files_that_appear_are_read_and_those_before_are_complete_then(tmp_path: Path) -> None:
+    (tmp_path / "1").write_bytes(capture_of(1, 2)[:-4])
+    following = Files((str(tmp_path),))
+    items: Iterator[Item] = iter(following)
+    assert isinstance(next(items), Packet)
+    (tmp_path / "1").write_bytes(capture_of(1, 2))
+    (tmp_path / "2").write_bytes(capture_of(3))
+    assert [item.number for item in (next(items), next(items)) if isinstance(item, Packet)] == [2, 3]
+    assert stopped(following) == []
+
+
+def test_a_name_that_is_used_again_is_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "ring"
+    path.write_bytes(capture_of(1))
+    following = Files((str(path),))
+    assert isinstance(next(following), Packet)
+    (tmp_path / "new").write_bytes(capture_of(2))
+    (tmp_path / "new").replace(path)
+    assert data_of(stopped(following)) == [2]
+
+
+def test_what_is_no_capture_is_left_out_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "1").write_bytes(capture_of(1))
+    assert data_of(stopped(Files((str(tmp_path),)))) == [1]
+
+
+class Spool:
+    """A spool that is written by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = JournalWriter(str(folder))
+
+    def file(self, name: str, data: bytes, before: int = 0) -> Path:
+        path = self.folder / name
+        path.write_bytes(data)
+        self.journal.began(str(path), before)
+        return path
+
+
+def test_a_spool_is_read_file_by_file_to_its_end(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    following = Spooled(str(tmp_path))
+    first = spool.file("1", capture_of(1)[:-3])
+    with first.open("ab") as file:
+        file.write(capture_of(1)[-3:])
+    assert isinstance(next(following), Packet)
+    spool.file("2", capture_of(2, 3))
+    spool.journal.close()
+    assert data_of(list(following)) == [2, 3]
+    following.close()
+
+
+def test_files_are_removed_when_they_were_read_if_they_are_consumed(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    paths = [spool.file(str(number), capture_of(number)) for number in (1, 2, 3)]
+    following = Spooled(str(tmp_path), consume=True)
+    next(following)
+    next(following)
+    assert [path.exists() for path in paths] == [False, True, True]
+    spool.journal.close()
+    assert data_of(list(following)) == [3]
+    assert not any(path.exists() for path in paths)
+    following.close()
+
+
+def test_a_file_that_was_given_up_before_it_was_read_is_told(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for number in (1, 2, 3):
+        spool.file(str(number), capture_of(number), number - 1)
+    (tmp_path / "2").unlink()
+    spool.journal.close()
+    following = Spooled(str(tmp_path), consume=True)
+    items = list(following)
+    assert [(item.number, int(item.data)) for item in items if isinstance(item, Packet)] == [(1, 1), (3, 3)]
+    (fault,) = [item for item in items if isinstance(item, Fault)]
+    assert fault.kind == "unreadable"
+    following.close()
+
+
+def test_an_interface_has_the_counts_it_had_last(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.file("1", capture_of(1) + statistics_block(0, 5, 1, 10, 2, 8))
+    spool.file("2", capture_of(2) + statistics_block(0, 9, 1, 30, 5, 25))
+    spool.journal.close()
+    following = Spooled(str(tmp_path))
+    assert data_of(list(following)) == [1, 2]
+    assert following.interfaces == [ETH0._replace(received=30, dropped=5)]
+    following.close()
+
+
+@pytest.mark.parametrize("suffix", [b"", b"garbage"])
+def test_faults_have_the_numbers_of_the_whole_and_the_name_of_the_file(tmp_path: Path, suffix: bytes) -> None:
+    spool = Spool(tmp_path)
+    spool.file("1", capture_of(1))
+    spool.file("2", b"no capture" + suffix)
+    spool.file("3", capture_of(2)[:-2])
+    spool.journal.close()
+    following = Spooled(str(tmp_path))
+    faults: list[Any] = [item for item in following if isinstance(item, Fault)]
+    assert [fault.kind for fault in faults] == ["not-a-capture", "cut-short"]
+    assert all(str(tmp_path) in fault.message for fault in faults)
+    following.close()

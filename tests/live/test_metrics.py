@@ -1,0 +1,124 @@
+"""Counters, as Prometheus reads them."""
+
+from __future__ import annotations
+
+import urllib.request
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.exchange import Exchange
+from kdissect.live.journal import Status
+from kdissect.live.metrics import Metrics, address_of
+from tests.cli.run import CAPTURES
+from tests.lab import dissected
+
+pytest.importorskip("prometheus_client")
+
+
+def exchanges(name: str = "errors.pcapng") -> list[Exchange]:
+    return dissected(read_packets([CAPTURES / name])).exchanges
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    found: float | None = metrics.registry.get_sample_value(name, labels)
+    return found
+
+
+def test_requests_errors_bytes_and_latencies_are_those_of_the_exchanges() -> None:
+    metrics = Metrics(Status)
+    seen = exchanges()
+    for exchange in seen:
+        metrics.add(exchange)
+    for api in {str(each.api) for each in seen}:
+        of_api = [each for each in seen if each.api == api]
+        requests = [each for each in of_api if each.request is not None]
+        assert value(metrics, "kdissect_requests_total", api=api) == len(requests)
+        timed = [each.latency_ns for each in of_api if each.latency_ns is not None]
+        if timed:
+            assert value(metrics, "kdissect_latency_seconds_count", api=api) == len(timed)
+            total = value(metrics, "kdissect_latency_seconds_sum", api=api)
+            assert total == pytest.approx(sum(timed) / 1e9)
+        sizes = sum(each.response_size or 0 for each in of_api)
+        assert (value(metrics, "kdissect_bytes_total", api=api, direction="response") or 0) == sizes
+    pairs = [(str(each.api), each.error) for each in seen if each.error is not None]
+    assert pairs
+    for api, error in set(pairs):
+        counted = value(metrics, "kdissect_errors_total", api=api, error=str(error))
+        assert counted == pairs.count((api, error))
+
+
+def test_topics_and_clients_are_counted() -> None:
+    metrics = Metrics(Status)
+    seen = exchanges("basic-kafka43.pcapng")
+    for exchange in seen:
+        metrics.add(exchange)
+    produce = next(each for each in seen if each.api == "Produce")
+    (topic,) = produce.topics
+    expected = sum(topic in each.topics for each in seen if each.api == "Produce")
+    assert value(metrics, "kdissect_topic_requests_total", topic=topic, api="Produce") == expected
+    assert value(metrics, "kdissect_topic_record_bytes_total", topic=topic, api="Produce")
+    client = str(produce.client_id)
+    assert value(metrics, "kdissect_client_requests_total", client=client) == sum(
+        each.client_id == client for each in seen
+    )
+
+
+def test_the_number_of_label_values_is_bounded() -> None:
+    metrics = Metrics(Status, most_values=2)
+    for exchange in exchanges("basic-kafka43.pcapng"):
+        metrics.add(exchange)
+    apis = {
+        sample.labels["api"]
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "kdissect_requests_total"
+    }
+    assert len(apis) == 3
+    assert "other" in apis
+
+
+def test_they_are_served_with_the_state_of_the_capture() -> None:
+    metrics = Metrics(lambda: Status(received=12, dropped=3, lost=1, fill=0.5))
+    for exchange in exchanges():
+        metrics.add(exchange)
+    port = _free_port()
+    stop = metrics.serve("127.0.0.1", port)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+    finally:
+        stop()
+    lines = text.split("\n")
+    assert "kdissect_packets_total 12.0" in lines
+    assert "kdissect_packets_dropped_total 3.0" in lines
+    assert "kdissect_packets_lost_total 1.0" in lines
+    assert "kdissect_ring_fill 0.5" in lines
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (":9464", ("127.0.0.1", 9464)),
+        ("9464", ("127.0.0.1", 9464)),
+        ("0.0.0.0:80", ("0.0.0.0", 80)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_without_an_address_only_this_machine_is_served(text: str, expected: tuple[str, int]) -> None:
+    assert address_of(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "localhost", ":99999", "host:", ":-1"])
+def test_a_wrong_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="the form is :PORT"):
+        address_of(text)

@@ -1,0 +1,173 @@
+"""Files that turn, are whole at any time, and survive a full disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Interface
+from kdissect.live.rotation import Bounds
+from kdissect.live.sources import Counts
+from kdissect.live.spool import SECOND, Spool
+from kdissect.model import Fault, Packet
+from tests.live.fakes import BEGAN_NS, FakeClock
+
+
+class Written:
+    """A spool in a folder, and what is in it."""
+
+    def __init__(self, folder: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+        self.folder = folder
+        self.clock = FakeClock()
+        self.began: list[str] = []
+        self.spool = Spool(
+            str(folder / "out.pcapng"), bounds, self.clock, lambda path, _: self.began.append(path)
+        )
+        self.spool.add(Interface(1, 262_144, "eth0"))
+
+    def write(self, *datas: bytes) -> None:
+        self.spool.write(0, [(self.clock.wall_ns(), len(data), data) for data in datas])
+
+    def files(self) -> list[list[bytes]]:
+        """The data of the packets of each file, in the order of their names. None is damaged."""
+        return [packets_of(path) for path in sorted(self.folder.iterdir())]
+
+
+def packets_of(path: Path) -> list[bytes]:
+    items = list(read_packets([path]))
+    assert not [item for item in items if isinstance(item, Fault)]
+    return [item.data for item in items if isinstance(item, Packet)]
+
+
+def test_packets_come_back_with_time_and_lengths(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.spool.write(0, [(BEGAN_NS + 1, 99, b"abc"), (BEGAN_NS + 2, 3, b"")])
+    written.spool.close()
+    capture = read_packets([tmp_path / "out.pcapng"])
+    packets = [item for item in capture if isinstance(item, Packet)]
+    assert [(p.timestamp_ns, p.wire_length, p.data) for p in packets] == [
+        (BEGAN_NS + 1, 99, b"abc"),
+        (BEGAN_NS + 2, 3, b""),
+    ]
+
+
+def test_a_file_is_whole_after_every_block(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for number in range(5):
+        written.write(bytes(number), b"x")
+        assert len(packets_of(tmp_path / "out.pcapng")) == 2 * (number + 1)
+
+
+def test_a_file_ends_with_what_was_counted(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.write(b"a", b"b")
+    written.spool.counts[0] = Counts(9, 7)
+    written.spool.close()
+    capture = read_packets([tmp_path / "out.pcapng"])
+    assert len(list(capture)) == 2
+    (interface,) = capture.interfaces
+    assert (interface.name, interface.received, interface.dropped) == ("eth0", 9, 7)
+
+
+@pytest.mark.parametrize("bounds", [Bounds(packets=2), Bounds(bytes=200)])
+def test_files_turn_by_packets_and_by_size(tmp_path: Path, bounds: Bounds) -> None:
+    written = Written(tmp_path, bounds)
+    for number in range(5):
+        written.write(b"%d" % number * 60)
+    written.spool.close()
+    files = written.files()
+    assert len(files) > 1
+    assert [data[0] for file in files for data in file] == list(b"01234")
+    assert len(written.began) == len(files) == written.spool.files
+
+
+def test_files_turn_by_time_that_passes_not_by_the_time_of_day(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(seconds=10))
+    written.write(b"a")
+    written.clock.step_ns = 3_600 * SECOND
+    written.write(b"b")
+    written.clock.passed = 10
+    written.spool.tick()
+    written.write(b"c")
+    written.spool.close()
+    assert written.files() == [[b"a", b"b"], [b"c"]]
+
+
+def test_files_turn_at_each_interval_of_the_day(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(interval=60))
+    for passed in (0, 1, 41, 100):  # it began 20 seconds after a full minute
+        written.clock.passed = passed
+        written.write(b"%d" % passed)
+    written.spool.close()
+    assert written.files() == [[b"0", b"1"], [b"41"], [b"100"]]
+
+
+def test_no_more_files_are_kept_than_asked_for(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(packets=1, files=2))
+    for number in range(6):
+        written.write(b"%d" % number)
+    written.spool.close()
+    assert written.files() == [[b"4"], [b"5"]]
+
+
+def test_no_empty_file_is_made_while_nothing_comes(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(seconds=1))
+    for passed in range(1, 9):
+        written.clock.passed = passed
+        written.spool.tick()
+    assert written.spool.files == 1
+
+
+def test_a_full_disk_loses_packets_and_counts_them_and_the_file_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(tmp_path)
+    written.write(b"before")
+    room = 10
+    write = os.write
+
+    def writes_little(descriptor: int, data: bytes) -> int:
+        nonlocal room
+        if room == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        done = write(descriptor, bytes(data[:room]))
+        room -= done
+        return done
+
+    monkeypatch.setattr("kdissect.live.spool.os.write", writes_little)
+    written.write(b"lost", b"lost too")
+    written.write(b"lost as well")
+    assert written.spool.lost == 3
+    assert written.spool.failure is not None
+    assert "No space left" in written.spool.failure
+    assert packets_of(tmp_path / "out.pcapng") == [b"before"]
+    monkeypatch.setattr("kdissect.live.spool.os.write", write)
+    written.write(b"after")
+    assert written.spool.failure is None
+    written.spool.close()
+    assert packets_of(tmp_path / "out.pcapng") == [b"before", b"after"]
+    capture = read_packets([tmp_path / "out.pcapng"])
+    list(capture)
+    assert capture.interfaces[0].dropped == 3
+
+
+def test_an_interface_that_comes_later_is_in_this_file_and_in_the_next(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(packets=2))
+    written.write(b"a")
+    number = written.spool.add(Interface(113, 96, "any"))
+    written.spool.write(number, [(BEGAN_NS, 1, b"b")])
+    written.spool.write(number, [(BEGAN_NS, 1, b"c")])
+    written.spool.close()
+    for path in sorted(tmp_path.iterdir()):
+        capture = read_packets([path])
+        last = [item for item in capture if isinstance(item, Packet)][-1]
+        assert capture.interfaces[last.interface].name == "any"
+
+
+def test_captures_are_for_their_owner_only(tmp_path: Path) -> None:
+    Written(tmp_path)
+    assert (tmp_path / "out.pcapng").stat().st_mode & 0o777 == 0o600

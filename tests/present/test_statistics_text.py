@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.present.form import Clock
+from kdissect.present.options import Options
+from kdissect.present.sanitise import width
+from kdissect.present.statistics import STATISTICS
+from kdissect.present.statistics_text import table_lines
+
+TABLE = STATISTICS["topics"]
+
+
+def row(topic: str, **given: Any) -> dict[str, Any]:
+    values = {
+        column.name: [] if column.type == "texts" else 7 if column.type.startswith("int") else 1.5
+        for column in TABLE.columns
+    }
+    return {**values, "topic": topic, "direction": "produce", "codecs": ["none"], **given}
+
+
+def lines(room: int | None, whole: bool = False, *rows: dict[str, Any]) -> list[str]:
+    shown = list(rows) or [row("short"), row("t" * 249, errors=3)]
+    return list(table_lines(TABLE, shown, Options(), Clock("r", 0), whole, room))
+
+
+def test_without_a_limit_everything_is_printed_whole() -> None:
+    text = lines(None)
+    assert len(text) == 3
+    assert "t" * 249 in text[2]
+    assert all(column.name.removesuffix("_ns") in text[0] for column in TABLE.columns)
+
+
+@pytest.mark.parametrize("room", [40, 80, 120, 200])
+def test_no_line_is_longer_than_the_room_and_what_is_left_out_is_named(room: int) -> None:
+    head, *rest, said = lines(room)
+    assert all(width(line) <= room for line in (head, *rest))
+    shown = head.split()
+    wanted = [column.name.removesuffix("_ns") for column in TABLE.columns]
+    left_out = said.removeprefix("(no room for ").partition(":")[0].split(", ")
+    assert sorted([*shown, *left_out]) == sorted(wanted)
+    assert shown[0] == "topic"
+    assert "errors" in shown
+    assert rest[1].partition(" ")[0].endswith("…")
+
+
+def test_texts_that_are_short_take_no_more_than_they_need() -> None:
+    head, *_ = lines(80, False, row("a"))
+    assert head.startswith("topic  partition")
+
+
+def test_columns_that_were_asked_for_all_stay() -> None:
+    text = lines(80, True)
+    assert len(text) == 3
+    assert len(text[0].split()) == len(TABLE.columns)
+
+
+def test_a_wide_character_is_never_cut_in_half() -> None:
+    _, line, *_ = lines(60, False, row("題" * 100))
+    assert width(line) <= 60

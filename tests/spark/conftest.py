@@ -1,0 +1,36 @@
+"""One Spark session for all tests that need one: to start it takes longer than most of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kdissect.spark.launch import NoSparkError, check, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on this machine; without Spark or Java the tests are skipped, with the reason."""
+    try:
+        check("local[2]")
+    except NoSparkError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("spark")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark's own, while it is imported
+        made = session("local[2]", {"spark.sql.shuffle.partitions": "3"}, str(folder / "spark.log"))
+    yield made
+    made.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What pyspark says of pandas is not about us: no pandas object is ever made."""
+    for item in items:
+        if "tests/spark" in str(item.path):
+            item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"))

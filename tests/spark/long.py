@@ -1,0 +1,150 @@
+"""What takes too long for every change: ``python -m tests.spark.long [PART…] [--only GLOB] [--seconds N]``.
+
+captures   every capture in ``captures/`` and of the lab: all tables equal those without Spark, by replicas,
+           buckets and shuffle; exchanges with 1, 2 and 7 tasks. ``--only`` takes those whose name matches;
+           after ``--seconds`` no further one is begun, and it is said how many were left out
+kills      a stream that is killed at 10 random moments gives what a batch gives
+cluster    a standalone master and two workers, started from the installed pyspark: equal tables
+"""
+
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from fnmatch import fnmatch
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import kdissect.spark
+from kdissect.spark.launch import session
+from tests.shared import SHARED, shared
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows
+from tests.spark.test_stream import SMALL, kill, rows, run
+from tests.spark.test_stream import TABLES as STREAMED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "spark://127.0.0.1:7177"
+
+
+def captures(only: str, seconds: float) -> None:
+    """Every capture, every table, each strategy."""
+    end = time.monotonic() + seconds
+    paths = sorted(CAPTURES.glob("*.pcap*"))
+    if SHARED is not None:
+        paths += sorted(shared("testdata/captures/lab").glob("*/*.pcap*"))
+    paths = [path for path in paths if fnmatch(path.name, only)]
+    spark = session("local[2]", {}, os.devnull)
+    done = compared = 0
+    for path in paths:
+        if time.monotonic() > end:
+            break
+        for name in TABLES:
+            expected = read_rows(name, [path])
+            for strategy in ("replicas", "buckets", "shuffle"):
+                for tasks in (1, 2, 7) if name == "exchanges" else (2,):
+                    options: dict[str, Any] = {"tasks": tasks, "split_bytes": 200_000}
+                    frame = kdissect.spark.table(spark, name, path, strategy=strategy, **options)
+                    assert spark_rows(frame) == expected, (path, name, strategy, tasks)
+                    compared += 1
+            spark.catalog.clearCache()
+        done += 1
+        print(f"{path.name} of {path.parent.name}: equal", flush=True)
+    print(f"captures: {done} of {len(paths)}, {compared} tables equal")
+
+
+def kills() -> None:
+    """Ten random moments."""
+    random = Random()
+    with tempfile.TemporaryDirectory() as name:
+        folder, out = Path(name) / "folder", Path(name) / "out"
+        folder.mkdir()
+        cut(CAPTURES / "basic-kafka43.pcapng", folder, 20)
+        moments = [random.uniform(4.0, 25.0) for _ in range(10)]
+        for moment in moments:
+            end = time.monotonic() + moment
+            kill(folder, out, lambda end=end: time.monotonic() > end)  # type: ignore[misc]
+        assert run(folder, out, *SMALL) == 0
+        for table in STREAMED:
+            assert rows(out, table) == read_rows(table, sorted(folder.iterdir())), (table, moments)
+    print(f"kills: at {', '.join(f'{moment:.1f}' for moment in moments)} s; equal")
+
+
+def cluster() -> None:
+    """A master and two workers of their own."""
+    import pyspark
+
+    home = os.path.dirname(pyspark.__file__)
+    environment = {
+        **os.environ,
+        "SPARK_HOME": home,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.getcwd(),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    spark_class = os.path.join(home, "bin", "spark-class")
+    deploy = "org.apache.spark.deploy"
+    with tempfile.TemporaryDirectory() as work:
+        commands = [
+            [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "7177", "--webui-port", "0"],
+            *2
+            * [[f"{deploy}.worker.Worker", "-c", "1", "-m", "1g", "--webui-port", "0", "-d", work, MASTER]],
+        ]
+        processes = []
+        try:
+            for command in commands:
+                processes.append(
+                    subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
+                )
+                time.sleep(8)
+            spark = session(
+                MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
+            )
+            _compare(spark)
+            spark.stop()
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait()
+
+
+def _compare(spark: SparkSession) -> None:
+    path = CAPTURES / "basic-kafka43.pcapng"
+    for strategy in ("replicas", "buckets", "shuffle"):
+        for name in TABLES:
+            frame = kdissect.spark.table(spark, name, path, strategy=strategy, tasks=2)
+            assert spark_rows(frame) == read_rows(name, [path]), (name, strategy)
+    print("cluster: equal")
+
+
+PARTS = ("captures", "kills", "cluster")
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--only", default="*", metavar="GLOB")
+    parser.add_argument("--seconds", type=float, default=float("inf"), metavar="N")
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no part is {', '.join(unknown)}: {', '.join(PARTS)}")
+    for part in given.parts or PARTS:
+        if part == "captures":
+            captures(given.only, given.seconds)
+        elif part == "kills":
+            kills()
+        else:
+            cluster()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Rows of Spark, and rows that ``kdissect read`` gives for the same captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kdissect.capture.files import read_packets
+from kdissect.dissect import Event, dissect
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.present.arrow import RowBatches
+from kdissect.present.options import PLAIN
+from kdissect.present.sources import sources_of
+from kdissect.spark.tables import full_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+TABLES = ("exchanges", "records", "batches", "connections", "faults")
+
+
+def read_rows(
+    name: str, paths: Sequence[str | Path], ports: frozenset[int] = frozenset(), limits: Limits = DEFAULTS
+) -> list[str]:
+    """The rows of a table without Spark."""
+    return event_rows(dissect(read_packets(paths, limits), limits, ports), name)
+
+
+def event_rows(events: Iterable[Event], name: str) -> list[str]:
+    """The rows of a table that events bring."""
+    rows = RowBatches(full_table(name, False, False), PLAIN)
+    batches = [rows.add(source) for event in events for source in sources_of(name, event, PLAIN)]
+    batches.append(rows.take())
+    return in_order(row for batch in batches if batch is not None for row in batch.to_pylist())
+
+
+def spark_rows(frame: DataFrame) -> list[str]:
+    """The rows of a DataFrame."""
+    found: pa.Table = frame.toArrow()
+    return in_order(found.to_pylist())
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))

@@ -1,0 +1,120 @@
+"""``kdissect spark batch``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kdissect.cli import main
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, in_order, read_rows
+
+ERRORS = CAPTURES / "errors.pcapng"
+
+
+def run(*arguments: object) -> int:
+    return main(["spark", "batch", *map(str, arguments), "--master", "local[2]", "-q"])
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
+def test_the_tables_are_those_of_read(tmp_path: Path, strategy: str) -> None:
+    assert run(ERRORS, "--out", tmp_path, "--strategy", strategy, "--tasks", 2) == 0
+    for name in ("exchanges", "connections", "faults"):
+        assert in_order(pq.read_table(tmp_path / name).to_pylist()) == read_rows(name, [ERRORS])
+
+
+@pytest.mark.usefixtures("spark")
+def test_one_damaged_file_among_many_is_a_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").mkdir()
+    pieces = cut(ERRORS, tmp_path / "in", 100)
+    pieces[50].write_bytes(b"not a capture")
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == 0
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("kdissect: ")
+    assert pieces[50].name in line
+    others = sorted(set(pieces) - {pieces[50]})
+    assert in_order(pq.read_table(tmp_path / "out" / "exchanges").to_pylist()) == read_rows(
+        "exchanges", others
+    )
+    assert run(tmp_path / "in", "--out", tmp_path / "out", "--strict", "--overwrite") == 4
+    assert run(tmp_path / "in", "--out", tmp_path / "more", "--strict", "--table", "connections") == 4
+
+
+@pytest.mark.usefixtures("spark")
+def test_tables_may_be_partitioned(tmp_path: Path) -> None:
+    arguments = (
+        "--table",
+        "exchanges",
+        "--table",
+        "faults",
+        "--partition-by",
+        "date",
+        "--partition-by",
+        "api",
+    )
+    assert run(ERRORS, "--out", tmp_path, *arguments) == 0
+    folders = {path.name.partition("=")[0] for path in (tmp_path / "exchanges").glob("*/*") if path.is_dir()}
+    assert folders == {"api"}
+    assert pq.read_table(tmp_path / "exchanges").num_rows == len(read_rows("exchanges", [ERRORS]))
+
+
+def test_the_plan_is_shown_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(CAPTURES / "*.pcap", ERRORS, "--out", tmp_path, "--explain", "--tasks", 5) == 0
+    first, point, *files = capsys.readouterr().out.splitlines()
+    assert first.startswith("strategy buckets: 5 tasks")
+    assert "2 files" in point
+    assert [Path(line.split()[0]).name for line in files] == ["broker-0.9.pcap", "errors.pcapng"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "exchanges").mkdir()
+    (tmp_path / "exchanges" / "mine").write_text("")
+    assert run(ERRORS, "--out", tmp_path) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--partition-by", "apo"), "did you mean api"),
+        (("--payload", "half"), "none, head:N or full"),
+        (("-Y", "api =="), "filter"),
+        (("--capture-point", "("), "no regular expression"),
+        (("--capture-point", "nowhere"), "nothing that 'nowhere' finds"),
+        (("--conf", "nonsense"), "KEY=VALUE"),
+    ],
+)
+def test_what_is_wrong_is_told_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    assert run(ERRORS, "--out", tmp_path, *arguments) == 2
+    (line, *_) = capsys.readouterr().err.splitlines()
+    assert words in line
+
+
+def test_inputs_of_which_none_is_a_capture_are_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("not a capture")
+    for inputs in (["/nowhere.pcap"], [tmp_path / "text"], [tmp_path / "text", "/nowhere.pcap"]):
+        assert run(*inputs, "--out", tmp_path / "out") == 3
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(inputs[0]) in line
+    assert run(ERRORS, "--out", tmp_path, "--keylog", "/nowhere.log") == 3
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_java_a_line_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr("kdissect.spark.launch.bundled_java", lambda: None)
+    assert run(ERRORS, "--out", tmp_path) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Java 17" in line
+    assert "with its extra spark-local" in line

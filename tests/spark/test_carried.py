@@ -1,0 +1,82 @@
+"""What is carried from batch to batch of a stream."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import kdissect
+from kdissect.dissect import Dissector
+from kdissect.spark.carried import Carried, StateError, States
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> States:
+    made = States(str(tmp_path / "state"))
+    made.prepare()
+    return made
+
+
+def only_file(tmp_path: Path) -> Path:
+    (path,) = (tmp_path / "state").glob("*/*")
+    return path
+
+
+def test_a_batch_reads_what_batches_before_it_left(states: States) -> None:
+    for batch in (0, 3, 4):
+        states.save("one", batch, Carried(Dissector(), packets=batch))
+    states.save("two", 1, Carried(Dissector(), packets=100))
+    assert [c and c.packets for c in (states.load("one", n) for n in (0, 1, 3, 4, 5))] == [None, 0, 0, 3, 4]
+    assert (states.points(), states.last_batch()) == (["one", "two"], 4)
+
+
+def test_of_each_capture_point_the_latest_two_are_kept(states: States) -> None:
+    for batch in range(5):
+        states.save("one", batch, Carried(Dissector(), packets=batch))
+    states.save("two", 0, Carried(Dissector(), packets=100))
+    states.forget()
+    kept = [states.load("one", batch) for batch in range(1, 6)]
+    assert [carried and carried.packets for carried in kept] == [None, None, None, 3, 4]
+    assert states.load("two", 9) is not None
+
+
+def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    path = only_file(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(StateError, match="damaged"):
+        states.load("one", 1)
+
+
+def test_the_state_of_another_version_is_not_loaded(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    monkeypatch.setattr(kdissect, "__version__", "99.0")
+    with pytest.raises(StateError, match=r"this is 99\.0"):
+        states.load("one", 1)
+
+
+@pytest.mark.parametrize("of", ["file", "folder"])
+def test_what_others_may_write_to_is_not_loaded(states: States, tmp_path: Path, of: str) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    path = only_file(tmp_path) if of == "file" else tmp_path / "state"
+    os.chmod(path, 0o777)
+    with pytest.raises(StateError, match="written to by others"):
+        states.load("one", 1)
+
+
+def test_what_belongs_to_others_is_not_loaded(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(StateError, match="somebody else"):
+        states.load("one", 1)
+
+
+def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    only_file(tmp_path).write_bytes(b"\x80\x05something else\n")
+    with pytest.raises(StateError, match="is no state"):
+        states.load("one", 1)

@@ -1,0 +1,37 @@
+"""An error of Spark's in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdissect.spark.complaint import why, why_in
+
+JAVA = """An error occurred while calling o68.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.Some.method(Some.scala:1)
+Caused by: java.io.IOException: Mkdirs failed to create file:/proc/x
+\tat org.apache.hadoop.Some.method(Some.java:2)
+"""
+
+
+def test_the_cause_is_told() -> None:
+    assert why(Exception(JAVA)) == "IOException: Mkdirs failed to create file:/proc/x"
+    assert (
+        why(Exception("An error occurred\n: java.lang.Exception: Could not parse"))
+        == "Exception: Could not parse"
+    )
+    assert why(Exception("[PATH] is there\nmore")) == "[PATH] is there"
+    assert why(KeyError()) == "KeyError"
+
+
+def test_a_worker_is_heard_first() -> None:
+    assert why(Exception('x\n  File "a.py", line 1, in read\nValueError: no such column')) == "no such column"
+
+
+def test_a_log_tells_why_a_jvm_did_not_come_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("WARNING: something\nInvalid maximum heap size: -Xmxlots\nError: Could not create it\n")
+    assert why_in(str(log)) == "Invalid maximum heap size: -Xmxlots"
+    log.write_text('Exception in thread "main" org.apache.spark.SparkException: Master must be\n\tat it\n')
+    assert why_in(str(log)) == "SparkException: Master must be"
+    assert why_in(str(tmp_path / "none")) is None

@@ -1,0 +1,68 @@
+"""What is one capture, and how its work is shared; where the files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdissect.model import CaptureError
+from kdissect.spark.plan import BYTES_A_TASK, capture_points, plan, tasks_for
+from kdissect.spark.settings import Settings
+from kdissect.spark.storage import File, list_files, open_file
+
+FILES = [File("/c/b1/x.pcap", 5), File("/c/b2/x.pcap", 7), File("/c/b1/y.pcap", 1)]
+
+
+def test_all_files_are_one_capture() -> None:
+    (point,) = capture_points(FILES, None)
+    assert (point.name, point.paths, point.size) == ("", tuple(file.path for file in FILES), 13)
+
+
+@pytest.mark.parametrize(("rule", "names"), [(r"/b(\d)/", ["1", "2"]), ("directory", ["/c/b1", "/c/b2"])])
+def test_capture_points_are_told_apart(rule: str, names: list[str]) -> None:
+    points = capture_points(FILES, rule)
+    assert [point.name for point in points] == names
+    assert [point.paths for point in points] == [("/c/b1/x.pcap", "/c/b1/y.pcap"), ("/c/b2/x.pcap",)]
+
+
+def test_a_small_capture_is_one_task_and_a_large_one_is_as_many_as_run() -> None:
+    assert tasks_for(1, 16) == 1
+    assert tasks_for(100 * BYTES_A_TASK, 16) == 16
+    assert tasks_for(3 * BYTES_A_TASK, 16) == 3
+
+
+def test_many_tasks_are_buckets(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"")
+    assert plan([str(tmp_path)], Settings(tasks=4), 8).strategy == "replicas"
+    assert plan([str(tmp_path)], Settings(tasks=5), 8).strategy == "buckets"
+
+
+def test_names_of_captures_are_files_directories_and_globs(tmp_path: Path) -> None:
+    for name in ("b.pcap", "a.pcap", ".hidden", "_temporary"):
+        (tmp_path / name).write_bytes(b"1234")
+    both = [File(str(tmp_path / name), 4) for name in ("a.pcap", "b.pcap")]
+    assert list_files([str(tmp_path)]) == both
+    assert list_files([str(tmp_path / "*.pcap"), str(tmp_path / "a.pcap")]) == both
+    assert list_files([f"file://{tmp_path}"]) == both
+    assert list_files(["nowhere.pcap"]) == [File("nowhere.pcap", 0)]
+
+
+def test_nothing_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="no file is in this directory"):
+        list_files([str(tmp_path)])
+    with pytest.raises(CaptureError, match="no file has such a name"):
+        list_files([str(tmp_path / "*.pcap")])
+    with pytest.raises(CaptureError, match="nowhere://"):
+        list_files(["nowhere://x/y"])
+
+
+def test_files_of_other_file_systems_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.pcap").write_bytes(b"1234")
+    monkeypatch.setattr("kdissect.spark.storage.is_remote", lambda path: path.startswith("file://"))
+    uri = f"file://{tmp_path}"
+    (file,) = list_files([uri])
+    assert file == File(f"{uri}/a.pcap", 4)
+    with open_file(file.path) as opened:
+        assert opened.read1(10) == b"1234"

@@ -1,0 +1,41 @@
+"""How far tasks are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdissect.spark.progress import Done, Meter, Note, done
+
+
+def test_notes_of_all_tasks_add_up(tmp_path: Path) -> None:
+    for name, size in (("a-0", 100), ("a-1", 50)):
+        note = Note(str(tmp_path), name)
+        note.packet(size)
+        note.rows_of(7)
+        note.write()
+    assert done(str(tmp_path)) == Done(100 + 50 + 2 * 24, 14, 2, 0)
+
+
+def test_without_a_folder_or_with_one_that_is_gone_work_goes_on(tmp_path: Path) -> None:
+    Note(None, "a").write()
+    note = Note(str(tmp_path / "gone"), "a")
+    note.write()
+    note.write()
+
+
+def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
+    meter = Meter(str(tmp_path), 4_000_000, "exchanges")
+    note = Note(str(tmp_path), "a")
+    note.packet(1_000_000 - 24)
+    note.rows_of(5)
+    note.write()
+    text = meter.text(2.0)
+    assert text == "exchanges: 1 MB read, 0.5 MB/s, 1 exchanges, 25 %, 6 s left"
+
+
+def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> None:
+    meter = Meter(str(tmp_path), 10, "exchanges")
+    note = Note(str(tmp_path), "a")
+    note.packet(1_000_000)
+    note.write()
+    assert "%" not in meter.text(1.0)

@@ -1,0 +1,108 @@
+"""``kdissect spark report``: what the tables of many captures say together."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kdissect.spark
+from kdissect.cli import main
+from kdissect.cli.spark import SECTIONS as NAMES
+from kdissect.spark.report import SECTIONS, distinct, gone_in_4
+from tests.spark.same import CAPTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_the_names_of_the_sections_are_those_of_the_command() -> None:
+    assert tuple(SECTIONS) == NAMES
+
+
+def test_what_kafka_4_removed() -> None:
+    gone = set(gone_in_4())
+    # KIP-896's table: the baselines of some APIs; and requests that only brokers with ZooKeeper had.
+    for key, oldest in ((1, 4), (2, 1), (8, 2), (9, 1), (3, 0), (18, 0)):
+        assert {version for api, version in gone if api == key} == set(range(oldest)), key
+    assert {key for key, version in gone if version == 0} >= {4, 5, 6, 7}
+    assert (0, 2) in gone
+    assert (0, 3) not in gone
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """Tables of three captures, each its own."""
+    out = tmp_path_factory.mktemp("tables")
+    inputs = [CAPTURES / name for name in ("broker-0.9.pcap", "basic-kafka43.pcapng", "errors.pcapng")]
+    for name in ("exchanges", "connections", "batches"):
+        frame = kdissect.spark.table(spark, name, inputs, capture_point=r"[^/]+$")
+        frame.write.parquet(str(out / name))
+    return out
+
+
+def sections(tables: Path, capsys: pytest.CaptureFixture[str], *names: str) -> list[dict[str, Any]]:
+    """The rows of a report."""
+    chosen = [word for name in names for word in ("--section", name)]
+    command = ["spark", "report", str(tables), *chosen, "-T", "ndjson", "-q", "--top", "1000"]
+    assert main([*command, "--master", "local[2]"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_every_section_has_rows(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {row["section"] for row in sections(tables, capsys)} == set(NAMES)
+
+
+def test_sums_are_those_of_the_exchanges(
+    tables: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exchanges = spark.read.parquet(str(tables / "exchanges")).collect()
+    rows = sections(tables, capsys, "hours", "errors", "latency", "versions")
+    counted = {name: [row for row in rows if row["section"] == name] for name in NAMES}
+    assert sum(row["exchanges"] for row in counted["hours"]) == len(exchanges)
+    assert sum(row["exchanges"] for row in counted["errors"]) == sum(
+        row.error is not None for row in exchanges
+    )
+    assert sum(row["exchanges"] for row in counted["latency"]) == sum(
+        row.latency_ns is not None for row in exchanges
+    )
+    assert {version for row in counted["versions"] for version in row["versions"]} == {
+        row.api_version for row in exchanges if row.api_version is not None
+    }
+
+
+def test_what_would_break_is_found(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = sections(tables, capsys, "kafka4")
+    assert {row["what"] for row in rows} == {"version", "message format"}
+    assert any(row["name"].startswith("Fetch ") for row in rows)
+    assert all(row["reason"] for row in rows)
+
+
+def test_copies_of_several_capture_points_count_once(spark: SparkSession) -> None:
+    path = str(CAPTURES / "basic-kafka43.pcapng")
+    once = kdissect.spark.exchanges(spark, path, capture_point="basic")
+    other = once.selectExpr("*", "'other' as o").drop("capture_point").withColumnRenamed("o", "capture_point")
+    later = once.withColumn("request_time_ns", once.request_time_ns + 3_600_000_000_000)
+    copies = once.unionByName(other)
+    assert distinct(copies).count() == once.count()
+    assert distinct(copies.unionByName(later)).count() == 2 * once.count()
+
+
+def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "report", str(tables), "--section", "errors", "-q", "--master", "local[2]"]) == 0
+    title, heading, *rows = capsys.readouterr().out.splitlines()
+    assert (title, heading.split()[:3]) == ("errors", ["api", "error", "exchanges"])
+    assert len(rows) > 1
+
+
+def test_versions_are_printed_as_numbers(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "report", str(tables), "--section", "versions", "-q", "--master", "local[2]"]) == 0
+    assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", capsys.readouterr().out)
+
+
+def test_tables_that_are_missing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "report", str(tmp_path)]) == 3
+    assert "has no table exchanges" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""The data source: options, filters that are handed down, damage, many files."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kdissect.spark
+from kdissect.capture.files import read_packets
+from kdissect.model import Packet
+from kdissect.spark.progress import done
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, read_rows, spark_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+
+
+@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
+def test_rotated_files_are_one_capture(spark: SparkSession, tmp_path: Path, strategy: str) -> None:
+    whole = cut(BASIC, tmp_path, 1)
+    (tmp_path / "pieces").mkdir()
+    pieces = cut(BASIC, tmp_path / "pieces", 20)
+    pieces[3].write_bytes(gzip.compress(pieces[3].read_bytes()))
+    frame = kdissect.spark.table(spark, "exchanges", tmp_path / "pieces", strategy=strategy, tasks=2)
+    assert spark_rows(frame) == read_rows("exchanges", whole)
+
+
+@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
+def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Path, strategy: str) -> None:
+    pieces = cut(BASIC, tmp_path, 10)
+    pieces[4].write_bytes(b"\0" * 1000)
+    frame = kdissect.spark.table(spark, "faults", tmp_path, strategy=strategy, tasks=2)
+    (row,) = [row for row in frame.collect() if row.layer == "file"]
+    assert (row.kind, pieces[4].name in row.message) == ("not-a-capture", True)
+    others = [piece for piece in pieces if piece != pieces[4]]
+    frame = kdissect.spark.exchanges(spark, tmp_path, tasks=2)
+    assert spark_rows(frame) == read_rows("exchanges", sorted(others))
+
+
+def test_a_file_that_is_no_capture_is_a_row_too(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "empty.pcap").write_bytes(b"")
+    frame = kdissect.spark.table(spark, "faults", tmp_path, layer="file")
+    assert [row.kind for row in frame.collect()] == ["not-a-capture"]
+
+
+def test_capture_points_are_captures_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        cut(BASIC, tmp_path / name, 3)
+    folders = [tmp_path / "one", tmp_path / "two"]
+    frame = kdissect.spark.exchanges(spark, folders, capture_point=r"/(one|two)/", tasks=2)
+    counts = {row.capture_point: row["count"] for row in frame.groupBy("capture_point").count().collect()}
+    expected = read_rows("exchanges", sorted(folders[0].iterdir()))
+    assert counts == {"one": len(expected), "two": len(expected)}
+    one = frame.where("capture_point = 'one'").drop("capture_point")
+    assert spark_rows(one) == expected
+
+
+def test_packets_are_those_of_the_capture(spark: SparkSession) -> None:
+    frame = kdissect.spark.table(spark, "packets", BASIC, tasks=2)
+    rows = frame.orderBy("packet").collect()
+    packets = [item for item in read_packets([BASIC]) if isinstance(item, Packet)]
+    assert [(row.packet, row.time_ns, row.wire_size) for row in rows] == [
+        (packet.number, packet.timestamp_ns, packet.wire_length) for packet in packets
+    ]
+    assert all(row.source and row.destination for row in rows)
+
+
+def test_filters_that_are_handed_down_save_decoding(spark: SparkSession, tmp_path: Path) -> None:
+    def decoded(condition: str) -> tuple[int, int]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        frame = kdissect.spark.exchanges(spark, BASIC, tasks=2, progress=str(folder)).where(condition)
+        return frame.count(), done(str(folder)).decoded
+
+    everything = kdissect.spark.exchanges(spark, BASIC).collect()
+    times = sorted(row.request_time_ns for row in everything)
+    every_count, every_byte = decoded("true")
+    assert every_count == len(everything)
+    for condition, expected in (
+        ("api = 'Fetch'", sum(row.api == "Fetch" for row in everything)),
+        ("api in ('Produce', 'Metadata')", sum(row.api in ("Produce", "Metadata") for row in everything)),
+        (f"request_time_ns >= {times[-9]}", 9),
+        (f"broker like '%:{everything[0].broker.rpartition(':')[2]}' and number < 4", 3),
+        ("not api = 'Fetch'", sum(row.api != "Fetch" for row in everything)),
+    ):
+        count, size = decoded(condition)
+        assert count == expected, condition
+        assert size < every_byte, condition
+    assert decoded("error is null")[1] == every_byte  # needs the body
+
+
+def test_payload_may_be_left_out_or_cut(spark: SparkSession) -> None:
+    keys = [row.value for row in kdissect.spark.table(spark, "records", BASIC).collect() if row.value]
+    none = kdissect.spark.table(spark, "records", BASIC, payload="none")
+    assert {row.value for row in none.collect()} == {None}
+    head = kdissect.spark.table(spark, "records", BASIC, payload="head:3")
+    cuts = [row.value for row in head.collect() if row.value]
+    assert sorted(map(bytes, cuts)) == sorted(bytes(value[:3]) for value in keys)
+    bodies = kdissect.spark.exchanges(spark, BASIC, payload="none").where("request is not null")
+    assert bodies.isEmpty()
+
+
+def test_a_display_filter_chooses_rows(spark: SparkSession) -> None:
+    frame = kdissect.spark.exchanges(spark, BASIC, filter="api == Metadata", tasks=2)
+    assert {row.api for row in frame.collect()} == {"Metadata"}
+
+
+def test_the_user_s_schema_chooses_columns(spark: SparkSession) -> None:
+    kdissect.spark.register(spark)
+    reader = spark.read.format("kdissect").schema("api string, number bigint")
+    if kdissect.spark.launch.pushes_filters(spark):
+        reader = reader.option("pushdown", "true")
+    frame = reader.load(str(BASIC))
+    assert frame.columns == ["api", "number"]
+    assert frame.count() == len(read_rows("exchanges", [BASIC]))
+
+
+@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
+def test_key_logs_decrypt(spark: SparkSession, strategy: str) -> None:
+    case = Path(__file__).resolve().parents[1] / "data" / "lab" / "tls13"
+    (capture,) = case.glob("capture.pcap*")
+    keylog = str(case / "keys.log")
+    frame = kdissect.spark.table(spark, "exchanges", capture, keylog=keylog, strategy=strategy, tasks=2)
+    assert frame.count() > 0
+    assert kdissect.spark.exchanges(spark, capture, tasks=2).isEmpty()

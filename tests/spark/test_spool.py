@@ -1,0 +1,40 @@
+"""Which bytes of a folder are read next."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from kdissect.limits import DEFAULTS
+from kdissect.spark.spool import next_position
+from tests.spark.same import CAPTURES
+
+CAPTURE = (CAPTURES / "broker-0.9.pcap").read_bytes()
+ZIPPED = gzip.compress(CAPTURE)
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", CAPTURE[:3], CAPTURE[:12], CAPTURE[:30], ZIPPED[:3], ZIPPED[:90]], ids=len
+)
+def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
+    (tmp_path / "a.pcap").write_bytes(CAPTURE)
+    (tmp_path / "b.pcap").write_bytes(begun)
+    position = next_position(str(tmp_path), {}, None, None, DEFAULTS)
+    assert list(position) == [str(tmp_path / "a.pcap")]
+    (tmp_path / "b.pcap").write_bytes(ZIPPED if begun[:1] == b"\x1f" else CAPTURE)
+    assert set(next_position(str(tmp_path), position, None, None, DEFAULTS)) == {
+        str(tmp_path / "a.pcap"),
+        str(tmp_path / "b.pcap"),
+    }
+
+
+@pytest.mark.parametrize(
+    "content", [b"garbage", b"garbage" * 99, gzip.compress(b"garbage"), ZIPPED[:20] + bytes(99)]
+)
+def test_what_is_no_capture_is_read_at_once(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.pcap").write_bytes(CAPTURE)
+    (tmp_path / "b.pcap").write_bytes(content)
+    position = next_position(str(tmp_path), {}, None, None, DEFAULTS)
+    assert position[str(tmp_path / "b.pcap")].is_final

@@ -1,0 +1,142 @@
+"""``kdissect spark stream``: tables that grow, each row exactly once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kdissect.cli import main
+from kdissect.spark import stream as streaming
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, in_order, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+TABLES = ("exchanges", "connections", "faults")
+NOW = ("--available-now", "--master", "local[2]", "-q")
+
+
+def run(folder: Path, out: Path, *more: object) -> int:
+    return main(["spark", "stream", str(folder), "--out", str(out), *NOW, *map(str, more)])
+
+
+def rows(out: Path, name: str) -> list[str]:
+    """The rows of a stream's table, whatever batch they came in."""
+    found: list[dict[str, Any]] = []
+    for file in (out / name).glob("batch=*/*.parquet"):
+        found += pq.ParquetFile(file).read().to_pylist()
+    return in_order(found)
+
+
+def in_time(files: list[Path]) -> list[Path]:
+    """Files that :func:`cut` made, the earliest first."""
+    return sorted(files, key=lambda path: path.read_bytes()[24:28][::-1] + path.read_bytes()[28:32][::-1])
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_gives_what_a_batch_gives(tmp_path: Path) -> None:
+    source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
+    source.mkdir()
+    folder.mkdir()
+    for at, file in enumerate(in_time(cut(BASIC, source, 4))):
+        # The files of a folder are read in the order of their packets; half of one is there first.
+        target = folder / file.name
+        data = file.read_bytes()
+        target.write_bytes(data[: len(data) // 2])
+        if at == 2:
+            assert run(folder, out, "--max-bytes-per-batch", 60_000) == 0
+        target.write_bytes(data)
+    assert run(folder, out, "--max-bytes-per-batch", 60_000, "--close") == 0
+    for name in TABLES:
+        assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
+    assert len(list((out / "exchanges").glob("batch=*"))) > 3
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_that_was_closed_may_go_on(tmp_path: Path) -> None:
+    source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
+    source.mkdir()
+    folder.mkdir()
+    for file in in_time(cut(BASIC, source, 2)):
+        shutil.copy(file, folder)
+        assert run(folder, out, "--close") == 0
+        for name in TABLES:
+            assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_late_file_is_told_and_read(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
+    source.mkdir()
+    folder.mkdir()
+    first, second, third = in_time(cut(BASIC, source, 3))
+    for file in (first, third, second):
+        shutil.copy(file, folder)
+        assert run(folder, out) == 0
+    (row,) = [row for row in rows(out, "faults") if "late-file" in row]
+    assert second.name in row
+    assert second.name in capfd.readouterr().err
+
+
+def test_a_batch_that_fails_anywhere_is_repeated(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    folder.mkdir()
+    cut(BASIC, folder, 3)
+    add = streaming.Tables.add
+    left = [0, 2]  # a batch is written and then not committed
+
+    def breaking(self: streaming.Tables, frame: Any, batch: int) -> None:
+        add(self, frame, batch)
+        if batch in left:
+            left.remove(batch)
+            raise RuntimeError("pulled the plug")
+
+    monkeypatch.setattr(streaming.Tables, "add", breaking)
+    codes = [run(folder, out, "--max-bytes-per-batch", 1) for _ in range(2)]
+    assert codes == [2, 2]
+    assert run(folder, out, "--max-bytes-per-batch", 1, "--close") == 0
+    for name in TABLES:
+        assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
+
+
+SMALL = ("--max-bytes-per-batch", "1", "--close")
+"""A batch for every file."""
+
+
+def kill(folder: Path, out: Path, is_time: Callable[[], bool]) -> None:
+    """Run it as a process of its own, which is killed when it is time, if it did not end before."""
+    command = [sys.executable, "-m", "kdissect", "spark", "stream", str(folder), "--out", str(out), *NOW]
+    process = subprocess.Popen([*command, *SMALL], start_new_session=True)
+    while not is_time() and process.poll() is None:
+        time.sleep(0.02)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.usefixtures("spark")  # skips where there is no Java
+def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    folder.mkdir()
+    cut(BASIC, folder, 4)
+    # In the middle of the second batch: one of its tables is there.
+    kill(folder, out, (out / "exchanges" / "batch=1" / "_SUCCESS").exists)
+    assert not (out / "faults" / "batch=2").exists()
+    assert run(folder, out, *SMALL) == 0
+    for name in TABLES:
+        assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name

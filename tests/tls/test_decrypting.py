@@ -1,0 +1,544 @@
+"""What comes out of TLS is what went in: every suite, and everything that may be missing."""
+
+from __future__ import annotations
+
+import pickle
+import ssl
+from functools import cache
+from random import Random
+
+import pytest
+
+from kdissect.limits import Limits
+from kdissect.model import Chunk, Gap
+from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.keying import Side
+from kdissect.tls.keylog import Secrets
+from kdissect.tls.suites import suite, suite_name
+from tests.tls.endpoints import (
+    BROKER,
+    CLIENT,
+    Ends,
+    Flight,
+    Talk,
+    certificate,
+    faults,
+    run,
+    segments,
+    streams,
+)
+from tests.tls.forge import CCS, Forged, message, record, server_hello
+from tests.tls.reseal import renegotiated
+
+TLS12, TLS13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+NO_ENCRYPT_THEN_MAC, NO_EXTENDED_MASTER_SECRET = 0x80000, 0x1
+"""OpenSSL's options, for which Python has no names."""
+
+
+def lines() -> list[Flight]:
+    sizes = (10, 100, 40_000, 3, 17_000, 16_384, 1)
+    return [(number % 2, Random(number).randbytes(size)) for number, size in enumerate(sizes)]
+
+
+@cache
+def talk(version: ssl.TLSVersion = TLS13, ciphers: str = "ALL:@SECLEVEL=0") -> Talk:
+    return Ends(version, ciphers).talk(lines())
+
+
+def secrets_of(key_log: bytes) -> Secrets:
+    found = Secrets()
+    found.add(key_log)
+    return found
+
+
+def decrypted(made: Talk, size: int = 1460) -> tuple[Tls, list[Piece]]:
+    machine = Tls(made.secrets())
+    return machine, run(machine, segments(made.flights, size))
+
+
+def is_all(made: Talk, out: list[Piece]) -> bool:
+    return streams(out) == (bytes(made.said[0]), bytes(made.said[1]))
+
+
+def suites_here() -> list[str]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    names = [each["name"] for each in context.get_ciphers() if each["protocol"] != "TLSv1.3"]
+    return [name for name in names if not any(word in name for word in ("PSK", "SRP", "DSS", "TLS_"))]
+
+
+# -- every suite ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", suites_here())
+def test_every_suite_of_tls_1_2(name: str) -> None:
+    made = Ends(TLS12, f"{name}:@SECLEVEL=0", kind="ec" if "ECDSA" in name else "rsa").talk(lines())
+    machine, out = decrypted(made)
+    if "ARIA" in name or "CAMELLIA" in name:
+        assert machine.dark == f"suite {machine.seen.suite} is not supported"
+        assert streams(out) == (b"", b"")
+    else:
+        assert (is_all(made, out), faults(out), machine.dark) == (True, [], None)
+
+
+@pytest.mark.parametrize("extended", [True, False])
+@pytest.mark.parametrize("name", ["AES128-SHA", "AES256-SHA256", "ECDHE-RSA-AES256-SHA384"])
+def test_cbc_with_the_mac_first(name: str, extended: bool) -> None:
+    ends = Ends(TLS12, f"{name}:@SECLEVEL=0")
+    ends.broker.options |= NO_ENCRYPT_THEN_MAC | (0 if extended else NO_EXTENDED_MASTER_SECRET)
+    made = ends.talk(lines())
+    _, out = decrypted(made)
+    assert is_all(made, out)
+
+
+@pytest.mark.parametrize("code", [0x1301, 0x1302, 0x1303, 0x1304, 0x1305])
+def test_every_suite_of_tls_1_3_with_padding_and_key_updates(code: int) -> None:
+    made = Forged(code)
+    update = message(24, b"\x01")
+    for turn in range(4):
+        made.say(CLIENT, "client", b"ask %d " % turn, padding=turn * 7)
+        made.say(BROKER, "broker", b"answer %d " % turn)
+        made.say(CLIENT, "client", update, kind=22)
+        made.sealers["client"].update()
+        if turn % 2:
+            made.say(BROKER, "broker", update, kind=22)
+            made.sealers["broker"].update()
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert streams(out) == (b"ask 0 ask 1 ask 2 ask 3 ", b"answer 0 answer 1 answer 2 answer 3 ")
+    assert (machine.seen.suite, machine.dark, faults(out)) == (suite_name(code), None, [])
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("size", [1, 7, 1460, 65_000])
+def test_segments_of_any_size_between_any_two_of_which_it_may_be_stored(
+    version: ssl.TLSVersion, size: int
+) -> None:
+    made = talk(version)
+    machine, out = Tls(made.secrets()), list[Piece]()
+    for number, (side, chunk) in enumerate(segments(made.flights, size)):
+        out += machine.feed(side, chunk)
+        if size > 1000 or number < 3000:
+            machine = pickle.loads(pickle.dumps(machine))
+    assert is_all(made, out + machine.close())
+
+
+def test_a_chunk_has_the_packet_and_the_time_at_which_its_record_was_whole() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", bytes(3000))
+    made.say(CLIENT, "client", b"x")
+    pieces = segments(made.flights, 1460)
+    out = [p for _, p in run(Tls(secrets_of(made.key_log)), pieces) if isinstance(p, Chunk)]
+    last = pieces[-2][1]
+    assert (out[0].packet, out[0].timestamp_ns) == (last.packet, last.timestamp_ns)
+    assert out[0].packets == (last.packet - 2, last.packet - 1, last.packet)
+    assert (out[1].offset, out[1].packet, out[1].packets) == (3000, pieces[-1][1].packet, ())
+
+
+# -- resumption, early data, renegotiation ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("tickets", [True, False])
+def test_a_session_of_tls_1_2_that_is_resumed(tickets: bool) -> None:
+    ends = Ends(TLS12, tickets=tickets)
+    first = ends.talk(lines())
+    second = ends.talk(lines(), first.session)
+    assert second.resumed
+    machine, out = decrypted(second)
+    assert (is_all(second, out), machine.seen.resumed) == (True, True)
+
+
+@pytest.mark.parametrize("tickets", [True, False])
+def test_a_resumed_session_has_its_secret_from_the_one_it_resumes(tickets: bool) -> None:
+    ends = Ends(TLS12, tickets=tickets)
+    first = ends.talk(lines())
+    second = ends.talk(lines(), first.session)
+    shared = first.secrets()
+    run(Tls(shared), segments(first.flights))
+    machine = Tls(shared)
+    assert is_all(second, run(machine, segments(second.flights)))
+
+
+def test_a_session_of_tls_1_3_that_is_resumed() -> None:
+    ends = Ends()
+    first = ends.talk(lines())
+    second = ends.talk(lines(), first.session)
+    machine, out = decrypted(second)
+    assert (is_all(second, out), machine.seen.resumed, second.resumed) == (True, True, True)
+
+
+def test_early_data_comes_first_where_the_broker_takes_it() -> None:
+    made = Forged(early=True)
+    made.say(CLIENT, "client", b"late")
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert (streams(out)[0], machine.seen.early_data, faults(out)) == (b"early late", "accepted", [])
+
+
+def test_early_data_that_the_broker_rejects_is_no_data() -> None:
+    made = Forged(early=True, early_accepted=False)
+    made.say(CLIENT, "client", b"late")
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert (streams(out)[0], machine.seen.early_data, faults(out)) == (b"late", "rejected", [])
+
+
+def test_early_data_without_its_secret_is_a_gap() -> None:
+    made = Forged(early=True)
+    made.say(CLIENT, "client", b"late")
+    del made.labels["CLIENT_EARLY_TRAFFIC_SECRET"]
+    out = run(Tls(secrets_of(made.key_log)), segments(made.flights))
+    (gap,) = [p for _, p in out if isinstance(p, Gap)]
+    assert (gap.is_exact, gap.reason) == (False, "early data without its secret")
+    assert streams(out)[0].endswith(b".late")
+
+
+def test_a_hello_that_is_asked_for_again() -> None:
+    made = Forged()
+    retry = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+    asked = server_hello(retry, 0x1301, {43: b"\x03\x04"})
+    made.flights[1:1] = [(BROKER, record(22, asked)), (BROKER, CCS), (CLIENT, CCS), made.flights[0]]
+    made.say(CLIENT, "client", b"data")
+    assert streams(run(Tls(secrets_of(made.key_log)), segments(made.flights)))[0] == b"data"
+
+
+def test_traffic_secrets_alone_are_enough() -> None:
+    made = talk()
+    kept = [line for line in made.key_log.splitlines() if b"TRAFFIC_SECRET_0" in line]
+    machine = Tls(secrets_of(b"\n".join(kept)))
+    out = run(machine, segments(made.flights))
+    assert (is_all(made, out), faults(out), machine.seen.certificates) == (True, [], [])
+
+
+def test_the_secrets_of_one_direction_open_that_one() -> None:
+    made = talk()
+    kept = [line for line in made.key_log.splitlines() if b"CLIENT_" in line]
+    machine = Tls(secrets_of(b"\n".join(kept)), Limits(tls_wait_bytes=20_000))
+    out = run(machine, segments(made.flights))
+    assert streams(out) == (bytes(made.said[0]), b"")
+    assert str(machine.dark).startswith("no SERVER_TRAFFIC_SECRET_0 for client random ")
+    assert machine.is_decrypted
+
+
+# -- secrets ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extended", [True, False])
+def test_the_key_of_a_broker_opens_rsa_key_exchange(extended: bool) -> None:
+    ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0")
+    ends.broker.options |= 0 if extended else NO_EXTENDED_MASTER_SECRET
+    made = ends.talk(lines())
+    secrets = Secrets()
+    secrets.add_rsa_key(certificate("rsa", 100).key_pem)
+    secrets.add_rsa_key(ends.certificate.key_pem)
+    machine = Tls(secrets)
+    assert is_all(made, run(machine, segments(made.flights)))
+    resumed = ends.talk(lines(), made.session)
+    assert is_all(resumed, run(Tls(secrets), segments(resumed.flights)))
+
+
+def test_the_key_of_a_broker_does_not_open_other_key_exchanges() -> None:
+    made = talk(TLS12)
+    secrets = Secrets()
+    secrets.add_rsa_key(certificate("rsa").key_pem)
+    machine = Tls(secrets)
+    out = run(machine, segments(made.flights))
+    assert streams(out) == (b"", b"")
+    assert str(machine.dark).startswith("no secret for client random ")
+    assert str(machine.dark).endswith(f"(an RSA key does not open {machine.seen.suite})")
+    assert [each.kind for each in faults(out)] == ["not-decrypted"]
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_secrets_that_come_later_open_what_waited(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    secrets = Secrets()
+    machine, out = Tls(secrets), list[Piece]()
+    pieces = segments(made.flights)
+    for side, chunk in pieces[: len(pieces) // 2]:
+        out += machine.feed(side, chunk)
+    assert out == []
+    assert machine.held_bytes > 0
+    secrets.add(made.key_log)
+    out += machine.retry()
+    assert machine.held_bytes == 0
+    assert out != []
+    out += run(machine, pieces[len(pieces) // 2 :])
+    assert is_all(made, out)
+
+
+def test_a_key_log_that_grows_line_by_line() -> None:
+    made = talk()
+    secrets = Secrets()
+    machine = Tls(secrets)
+    out = run(machine, segments(made.flights), close=False)
+    for line in made.key_log.splitlines():
+        secrets.add(line)
+        out += machine.retry()
+    assert (is_all(made, out + machine.close()), machine.dark) == (True, None)
+
+
+def test_waiting_is_bounded() -> None:
+    made = talk()
+    secrets = Secrets()
+    machine = Tls(secrets, Limits(tls_wait_bytes=30_000))
+    most = 0
+    for side, chunk in segments(made.flights):
+        machine.feed(side, chunk)
+        most = max(most, machine.held_bytes)
+    assert 10_000 < most <= 30_000
+    assert machine.held_bytes == 0
+    assert str(machine.dark).startswith("no secret for client random ")
+    secrets.add(made.key_log)
+    assert machine.dark == "its secret came when more than 30,000 bytes had waited for it"
+
+
+def test_no_secret() -> None:
+    made = talk()
+    machine = Tls(Secrets())
+    out = run(machine, segments(made.flights))
+    assert out == []  # nobody asked for it
+    hello = made.flights[0][1]
+    assert machine.dark == f"no secret for client random {hello[11:43].hex()}"
+    assert (machine.seen.version, machine.seen.server_name) == ("TLS 1.3", "kafka.test")
+    assert machine.summary()["decrypted"] is False
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_a_wrong_secret_gives_nothing(version: ssl.TLSVersion) -> None:
+    made, other = talk(version), Ends(version).talk(lines())
+    wrong = []
+    random = made.key_log.split()[-2]
+    for line in other.key_log.splitlines():
+        label, _, secret = line.split() if not line.startswith(b"#") else (b"", b"", b"")
+        wrong.append(b" ".join((label, random, secret)))
+    machine = Tls(secrets_of(b"\n".join(wrong)))
+    out = run(machine, segments(made.flights))
+    assert not any(isinstance(piece, Chunk) for _, piece in out)
+    assert str(machine.dark).startswith("authentication of records failed in both directions")
+    assert {each.kind for each in faults(out)} == {"not-authentic", "not-decrypted"}
+
+
+# -- what is missing --------------------------------------------------------------------------------
+
+
+def drop(pieces: list[tuple[Side, Chunk]], lost: set[int]) -> list[tuple[Side, Chunk | Gap]]:
+    """The same without these packets."""
+    out: list[tuple[Side, Chunk | Gap]] = []
+    for side, chunk in pieces:
+        if chunk.packet in lost:
+            gap = Gap(chunk.offset, len(chunk.data), "lost", chunk.packet, chunk.timestamp_ns)
+            out.append((side, gap))
+        else:
+            out.append((side, chunk))
+    return out
+
+
+def pieces_of_truth(made: Talk, out: list[Piece]) -> tuple[int, int]:
+    """Checks that what came out is in what was said, in order; gives how much of each direction did."""
+    found = [0, 0]
+    at = [0, 0]
+    for side, piece in out:
+        if isinstance(piece, Chunk):
+            where = bytes(made.said[side]).find(piece.data, at[side])
+            assert where >= 0
+            at[side] = where + len(piece.data)
+            found[side] += len(piece.data)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("ciphers", ["1.3", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA256"])
+@pytest.mark.parametrize("seed", range(6))
+def test_lost_segments_cost_their_records_and_no_others(ciphers: str, seed: int) -> None:
+    made = talk(TLS13) if ciphers == "1.3" else talk(TLS12, f"{ciphers}:@SECLEVEL=0")
+    pieces = segments(made.flights)
+    handshake = 8
+    lost = set(Random(seed).sample(range(handshake, len(pieces)), 3))
+    out = run(Tls(made.secrets()), drop(pieces, lost))
+    found = pieces_of_truth(made, out)
+    assert sum(found) >= sum(map(len, made.said)) - 3 * 2 * 16_384
+    assert any(isinstance(piece, Gap) for _, piece in out)
+    if ciphers.endswith("GCM-SHA256"):
+        assert [len(each) for each in streams(out)] == [len(each) for each in made.said] or any(
+            isinstance(piece, Gap) and not piece.is_exact for _, piece in out
+        )
+
+
+def test_one_lost_record_of_tls_1_2_is_an_exact_gap() -> None:
+    made = talk(TLS12, "ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0")
+    pieces = segments(made.flights)
+    middle = next(chunk.packet + 3 for side, chunk in pieces if side == CLIENT and len(chunk.data) == 1460)
+    out = run(Tls(made.secrets()), drop(pieces, {middle}))
+    (gap,) = [piece for _, piece in out if isinstance(piece, Gap)]
+    assert gap.is_exact
+    assert len(streams(out)[0]) == len(made.said[0])
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_the_sequence_is_found_again_when_whole_records_are_lost(count: int) -> None:
+    made = Forged()
+    for number in range(100):
+        made.say(CLIENT, "client", b"%02d" % number)
+    pieces = segments(made.flights)
+    first = pieces[-60][1].packet
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, set(range(first, first + count))))
+    assert streams(out)[0].replace(b".", b"") == b"".join(
+        b"%02d" % number for number in range(100) if not 40 <= number < 40 + count
+    )
+    assert faults(out) == []
+
+
+def test_a_key_update_that_is_lost() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"before")
+    made.say(CLIENT, "client", message(24, b"\0"), kind=22)
+    made.sealers["client"].update()
+    made.say(CLIENT, "client", b"after")
+    made.say(CLIENT, "client", b"again")
+    pieces = segments(made.flights)
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, {pieces[-3][1].packet}))
+    assert streams(out)[0].replace(b".", b"") == b"beforeafteragain"
+
+
+def test_the_end_of_the_handshake_is_lost() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"data")
+    made.say(BROKER, "broker", b"more")
+    pieces = segments(made.flights)
+    lost = set(range(4, 7))  # encrypted extensions and both ends' Finished
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, lost))
+    assert [each.replace(b".", b"") for each in streams(out)] == [b"data", b"more"]
+
+
+def test_the_change_of_keys_of_tls_1_2_is_lost() -> None:
+    made = talk(TLS12)
+    pieces = segments(made.flights, 65_536)
+    out = run(Tls(made.secrets()), drop(pieces, {3}))  # ClientKeyExchange, ChangeCipherSpec, Finished
+    assert pieces_of_truth(made, out) == (len(made.said[0]), len(made.said[1]))
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_what_was_lost_keeps_its_place_among_what_waits(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    pieces = drop(segments(made.flights), {20, 21, 45})
+    early, secrets = run(Tls(made.secrets()), pieces), Secrets()
+    machine = Tls(secrets)
+    late = run(machine, pieces, close=False)
+    secrets.add(made.key_log)
+    late += machine.retry()
+    assert late + machine.close() == early
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_handshake_that_was_not_captured(version: ssl.TLSVersion, lost: int) -> None:
+    made = talk(version)
+    machine = Tls(made.secrets())
+    out = run(machine, drop(segments(made.flights, 65_536), {lost}))
+    assert streams(out) == (b"", b"")
+    assert machine.dark == "handshake not captured"
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_a_capture_that_begins_later(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    machine = Tls(made.secrets())
+    out = run(machine, [*segments(made.flights, 65_536)[6:]])
+    assert (streams(out), machine.dark) == ((b"", b""), "handshake not captured")
+
+
+def test_half_a_handshake() -> None:
+    made = talk()
+    machine = Tls(made.secrets())
+    run(machine, [*segments(made.flights)[:1]])
+    assert machine.dark == "handshake not complete"
+
+
+def test_a_record_that_was_changed_costs_itself() -> None:
+    made = Forged()
+    for number in range(5):
+        made.say(CLIENT, "client", b"line %d" % number)
+    side, data = made.flights[-3]
+    made.flights[-3] = (side, data[:-1] + bytes((data[-1] ^ 1,)))
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert streams(out)[0].replace(b".", b"") == b"line 0line 1line 3line 4"
+    (said,) = faults(out)
+    assert (said.kind, said.layer, machine.dark) == ("not-authentic", "tls", None)
+
+
+def test_bytes_that_are_no_record() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"one")
+    made.send(CLIENT, b"what is this? ")
+    made.say(CLIENT, "client", b"two")
+    made.say(CLIENT, "client", b"three")
+    out = run(Tls(secrets_of(made.key_log)), segments(made.flights))
+    assert streams(out)[0].replace(b".", b"") == b"onetwothree"
+    (said,) = faults(out)
+    assert (said.kind, "14 bytes" in said.message) == ("bad-tls-record", True)
+
+
+# -- what the handshake shows -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_what_a_handshake_shows(version: ssl.TLSVersion) -> None:
+    made = Ends(version, mutual=True).talk(lines())
+    machine, _ = decrypted(made)
+    shown = machine.summary()
+    (own,), (clients,) = shown["certificates"], shown["client_certificates"]
+    assert (own["subject"], own["names"], clients["subject"]) == (
+        "CN=broker-rsa",
+        ["kafka.test"],
+        "CN=broker-ec",
+    )
+    assert own["not_after"] == "2024-12-31T00:00:00+00:00"
+    assert (shown["alpn"], shown["server_name"], shown["resumed"]) == ("kafka", "kafka.test", False)
+    assert shown["offered"] == {"versions": [shown["version"]], "alpn": ["kafka"]}
+    assert [alert["name"] for alert in shown["alerts"]] == ["close_notify", "close_notify"]
+    assert (shown["decrypted"], shown["dark"]) == (True, None)
+
+
+@pytest.mark.parametrize(("days", "warning"), [(-1, "expired"), (5, "expires in 4 days"), (90, None)])
+def test_a_certificate_that_is_or_will_soon_be_expired(days: int, warning: str | None) -> None:
+    made = Ends(TLS12, days=days if days > 0 else 0).talk(lines())
+    machine, out = decrypted(made)
+    (shown,) = machine.seen.certificates
+    assert shown.get("warning") == warning
+    assert [each.kind for each in faults(out)] == (["expired-certificate"] if days < 0 else [])
+
+
+def test_a_version_that_is_not_supported() -> None:
+    made = Forged()
+    made.flights[1] = (
+        BROKER,
+        record(22, server_hello(bytes(32), 0x002F, {}).replace(b"\x03\x03", b"\x03\x02", 1)),
+    )
+    machine = Tls(secrets_of(made.key_log))
+    run(machine, segments(made.flights))
+    assert machine.dark == "TLS 1.1 is not supported"
+
+
+def test_a_renegotiation() -> None:
+    """The messages of a second handshake, sealed as data of the first."""
+    ciphers = "ECDHE-RSA-CHACHA20-POLY1305:@SECLEVEL=0"
+    first, second = talk(TLS12, ciphers), Ends(TLS12, ciphers).talk(lines())
+    flights = renegotiated(first, second)
+    machine = Tls(secrets_of(first.key_log + second.key_log))
+    out = run(machine, segments(flights))
+    said = tuple(bytes(one + two) for one, two in zip(first.said, second.said, strict=True))
+    assert (streams(out), faults(out)) == (said, [])
+
+
+def test_suites_are_read_from_their_names() -> None:
+    found = suite(0xC028)
+    assert found is not None
+    assert (found.key_exchange, found.mode, found.key_bytes, found.hash, found.mac) == (
+        "ECDHE_RSA",
+        "CBC",
+        32,
+        "sha384",
+        "sha384",
+    )
+    assert (suite(0xC05D), suite(0x1A2A), suite_name(0x1A2A)) == (None, None, "0x1a2a")

@@ -1,0 +1,75 @@
+"""Lines of key logs, of every form, and those that are none."""
+
+from __future__ import annotations
+
+import pickle
+
+from kdissect.tls.keylog import SESSIONS, Secrets
+
+RANDOM = bytes(range(32))
+MASTER = bytes(48)
+
+
+def test_labels_of_both_versions() -> None:
+    log = (
+        f"# a comment\n\nCLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\r\n"
+        f"SERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
+        f"CLIENT_TRAFFIC_SECRET_0 {RANDOM.hex().upper()} {'cd' * 48}\n"
+        f"EXPORTER_SECRET {RANDOM.hex()} {'00' * 32}\n"
+    )
+    secrets = Secrets()
+    assert (secrets.add(log.encode()), secrets.not_understood) == (3, 0)
+    assert secrets.of(RANDOM) == {
+        "CLIENT_RANDOM": MASTER,
+        "SERVER_TRAFFIC_SECRET_0": b"\xab" * 32,
+        "CLIENT_TRAFFIC_SECRET_0": b"\xcd" * 48,
+    }
+    assert secrets.of(bytes(32)) == {}
+    assert bool(secrets)
+
+
+def test_what_is_written_reads_as_what_was_read() -> None:
+    log = f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\nSERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
+    secrets = Secrets()
+    secrets.add(log.encode())
+    assert secrets.key_log() == log.encode()
+
+
+def test_old_forms() -> None:
+    secrets = Secrets()
+    log = f"RSA {'11' * 8} {'22' * 48}\nRSA Session-ID:{'33' * 32} Master-Key:{'44' * 48}"
+    assert secrets.add(log.encode()) == 2
+    assert secrets.premaster(b"\x11" * 256) == b"\x22" * 48
+    assert secrets.session(b"\x33" * 32) == b"\x44" * 48
+
+
+def test_lines_of_other_forms_are_counted() -> None:
+    lines = (
+        "hello",
+        f"CLIENT_RANDOM {RANDOM.hex()}",
+        f"CLIENT_RANDOM {RANDOM.hex()} {'00' * 47}",
+        f"CLIENT_RANDOM {'00' * 31} {'00' * 48}",
+        f"CLIENT_RANDOM {RANDOM.hex()} zz",
+        f"SERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'00' * 65}",
+        f"UNKNOWN_LABEL {RANDOM.hex()} {'00' * 32}",
+        "RSA 1122 33",
+        "RSA Session-ID:00 Master-Key:00",
+        "\x00\xff \xfe",
+    )
+    secrets = Secrets()
+    assert (secrets.add("\n".join(lines).encode("latin-1")), secrets.not_understood) == (0, len(lines))
+    assert not secrets
+
+
+def test_sessions_are_bounded() -> None:
+    secrets = Secrets()
+    for number in range(SESSIONS + 1):
+        secrets.learn_session(number.to_bytes(4, "big"), MASTER)
+    assert secrets.session(bytes(4)) is None
+    assert secrets.session(SESSIONS.to_bytes(4, "big")) == MASTER
+
+
+def test_secrets_can_be_stored() -> None:
+    secrets = Secrets()
+    secrets.add(f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}".encode())
+    assert pickle.loads(pickle.dumps(secrets)).of(RANDOM) == secrets.of(RANDOM)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from kdissect.tui.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
+from kdissect.tui.lists.exchanges import Exchanges
+from tests.tui.feeds import index_with
+
+LONG = "ConsumerGroupHeartbeat"
+FLAGS = HAS_REQUEST | HAS_RESPONSE | HAS_VERSION
+TEXTS = ["Fetch", LONG, "DescribeUserScramCredentials"]
+
+
+def rows_of(*apis: int) -> Exchanges:
+    index = index_with(
+        [
+            {"api": api, "api_version": 1, "flags": FLAGS, "number": at + 1, "time_ns": 10**18 + at}
+            for at, api in enumerate(apis)
+        ],
+        TEXTS[: max(apis)],
+    )
+    return Exchanges(index)
+
+
+def cells(rows: Exchanges, row: int, width: int) -> dict[str, str]:
+    titles = [heading.title for heading in rows.headings(width)]
+    return dict(zip(titles, rows.cells(row, width), strict=True))
+
+
+def room(rows: Exchanges, title: str, width: int) -> int:
+    return next(heading.width for heading in rows.headings(width) if heading.title == title)
+
+
+@pytest.mark.parametrize("width", [80, 118, 198])
+@pytest.mark.parametrize(("letter", "example"), [("a", "08:43:48.700000"), ("e", "1000000000.000000001")])
+def test_a_time_has_the_room_it_needs(letter: str, example: str, width: int) -> None:
+    rows = rows_of(1)
+    rows.clock.letter = letter
+    assert len(cells(rows, 0, width)["Time"]) >= len(example) - 1
+    assert room(rows, "Time", width) >= len(cells(rows, 0, width)["Time"])
+
+
+@pytest.mark.parametrize("width", [78, 118, 198])
+def test_an_api_has_room_for_its_name_and_version_where_others_have_it_to_give(width: int) -> None:
+    rows = rows_of(1, 2)
+    assert cells(rows, 1, width)["API"] == f"{LONG} v1"
+    assert room(rows, "API", width) >= len(f"{LONG} v1")
+    assert room(rows_of(1), "API", width) == 22
+
+
+def test_where_there_is_no_room_the_name_is_cut_and_the_version_stays() -> None:
+    rows = rows_of(3)
+    rows.clock.letter = "u"  # takes room
+    assert cells(rows, 0, 80)["API"] == "DescribeUserScramC… v1"
+
+
+def test_a_row_is_drawn_anew_when_a_longer_name_of_an_api_came() -> None:
+    rows = rows_of(1, 2)
+    before = rows.key(0)
+    rows.headings(80)
+    assert rows.key(0) != before
+
+
+@pytest.mark.parametrize(
+    ("order", "title"),
+    [(("latency_ns", True), "▾Latency"), (("api", False), "API▴"), (("number", True), "▾No.")],
+)
+def test_the_column_that_orders_the_list_is_marked(order: tuple[str, bool], title: str) -> None:
+    rows = rows_of(1)
+    rows.sorted_by = order
+    assert title in [heading.title for heading in rows.headings(200)]
+    rows.sorted_by = None
+    assert not any(set("▴▾") & set(heading.title) for heading in rows.headings(200))
