@@ -1,11 +1,18 @@
 """Live capture: packets of an interface → a spool of pcapng files → the reader of all captures.
 
+    devices      what there is to capture from
+    bpf          a capture filter → the program that the kernel runs; libpcap compiles it where it is there
     privileged   opens the sockets, gives them away, ends        (the only part with a privilege)
     ring         a socket → blocks of packets
     external     tcpdump, dumpcap, ssh, a pipe → blocks of packets
-    capturing    the capture process: blocks → spool → disk
+    unix         libpcap → blocks of packets, where there is no ring
+    capturing    the capture process: blocks → spool → disk, and its status
+    journal      what that process and whoever follows it agree on
     following    the spool, or files that others write → packets, as they come
     session      what starts the capture process and hears from it
+    triggers     packets around the moments that matter → files
+    metrics      exchanges and status → Prometheus
+    silence      what to say while nothing comes
 
 Whoever decodes reads the spool. It may fall behind, or die, without a packet being lost.
 """

@@ -223,7 +223,8 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         return
     control.send(None)
     capturer = Capturer(opened, spool, journal, job.stop, clock)
-    signal.signal(signal.SIGTERM, lambda *_: capturer.stop())
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may go, too
+        signal.signal(number, lambda *_: capturer.stop())
     try:
         capturer.run(control.fileno())
     except Exception as error:  # told in one line; a traceback would be written over the screens

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import kdissect
-from benchmarks.screens import measure
+from benchmarks.screens_figures import measure
 from benchmarks.traffic import multiply
+from kdissect.tui.feed.decoder import Decoder, Source
 
 BOUNDS = {
     "key to frame, p50": 100,
@@ -34,7 +36,10 @@ def test_traffic_is_that_of_the_captures_again_and_again(tmp_path: Path) -> None
 def test_the_screens_hold_their_figures(tmp_path: Path) -> None:
     path = tmp_path / "traffic.pcap"
     count = multiply(path, 20_000)
-    figures = {figure.name: figure for figure in asyncio.run(measure(path, keys=60, wait=200))}
+    decoder = Decoder(Source((str(path),)))
+    figures = {
+        figure.name: figure for figure in asyncio.run(measure(decoder, time.time(), keys=60, wait=200))
+    }
     assert figures["exchanges"].value == count
     for name, bound in BOUNDS.items():
         assert figures[name].value < bound, figures[name]

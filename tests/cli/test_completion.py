@@ -62,7 +62,7 @@ def offered(asked: Asked) -> Offered:
     ("line", "wanted"),
     [
         ("kdissect st", ["stats"]),
-        ("kdissect read x.pcap -Y lat", ["latency_ns", "latency"]),
+        ("kdissect read x.pcap -Y lat", ["latency", "latency_ns"]),
         ("kdissect read x.pcap -Y 'api == Fe", ["api == Fetch", "api == FetchSnapshot"]),
         ("kdissect x.pcap -Y 'error and no_r", ["error and no_response", "error and no_request"]),
         ("kdissect stats x -Y 'api or error == not_lea", ["api or error == NOT_LEADER_OR_FOLLOWER"]),

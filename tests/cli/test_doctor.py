@@ -38,4 +38,4 @@ def test_without_java_it_is_told_what_to_install(
     monkeypatch.setattr("kdissect.spark.launch.bundled_java", lambda: None)
     row = java(capsys)
     assert row["state"] == "absent"
-    assert all(words in row["details"] for words in (str(tmp_path), "openjdk-17", "kdissect[spark-local]"))
+    assert all(words in row["details"] for words in (str(tmp_path), "openjdk-17", "extra spark-local"))

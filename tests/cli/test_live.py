@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,45 @@ class Live:
         status = status_of(str(self.folder))
         return 0 if status is None else status.written
 
+    def close(self) -> None:
+        """End it, whatever became of the test."""
+        for pid in _family(self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        self.process.wait()
+
     def end(self) -> tuple[int, list[dict[str, Any]], str]:
         code, out, error = end(self.process)
         return code, [json.loads(line) for line in out.splitlines()], error
 
 
+Begin = Callable[..., Live]
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    """Starts captures, which end with the test."""
+    begun: list[Live] = []
+
+    def make(cable: Network, *arguments: object) -> Live:
+        begun.append(Live(cable, tmp_path, *arguments))
+        return begun[-1]
+
+    yield make
+    for each in begun:
+        each.close()
+
+
 @requires_namespaces
 @pytest.mark.parametrize("form", ["ndjson", "records", "connections", "faults"])
-def test_rows_are_those_that_reading_the_spool_gives(cable: Network, tmp_path: Path, form: str) -> None:
+def test_rows_are_those_that_reading_the_spool_gives(
+    begin: Begin, cable: Network, tmp_path: Path, form: str
+) -> None:
     out = tmp_path / "out.pcapng"
-    live = Live(cable, tmp_path, "-T", form, "-w", out)
+    live = begin(cable, "-T", form, "-w", out)
     live.replay(BASIC, ERRORS)
     code, rows, error = live.end()
     assert (code, error) == (0, "")
@@ -83,8 +113,8 @@ def test_rows_are_those_that_reading_the_spool_gives(cable: Network, tmp_path: P
 
 
 @requires_namespaces
-def test_lines_come_at_once(cable: Network, tmp_path: Path) -> None:
-    live = Live(cable, tmp_path, "-T", "ndjson", "-Y", "api == Metadata", "-e", "api,response_time_ns")
+def test_lines_come_at_once(begin: Begin, cable: Network, tmp_path: Path) -> None:
+    live = begin(cable, "-T", "ndjson", "-Y", "api == Metadata", "-e", "api,response_time_ns")
     live.replay(BASIC)
     assert live.process.stdout is not None
     row = json.loads(live.process.stdout.readline())
@@ -95,9 +125,11 @@ def test_lines_come_at_once(cable: Network, tmp_path: Path) -> None:
 
 
 @requires_namespaces
-def test_with_a_filter_the_packets_of_what_is_shown_are_written(cable: Network, tmp_path: Path) -> None:
+def test_with_a_filter_the_packets_of_what_is_shown_are_written(
+    begin: Begin, cable: Network, tmp_path: Path
+) -> None:
     out = tmp_path / "out.pcapng"
-    live = Live(cable, tmp_path, "-T", "ndjson", "-Y", "api == Produce", "-w", out)
+    live = begin(cable, "-T", "ndjson", "-Y", "api == Produce", "-w", out)
     live.replay(BASIC)
     _, rows, _ = live.end()
     again = [json.loads(line) for line in spawn("read", out, "-T", "ndjson").lines]
@@ -106,8 +138,8 @@ def test_with_a_filter_the_packets_of_what_is_shown_are_written(cable: Network, 
 
 
 @requires_namespaces
-def test_files_turn_and_together_are_the_capture(cable: Network, tmp_path: Path) -> None:
-    live = Live(cable, tmp_path, "-T", "ndjson", "-w", tmp_path / "out.pcapng", "-b", "filesize:20")
+def test_files_turn_and_together_are_the_capture(begin: Begin, cable: Network, tmp_path: Path) -> None:
+    live = begin(cable, "-T", "ndjson", "-w", tmp_path / "out.pcapng", "-b", "filesize:20")
     live.replay(BASIC)
     _, rows, _ = live.end()
     files = sorted(tmp_path.glob("out_*.pcapng"))
@@ -117,9 +149,9 @@ def test_files_turn_and_together_are_the_capture(cable: Network, tmp_path: Path)
 
 
 @requires_namespaces
-def test_a_trigger_writes_what_came_around_a_hit(cable: Network, tmp_path: Path) -> None:
+def test_a_trigger_writes_what_came_around_a_hit(begin: Begin, cable: Network, tmp_path: Path) -> None:
     out = tmp_path / "hit.pcapng"
-    live = Live(cable, tmp_path, "-T", "ndjson", "--trigger", "error", "-w", out, "--after", "1ms")
+    live = begin(cable, "-T", "ndjson", "--trigger", "error", "-w", out, "--after", "1ms")
     live.replay(ERRORS)
     _, rows, error = live.end()
     files = sorted(tmp_path.glob("hit_*.pcapng"))
@@ -133,10 +165,8 @@ def test_a_trigger_writes_what_came_around_a_hit(cable: Network, tmp_path: Path)
 
 
 @requires_namespaces
-def test_it_begins_and_ends_where_it_is_told(cable: Network, tmp_path: Path) -> None:
-    live = Live(
-        cable, tmp_path, "-T", "ndjson", "--start-on", "api == Metadata", "--stop-on", "api == Produce"
-    )
+def test_it_begins_and_ends_where_it_is_told(begin: Begin, cable: Network, tmp_path: Path) -> None:
+    live = begin(cable, "-T", "ndjson", "--start-on", "api == Metadata", "--stop-on", "api == Produce")
     cable.replay(BASIC)
     out, error = live.process.communicate(timeout=30)
     rows = [json.loads(line) for line in out.splitlines()]
@@ -147,8 +177,8 @@ def test_it_begins_and_ends_where_it_is_told(cable: Network, tmp_path: Path) -> 
 
 
 @requires_namespaces
-def test_a_stop_condition_ends_it(cable: Network, tmp_path: Path) -> None:
-    live = Live(cable, tmp_path, "-T", "ndjson", "-a", "packets:20", "-w", tmp_path / "out.pcapng")
+def test_a_stop_condition_ends_it(begin: Begin, cable: Network, tmp_path: Path) -> None:
+    live = begin(cable, "-T", "ndjson", "-a", "packets:20", "-w", tmp_path / "out.pcapng")
     cable.replay(BASIC)
     _, error = live.process.communicate(timeout=30)
     assert (live.process.returncode, error) == (0, b"")
@@ -158,10 +188,10 @@ def test_a_stop_condition_ends_it(cable: Network, tmp_path: Path) -> None:
 @requires_namespaces
 @pytest.mark.parametrize("who", ["capture", "decoder"])
 def test_whoever_is_killed_the_spool_is_whole_and_the_rest_ends(
-    cable: Network, tmp_path: Path, who: str
+    begin: Begin, cable: Network, tmp_path: Path, who: str
 ) -> None:
     out = tmp_path / "out.pcapng"
-    live = Live(cable, tmp_path, "-T", "ndjson", "-w", out)
+    live = begin(cable, "-T", "ndjson", "-w", out)
     live.replay(BASIC)
     (kdissect,) = {live.process.pid, *_kdissects(live.process.pid)} - _wrappers(live.process.pid)
     capture = children(kdissect)["capture"]
@@ -177,6 +207,14 @@ def test_whoever_is_killed_the_spool_is_whole_and_the_rest_ends(
         assert len(rows.splitlines()) == len(spawn("read", BASIC, "-T", "ndjson").lines)
 
 
+def _family(pid: int) -> list[int]:
+    """A process and those it has started, for as long as it runs."""
+    try:
+        return [pid, *(each for child in children(pid).values() for each in _family(child))]
+    except OSError:
+        return []
+
+
 def _kdissects(pid: int) -> list[int]:
     return [child for line, child in children(pid).items() if "-m kdissect" in line]
 
@@ -187,9 +225,9 @@ def _wrappers(pid: int) -> set[int]:
 
 
 @requires_namespaces
-def test_an_interface_that_goes_down_is_told_and_packets_come_again(tmp_path: Path) -> None:
+def test_an_interface_that_goes_down_is_told_and_packets_come_again(begin: Begin, tmp_path: Path) -> None:
     with network() as own:
-        live = Live(own, tmp_path, "-T", "ndjson", "-e", "api")
+        live = begin(own, "-T", "ndjson", "-e", "api")
         live.replay(BASIC)
         own.ip("link", "set", "vb", "down")
         eventually(lambda: _said(live, "vb went down"))
@@ -203,9 +241,9 @@ def test_an_interface_that_goes_down_is_told_and_packets_come_again(tmp_path: Pa
 
 
 @requires_namespaces
-def test_an_interface_that_is_gone_ends_it(tmp_path: Path) -> None:
+def test_an_interface_that_is_gone_ends_it(begin: Begin, tmp_path: Path) -> None:
     with network() as own:
-        live = Live(own, tmp_path, "-T", "ndjson", "-e", "api")
+        live = begin(own, "-T", "ndjson", "-e", "api")
         live.replay(BASIC)
         own.ip("link", "del", "vb")
         out, error = live.process.communicate(timeout=30)
@@ -220,9 +258,9 @@ def _said(live: Live, words: str) -> bool:
 
 
 @requires_namespaces
-def test_metrics_are_served_while_it_runs(cable: Network, tmp_path: Path) -> None:
+def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client")
-    live = Live(cable, tmp_path, "-T", "ndjson", "-e", "api", "--prometheus", ":19464")
+    live = begin(cable, "-T", "ndjson", "-e", "api", "--prometheus", ":19464")
     live.replay(BASIC)
     script = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:19464').read().decode())"
     expected = len(spawn("read", BASIC, "-T", "ndjson", "-Y", "api == Metadata").lines)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -234,21 +235,23 @@ def test_packets_that_have_no_place_of_their_own_are_refused(
 
 def ended_by(number: int, *arguments: object) -> Ran:
     """What a command says when a signal ends it while more of standard input may still come."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kdissect", *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-    )
-    assert process.stdin is not None
-    # More than a pipe holds: once it is written, reading has begun.
-    process.stdin.write(LONG.read_bytes()[:-1_000])
-    process.stdin.flush()
-    time.sleep(1)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=30)
-    return Ran(process.returncode, out, err.decode())
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kdissect", *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+        )
+        assert process.stdin is not None
+        # More than a pipe holds: once it is written, reading has begun.
+        process.stdin.write(LONG.read_bytes()[:-1_000])
+        process.stdin.flush()
+        time.sleep(1)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+        out.seek(0)
+        return Ran(process.returncode, out.read(), err.decode())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,7 +14,7 @@ TABLE = STATISTICS["topics"]
 
 
 def row(topic: str, **given: Any) -> dict[str, Any]:
-    values = {
+    values: dict[str, Any] = {
         column.name: [] if column.type == "texts" else 7 if column.type.startswith("int") else 1.5
         for column in TABLE.columns
     }

@@ -1,0 +1,85 @@
+"""``kdissect tui -i``, in a terminal: the screens over a capture that goes on."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.live.session import wait_until
+from kdissect.model import Fault
+from tests.kafka import METADATA_RESPONSE_1, framed, request, response
+from tests.live.machine import requires_raw_sockets
+from tests.tui.terminals import Terminal
+
+pytestmark = requires_raw_sockets
+pytest.importorskip("scapy")
+
+
+@pytest.fixture
+def port() -> int:
+    """One that nobody else talks on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found: int = server.getsockname()[1]
+    return found
+
+
+@pytest.fixture
+def terminal(port: int, tmp_path: Path) -> Iterator[Terminal]:
+    shown = Terminal("tui", "-i", "lo", "--allow-root", "-f", f"tcp port {port}", TMPDIR=str(tmp_path))
+    try:
+        shown.until(b"0 dropped")
+        yield shown
+    finally:
+        shown.close()
+
+
+def talk(port: int, count: int) -> None:
+    """So many exchanges on a connection."""
+    with (
+        socket.create_server(("127.0.0.1", port)) as server,
+        socket.create_connection(("127.0.0.1", port)) as client,
+        closing(server.accept()[0]) as broker,
+    ):
+        for number in range(count):
+            client.sendall(framed(request("Metadata", 1, number, topics=[])))
+            broker.recv(1000)
+            broker.sendall(framed(response("Metadata", 1, number, **METADATA_RESPONSE_1)))
+            client.recv(1000)
+
+
+def test_exchanges_come_to_the_screen_and_nothing_is_left_at_the_end(
+    terminal: Terminal, port: int, tmp_path: Path
+) -> None:
+    talk(port, 7)
+    terminal.until(b"7 exchanges")
+    terminal.send(b"8")
+    terminal.until(b"waits to be written")
+    terminal.send(b"1")
+    terminal.until(b"Metadata v1")
+    terminal.send(b"q")
+    terminal.until(b"q again leaves")
+    terminal.send(b"q")
+    assert terminal.end() == 0
+    assert list(tmp_path.glob("kdissect-live-*")) == []
+
+
+def test_screens_that_are_killed_leave_a_spool_that_can_be_read(
+    terminal: Terminal, port: int, tmp_path: Path
+) -> None:
+    talk(port, 7)
+    terminal.until(b"7 exchanges")
+    terminal.process.send_signal(signal.SIGKILL)
+    (folder,) = tmp_path.glob("kdissect-live-*")
+
+    def is_complete() -> bool:
+        capture = read_packets(folder.glob("*.pcapng"))
+        assert not [item for item in capture if isinstance(item, Fault)]
+        return capture.interfaces[0].received is not None  # what is written at a clean end
+
+    assert wait_until(is_complete, 20)
