@@ -6,12 +6,15 @@ started it is shut, however that came about; what its end is like is in the jour
 
 from __future__ import annotations
 
+import os
 import resource
 import select
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection as Pipe
 from typing import NamedTuple
 
@@ -230,6 +233,20 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     except Exception as error:  # told in one line; a traceback would be written over the screens
         capturer.give_up(_defect(error))
         sys.exit(1)
+    _leave_to_nobody(job)
+
+
+def _leave_to_nobody(job: Job) -> None:
+    """Who started us may have been killed, and cannot clean up: a folder without a spool in it goes; of one
+    with a spool it is told where it is."""
+    parent = parent_process()
+    if parent is None or parent.is_alive():
+        return
+    if os.path.dirname(job.path) != job.folder:
+        shutil.rmtree(job.folder, ignore_errors=True)
+        return
+    with suppress(OSError):  # the terminal has gone, too
+        sys.stderr.write(f"kdissect was killed; what was captured is in {job.folder}\n")
 
 
 def _defect(error: Exception) -> str:

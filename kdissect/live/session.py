@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from contextlib import closing, redirect_stderr, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import NamedTuple
@@ -22,10 +22,11 @@ from typing import NamedTuple
 from kdissect.live import capturing, devices, privileged
 from kdissect.live.bpf import COOKED, DEFAULT_FILTER, ETHERNET, program_of
 from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
-from kdissect.live.journal import Status, status_of
+from kdissect.live.journal import Journal, Status, status_of
 from kdissect.live.probing import Probe
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Interfaces, Opener, Source
+from kdissect.live.spool import cut_to_whole_blocks
 
 SPOOL_FILE = Bounds(bytes=64 << 20, files=32)
 """The spool of a capture that nobody asked to keep: what is not decoded by the time 2 GiB came after it is
@@ -137,6 +138,7 @@ class Session:
         with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
             self._process.start()
         theirs.close()
+        self._is_mended = False
         try:
             said = self._control.recv()
         except EOFError:
@@ -167,8 +169,22 @@ class Session:
         return f"the capture process {how}; what it had written is whole"
 
     def join(self) -> None:
-        """Wait until it has ended, as it does soon after :meth:`stop`."""
+        """Wait until it has ended, as it does soon after :meth:`stop`. If it was killed, what it was just
+        writing is taken away."""
         self._process.join(_END_SECONDS)
+        code = self._process.exitcode
+        if code is not None and code < 0 and not self._is_mended:
+            self._is_mended = True
+            self._mend()
+
+    def _mend(self) -> None:
+        latest: str | None = None
+        with suppress(OSError):
+            with closing(Journal(self.folder)) as journal:
+                while (found := journal.next_file()) is not None:
+                    latest = found[0]
+            if latest is not None:
+                cut_to_whole_blocks(latest)
 
     def close(self) -> None:
         """End it, and remove the folder."""

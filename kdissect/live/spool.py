@@ -212,3 +212,22 @@ class Spool:
             return True
         age = self._clock.seconds() - file.began_at
         return bounds.are_reached(age, file.bytes, file.packets)
+
+
+def cut_to_whole_blocks(path: str) -> int:
+    """Take away what stands behind the last whole block of a file whose writer was killed; gives how many
+    bytes that were.
+
+    :raises OSError: the file cannot be read or written.
+    """
+    with open(path, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        at = 0
+        while at + 12 <= size:
+            file.seek(at + 4)
+            length = int.from_bytes(file.read(4), "little")
+            if length < 12 or at + length > size:
+                break
+            at += length
+        file.truncate(at)
+    return size - at

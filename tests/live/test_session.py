@@ -81,6 +81,8 @@ def test_a_capture_process_that_is_killed_leaves_a_whole_file_and_its_end_is_see
     os.kill(piped.session.pid, signal.SIGKILL)
     assert [int(item.data) for item in following if isinstance(item, Packet)] == [1, 2]
     following.close()
+    with (tmp_path / "out.pcapng").open("ab") as file:
+        file.write(bytes.fromhex("06000000 ff000000 0000"))  # what it was just writing
     piped.session.join()
     assert piped.session.death() == (
         "the capture process was killed by signal 9; what it had written is whole"
@@ -118,6 +120,7 @@ def test_a_capture_process_ends_cleanly_when_who_started_it_is_killed(tmp_path: 
     assert len(list(capture)) == 3
     assert capture.interfaces[0].received == 3  # what is written at a clean end
     eventually(lambda: not _runs(int(pid)))
+    assert not Path(folder.decode()).exists()
 
 
 def _runs(pid: int) -> bool:

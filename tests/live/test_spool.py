@@ -12,7 +12,7 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts
-from kdissect.live.spool import SECOND, Spool
+from kdissect.live.spool import SECOND, Spool, cut_to_whole_blocks
 from kdissect.model import Fault, Packet
 from tests.live.fakes import BEGAN_NS, FakeClock
 
@@ -171,3 +171,18 @@ def test_an_interface_that_comes_later_is_in_this_file_and_in_the_next(tmp_path:
 def test_captures_are_for_their_owner_only(tmp_path: Path) -> None:
     Written(tmp_path)
     assert (tmp_path / "out.pcapng").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_half_written_block_can_be_taken_away_and_no_whole_one_is(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    path = tmp_path / "out.pcapng"
+    written.write(b"a", b"bb")
+    whole = path.read_bytes()
+    written.write(b"ccc")
+    longer = path.read_bytes()
+    for size in range(len(whole), len(longer) + 1):
+        path.write_bytes(longer[:size])
+        taken = cut_to_whole_blocks(str(path))
+        kept = longer if size == len(longer) else whole
+        assert path.read_bytes() == kept
+        assert taken == size - len(kept)
