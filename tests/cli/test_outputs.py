@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,15 @@ def test_packets_of_what_was_shown_up_to_ctrl_c_are_written(tmp_path: Path, caps
     assert len(run(capsysbinary, path, "-T", "ndjson").lines) > 5
 
 
+@pytest.fixture
+def default_ctrl_c() -> Iterator[None]:
+    """Ctrl-C as Python starts with: PySpark leaves a handler of its own in the process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_ctrl_c")
 def test_ctrl_c_waits_for_what_must_be_whole_but_a_second_does_not() -> None:
     done = []
 
