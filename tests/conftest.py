@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,13 @@ _NOWHERE = str(Path(__file__).parent / "no-user-data")
 for _name in [name for name in os.environ if name.startswith("KDISSECT_")]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
+
+# A shell starts what runs in its background with Ctrl-C ignored, and `nohup` with the hang-up ignored too;
+# processes that the tests start would inherit that, and tests of these signals wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

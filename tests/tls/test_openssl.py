@@ -83,10 +83,11 @@ def server(*options: str) -> Iterator[int]:
             assert process.stdout is not None
             while b"ACCEPT" not in (line := process.stdout.readline()):
                 assert line, "openssl s_server did not start"
-            threading.Thread(target=process.stdout.read, daemon=True).start()
+            output = Output(process.stdout)
             yield port
         finally:
             process.kill()
+        output.wait_for_end()
 
 
 class Output:
@@ -108,6 +109,10 @@ class Output:
             assert time.monotonic() < until, f"{text!r} did not come"
             time.sleep(0.01)
 
+    def wait_for_end(self) -> None:
+        """Before the stream is closed, which must not happen under a thread that reads it."""
+        self._thread.join(SECONDS)
+
 
 def connect(port: int, key_log: Path, says: list[bytes], *options: str, is_answered: bool = True) -> None:
     """``s_client`` that says lines, each when the one before is answered, or does what a letter alone on a
@@ -117,16 +122,17 @@ def connect(port: int, key_log: Path, says: list[bytes], *options: str, is_answe
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
+        assert process.stdout is not None
+        output = Output(process.stdout)
         try:
-            _say(process, says, is_answered)
+            _say(process, output, says, is_answered)
         finally:
             process.kill()
+            output.wait_for_end()
 
 
-def _say(process: subprocess.Popen[bytes], says: list[bytes], is_answered: bool) -> None:
+def _say(process: subprocess.Popen[bytes], output: Output, says: list[bytes], is_answered: bool) -> None:
     assert process.stdin is not None
-    assert process.stdout is not None
-    output = Output(process.stdout)
     output.wait_for(b"Verify return code")
     done: Counter[bytes] = Counter()
     for line in says:
