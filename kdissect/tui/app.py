@@ -23,7 +23,7 @@ from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of, key_names
 from kdissect.tui.feed.decoder import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
-from kdissect.tui.heap import give_back_large_blocks, keep_what_there_is
+from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.marks import Marks
 from kdissect.tui.pages.capture import CapturePage
@@ -173,6 +173,7 @@ class Kdissect(App[None]):
                 page.index_grew()
         if self.ended is not None:
             self._timer.stop()
+            give_back_holes()
 
     def on_unmount(self) -> None:
         if self.is_open:

@@ -27,6 +27,14 @@ def give_back_large_blocks() -> None:
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
+def give_back_holes() -> None:
+    """Give back what lies free between blocks in use: after a long reading it is tens of megabytes, which
+    the GNU C library keeps until it is told (or for ever, where other libraries have no such word)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def keep_what_there_is() -> None:
     """Never look again for cycles among the objects that there are now: modules and screens, which stay. It
     takes a tenth of a second to go through them. Those that come later are looked at less often, too."""
