@@ -124,7 +124,7 @@ def test_early_data(tmp_path: Path) -> None:
 
 
 def test_early_data_that_the_broker_rejects_is_shown_by_tshark_only(tmp_path: Path) -> None:
-    """A client whose early data was rejected sends it again (RFC 8446, 4.2.10): in tshark it is there twice."""
+    """A client sends it again then (RFC 8446, 4.2.10): in tshark it is there twice."""
     made = Forged(early=True, early_accepted=False)
     made.say(CLIENT, "client", b"early ")
     packets, keys = packets_of([made.flights]), tmp_path / "keys.log"
