@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -66,6 +67,16 @@ class Loss(NamedTuple):
 
 
 Item = Record | Loss
+
+
+@lru_cache(1024)
+def _length_in(header: bytes) -> int | None:
+    """The length of the fragment behind a header; None where it is none. Most headers of a stream are
+    alike."""
+    if len(header) < HEADER_BYTES or not _HEADER.match(header):
+        return None
+    length = int.from_bytes(header[3:], "big")
+    return length if length <= LONGEST_FRAGMENT else None
 
 
 class RecordReader:
@@ -133,17 +144,18 @@ class RecordReader:
         parts, base = self._parts, self._offset
         data = parts[0].data if len(parts) == 1 else b"".join(part.data for part in parts)
         at, index, index_end = 0, 0, len(parts[0].data)
-        size, is_header = len(data), _HEADER.match
+        size = len(data)
         while True:
-            if size - at < HEADER_BYTES:
-                self._need = HEADER_BYTES
-                break
-            length = data[at + 3] << 8 | data[at + 4]
-            if length > LONGEST_FRAGMENT or not is_header(data, at):
-                self._keep(at, index, index_end)
-                self._lose(data[at : at + HEADER_BYTES])
-                return
             body = at + HEADER_BYTES
+            header = data[at:body]
+            length = _length_in(header)
+            if length is None:
+                if len(header) < HEADER_BYTES:
+                    self._need = HEADER_BYTES
+                    break
+                self._keep(at, index, index_end)
+                self._lose(header)
+                return
             end = body + length
             if end > size:
                 self._need = HEADER_BYTES + length
@@ -160,7 +172,7 @@ class RecordReader:
                 packets = tuple(dict.fromkeys(part.packet for part in used))
                 # A segment that fills a hole is older than the last: it is whole when the latest came.
                 _, _, packet, timestamp_ns, _ = max(used, key=_packet_of)
-            whole = (data[at], data[at:body], data[body:end], base + at, packet, timestamp_ns, packets)
+            whole = (header[0], header, data[body:end], base + at, packet, timestamp_ns, packets)
             out.append(_named(Record, whole))
             at = end
             if index_end == end and index + 1 < len(parts):
