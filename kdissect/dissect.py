@@ -21,12 +21,11 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
-from kdissect.tls.keylog import TLS_KEY_LOG
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
 

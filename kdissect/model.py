@@ -77,11 +77,15 @@ class Packet(NamedTuple):
     comments: tuple[str, ...] = ()
 
 
+TLS_KEY_LOG = 0x544C534B
+"""The type of a Decryption Secrets Block that holds a key log for TLS (draft-ietf-opsawg-pcapng, 4.7)."""
+
+
 class Secrets(NamedTuple):
     """Key material that a pcapng Decryption Secrets Block carries."""
 
     kind: int
-    """0x544C534B is an NSS key log for TLS."""
+    """:data:`TLS_KEY_LOG`, or another of the types."""
     data: bytes
 
 

@@ -10,10 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from kdissect.model import CaptureError, Secrets
-
-TLS_KEY_LOG = 0x544C534B
-"""The type of a Decryption Secrets Block that holds a key log."""
+from kdissect.model import TLS_KEY_LOG, CaptureError, Secrets
 
 LONGEST_LINE = 1 << 16
 """What is longer is no line of a key log."""

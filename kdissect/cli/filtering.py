@@ -92,11 +92,11 @@ class Chooser:
             return event.connection in self._connections
         if isinstance(event, Fault) or self._table in ("records", "faults"):
             return True
-        if self._table == "connections":
-            if event.connection not in self._connections and self._matches(event):
-                self._connections.add(event.connection)
-            return False
-        return self._matches(event)
+        is_listed = self._table != "connections"
+        if (is_listed or event.connection not in self._connections) and self._matches(event):
+            self._connections.add(event.connection)
+            return is_listed
+        return False
 
     def counts(self, event: Event) -> bool:
         """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""

@@ -22,7 +22,9 @@ from kdissect.present.options import Options
 from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
+from kdissect.present.tls import connection_tree
 from kdissect.present.tree import exchange_tree
+from kdissect.session.conversation import Connection
 from kdissect.tui.list_columns import OWN
 
 LINES = ("text", "tree")
@@ -190,7 +192,8 @@ class LinePrinter:
 
 
 class TreePrinter:
-    """Every field of every exchange."""
+    """Every field of every exchange; of TLS connections, when they are over, what their handshakes showed and
+    why they stay dark. Those count for no row: what is listed are exchanges."""
 
     def __init__(self, output: TextOutput, options: Options, dump: bool) -> None:
         self._output = output
@@ -203,6 +206,10 @@ class TreePrinter:
                 self._output.line(line)
             self._output.line("")
             yield event
+        elif isinstance(event, Connection) and event.tls is not None:
+            for line in connection_tree(event):
+                self._output.line(line)
+            self._output.line("")
 
     def close(self) -> None:
         """Trees have no end."""

@@ -48,7 +48,7 @@ def key_options(function: click.decorators.FC) -> click.decorators.FC:
 with_secrets_option = click.option(
     "--with-secrets",
     is_flag=True,
-    help="With -w: write TLS secrets too, those of --keylog and of the capture.",
+    help="With -w: write the TLS secrets of the connections too; who has the file can decrypt them.",
 )
 
 
@@ -88,6 +88,9 @@ def keys_of(
     if not paths and usual and (growing or os.path.exists(usual)):
         paths = (usual,)
     if growing:
+        for path in paths:
+            if not os.path.exists(path):
+                complain(f"{path}: there is no such key log yet; it is looked for while packets come")
         return Keys(secrets, KeyLogs(paths))
     for path in paths:
         found, not_understood = 0, secrets.not_understood

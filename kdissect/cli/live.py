@@ -86,6 +86,11 @@ class _Live:
             raise Wrong("-w - is not possible here: packets are read back from the file that is written")
         if self._writes_shown:
             self._showing.refuse_packets()
+        elif given["with_secrets"]:
+            raise Wrong(
+                "--with-secrets goes with -w and -Y: without a filter packets are written before secrets are "
+                "known; kdissect read FILE --keylog KEYS -w NEW --with-secrets adds them"
+            )
 
     @property
     def _keeps_all(self) -> bool:

@@ -72,6 +72,8 @@ class _Read:
         self._must_learn = chooser is not None and chooser.must_learn
         if given["packets_to"] is not None:
             self._showing.refuse_packets()
+        elif given["with_secrets"]:
+            raise Wrong("--with-secrets goes with -w: rows have no secrets")
         self._following: Files | None = None
         if given["follow"]:
             self._see_that_it_can_be_followed()

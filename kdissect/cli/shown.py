@@ -22,8 +22,8 @@ from kdissect.cli.reading import Reading, packets_of, reads_once
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import Endpoint, Fault, Packet, Secrets
-from kdissect.tls.keylog import TLS_KEY_LOG
+from kdissect.model import TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets
+from kdissect.present.form import plural
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 
@@ -77,8 +77,8 @@ class Shown:
     def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
         """Write the packets, in the order of the capture, of which so many packets were ``read``.
 
-        :param secrets: those that were given and those that the capture had; they go first, for the packets
-            behind them.
+        :param secrets: those that were given and those that the capture had. Of them, those of connections
+            that were read go first, for the packets behind them.
         """
         if self._spool is not None:
             self._spool.flush()
@@ -89,6 +89,9 @@ class Shown:
         left_out = False
         if self._with_secrets and (key_log := secrets.key_log()):
             writer.write(Secrets(TLS_KEY_LOG, key_log))
+            if secrets.forgotten:
+                others = plural(secrets.forgotten, "earlier TLS connection")
+                complain(f"the secrets of {others} are not in the file: too many connections")
         for item in capture:
             if isinstance(item, Packet):
                 if item.number in wanted:

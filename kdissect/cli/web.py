@@ -9,6 +9,7 @@ import click
 
 from kdissect.cli import DONE
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.reading import packets_of
 from kdissect.cli.showing import ports_of
 from kdissect.cli.tui import require_packages, settings_of
@@ -22,6 +23,7 @@ PORT = 8_000
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
 @click.option("-Y", "filter", metavar="FILTER", help="Begin with this display filter.")
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@key_options
 @click.option("--theme", metavar="NAME", help="Colours, as for kdissect tui.")
 @click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent.")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Serve at this address (127.0.0.1).")
@@ -31,6 +33,8 @@ def command(
     more_files: tuple[str, ...],
     filter: str | None,
     decode_as: tuple[str, ...],
+    key_logs: tuple[str, ...],
+    rsa_keys: tuple[str, ...],
     theme: str | None,
     show_secrets: bool,
     host: str,
@@ -51,10 +55,13 @@ def command(
     if paths:
         packets_of(paths, config.limits).close()
     ports_of(decode_as)
+    keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys})
 
     from kdissect.tui.web import Screens, is_local
 
     arguments = [part for each in decode_as for part in ("-d", each)]
+    arguments += [part for each in key_logs for part in ("--keylog", os.path.abspath(each))]
+    arguments += [part for each in rsa_keys for part in ("--rsa-key", os.path.abspath(each))]
     arguments += ["-Y", filter] if filter is not None else []
     arguments += ["--theme", theme] if theme is not None else []
     arguments += ["--show-secrets"] if show_secrets else []

@@ -29,10 +29,21 @@ from kdissect.tls.handshake import TLS_1_3
 from kdissect.tls.keying import Keying, Side
 from kdissect.tls.keylog import Secrets
 from kdissect.tls.negotiation import EARLY, TRAFFIC
-from kdissect.tls.records import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, Item, Loss, Record
+from kdissect.tls.records import (
+    ALERT,
+    APPLICATION_DATA,
+    CHANGE_CIPHER_SPEC,
+    HANDSHAKE,
+    HEADER_BYTES,
+    Item,
+    Loss,
+    Record,
+)
 from kdissect.tls.seen import Seen
 
 Piece = tuple[Side, Chunk | Gap | Fault]
+
+_chunk = tuple.__new__
 
 WAIT_COST = 256
 """What a record that waits costs beside its bytes."""
@@ -67,7 +78,16 @@ class Tls:
     def feed(self, side: Side, piece: Chunk | Gap) -> list[Piece]:
         """What a piece of one direction brings to light."""
         out: list[Piece] = []
-        for item in self._flows[side].reader.feed(piece):
+        flow = self._flows[side]
+        for item in flow.reader.feed(piece):
+            # Data under keys that are known is nearly all there is: it takes the short way.
+            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._holds[side]:
+                opened = flow.open(item)
+                if opened is not None:
+                    self._content(side, opened[0], opened[1], item, out)
+                    if self._keying.moved:
+                        self._drain(out)
+                    continue
             self._take(side, item, out)
         return out
 
@@ -187,7 +207,7 @@ class Tls:
             return
         if self._keying.negotiation.version == TLS_1_3 and item.type != APPLICATION_DATA:
             if item.type == CHANGE_CIPHER_SPEC:  # it means nothing there (RFC 8446, 5)
-                self.read_bytes += len(item.header) + len(item.fragment)
+                self.read_bytes += HEADER_BYTES + len(item.fragment)
             elif item.type == ALERT:
                 self._content(side, item.type, item.fragment, item, out)
             return
@@ -209,9 +229,16 @@ class Tls:
         return opened is not None
 
     def _content(self, side: Side, kind: int, data: bytes, record: Record, out: list[Piece]) -> None:
-        self.read_bytes += len(record.header) + len(record.fragment)
+        self.read_bytes += HEADER_BYTES + len(record.fragment)
         if kind == APPLICATION_DATA:
-            self._data(side, data, record, out)
+            flow = self._flows[side]
+            if flow.unsaid is not None:
+                self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
+            if data:
+                _, _, _, _, packet, timestamp_ns, packets = record
+                chunk = (flow.offset, data, packet, timestamp_ns, packets if len(packets) > 1 else ())
+                out.append((side, _chunk(Chunk, chunk)))
+                flow.offset += len(data)
         elif kind == HANDSHAKE:
             self._handshake(side, data, record, out)
         elif kind == ALERT:
@@ -219,15 +246,6 @@ class Tls:
                 self.seen.alert("client" if side == self.client else "broker", data, record.packet)
         elif kind == CHANGE_CIPHER_SPEC:
             self._keying.change_cipher(side)
-
-    def _data(self, side: Side, data: bytes, record: Record, out: list[Piece]) -> None:
-        flow = self._flows[side]
-        if flow.unsaid is not None:
-            self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
-        if data:
-            packets = record.packets if len(record.packets) > 1 else ()
-            out.append((side, Chunk(flow.offset, data, record.packet, record.timestamp_ns, packets)))
-            flow.offset += len(data)
 
     def _gap(self, side: Side, loss: Loss, length: int, is_exact: bool, out: list[Piece]) -> None:
         flow = self._flows[side]

@@ -84,7 +84,7 @@ class Flow:
 
     def open(self, record: Record) -> Opened | None:
         """What a record protects, under the key and the number that are expected."""
-        if self.opener is None:
+        if self.opener is None or self.is_dead:
             return None
         opened = self.opener.open(record.header, record.fragment, self.seq)
         if opened is not None:

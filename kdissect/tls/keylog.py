@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from kdissect.tls.keys import MASTER_BYTES
 
-TLS_KEY_LOG = 0x544C534B
-"""The type of a Decryption Secrets Block that holds a key log."""
-
 RANDOM_BYTES = 32
 LONGEST_SECRET = 64
 
 SESSIONS = 10_000
 """Sessions that may be resumed; of more, the oldest is forgotten."""
+
+CONNECTIONS = 100_000
+"""Connections whose secrets :meth:`Secrets.key_log` gives; of more, the oldest is forgotten."""
 
 MASTER = "CLIENT_RANDOM"
 PREMASTER = "PMS_CLIENT_RANDOM"
@@ -44,7 +44,10 @@ OTHER_LABELS = frozenset({"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "ECH_SECRE
 class Secrets:
     """What is known of all connections: given as key logs and private keys, or learned from handshakes."""
 
-    __slots__ = ("_by_random", "_premasters", "_sessions", "not_understood", "rsa_keys")
+    __slots__ = (
+        *("_asked", "_by_random", "_premasters", "_sessions"),
+        *("forgotten", "not_understood", "rsa_keys"),
+    )
 
     def __init__(self) -> None:
         self._by_random: dict[bytes, dict[str, bytes]] = {}
@@ -52,6 +55,11 @@ class Secrets:
         """By the first bytes of what they were encrypted to."""
         self._sessions: dict[bytes, bytes] = {}
         """Master secrets by session id or ticket (TLS 1.2)."""
+        self._asked: dict[bytes, bytes | None] = {}
+        """Client randoms of connections that were asked for; with the master secret, where another way than a
+        line of their own led to it."""
+        self.forgotten = 0
+        """How many of those were too many to keep."""
         self.rsa_keys: tuple[bytes, ...] = ()
         """Private keys, PEM or DER."""
         self.not_understood = 0
@@ -75,12 +83,16 @@ class Secrets:
         return found
 
     def key_log(self) -> bytes:
-        """All secrets of connections, as lines of a key log."""
-        lines = (
-            f"{label} {random.hex()} {secret.hex()}\n"
-            for random, secrets in self._by_random.items()
-            for label, secret in secrets.items()
-        )
+        """The secrets of the connections that were asked for, as lines of a key log.
+
+        Those of others, which a key log may hold too, are nobody's business. Master secrets that a private
+        key or a resumed session led to are among them, for neither is in a key log.
+        """
+        lines = []
+        for random, master in self._asked.items():
+            derived = {} if master is None else {MASTER: master}
+            for label, secret in (derived | self._by_random.get(random, {})).items():
+                lines.append(f"{label} {random.hex()} {secret.hex()}\n")
         return "".join(lines).encode("ascii")
 
     def add_rsa_key(self, key: bytes) -> None:
@@ -89,6 +101,8 @@ class Secrets:
 
     def of(self, client_random: bytes) -> dict[str, bytes]:
         """The secrets of a connection, by label."""
+        if client_random not in self._asked:
+            self._ask(client_random, None)
         return self._by_random.get(client_random, {})
 
     def premaster(self, encrypted: bytes) -> bytes | None:
@@ -105,6 +119,16 @@ class Secrets:
         self._sessions[name] = master
         if len(self._sessions) > SESSIONS:
             del self._sessions[next(iter(self._sessions))]
+
+    def learn_master(self, client_random: bytes, master: bytes) -> None:
+        """The master secret of a connection, found by another way than a line of its own."""
+        self._ask(client_random, master)
+
+    def _ask(self, client_random: bytes, master: bytes | None) -> None:
+        self._asked[client_random] = master
+        if len(self._asked) > CONNECTIONS:
+            del self._asked[next(iter(self._asked))]
+            self.forgotten += 1
 
     def _add(self, words: list[str]) -> bool:
         try:

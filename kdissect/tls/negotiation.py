@@ -145,6 +145,9 @@ class Negotiation:
         """The master secret of TLS 1.2, by whatever way it can be had."""
         if self._master is None:
             self._master = self._find_master(secrets)
+            hello = self.client_hello
+            if self._master is not None and hello is not None and MASTER not in secrets.of(hello.random):
+                secrets.learn_master(hello.random, self._master)
         return self._master
 
     def learn_session(self, secrets: Secrets) -> None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from kdissect.model import Chunk, Gap
@@ -28,6 +30,9 @@ LONGEST_FRAGMENT = (1 << 14) + 2048
 MOST_DEFECTS = 64
 
 _HEADER = re.compile(rb"[\x14-\x17]\x03[\x00-\x03]")
+
+_packet_of = attrgetter("packet")
+_named = tuple.__new__
 
 
 class Record(NamedTuple):
@@ -62,6 +67,16 @@ class Loss(NamedTuple):
 
 
 Item = Record | Loss
+
+
+@lru_cache(1024)
+def _length_in(header: bytes) -> int | None:
+    """The length of the fragment behind a header; None where it is none. Most headers of a stream are
+    alike."""
+    if len(header) < HEADER_BYTES or not _HEADER.match(header):
+        return None
+    length = int.from_bytes(header[3:], "big")
+    return length if length <= LONGEST_FRAGMENT else None
 
 
 class RecordReader:
@@ -129,34 +144,36 @@ class RecordReader:
         parts, base = self._parts, self._offset
         data = parts[0].data if len(parts) == 1 else b"".join(part.data for part in parts)
         at, index, index_end = 0, 0, len(parts[0].data)
+        size = len(data)
         while True:
-            if len(data) - at < HEADER_BYTES:
-                self._need = HEADER_BYTES
-                break
-            length = data[at + 3] << 8 | data[at + 4]
-            if length > LONGEST_FRAGMENT or not _HEADER.match(data, at):
+            body = at + HEADER_BYTES
+            header = data[at:body]
+            length = _length_in(header)
+            if length is None:
+                if len(header) < HEADER_BYTES:
+                    self._need = HEADER_BYTES
+                    break
                 self._keep(at, index, index_end)
-                self._lose(data[at : at + HEADER_BYTES])
+                self._lose(header)
                 return
-            end = at + HEADER_BYTES + length
-            if end > len(data):
+            end = body + length
+            if end > size:
                 self._need = HEADER_BYTES + length
                 break
-            first = index
-            while index_end < end:
-                index += 1
-                index_end += len(parts[index].data)
-            last = parts[index]
-            packets: tuple[int, ...] = (last.packet,)
-            if first != index:
+            if end <= index_end:
+                _, _, packet, timestamp_ns, _ = parts[index]
+                packets: tuple[int, ...] = (packet,)
+            else:
+                first = index
+                while index_end < end:
+                    index += 1
+                    index_end += len(parts[index].data)
                 used = parts[first : index + 1]
                 packets = tuple(dict.fromkeys(part.packet for part in used))
                 # A segment that fills a hole is older than the last: it is whole when the latest came.
-                last = max(used, key=lambda part: part.packet)
-            header, fragment = data[at : at + HEADER_BYTES], data[at + HEADER_BYTES : end]
-            out.append(
-                Record(header[0], header, fragment, base + at, last.packet, last.timestamp_ns, packets)
-            )
+                _, _, packet, timestamp_ns, _ = max(used, key=_packet_of)
+            whole = (header[0], header, data[body:end], base + at, packet, timestamp_ns, packets)
+            out.append(_named(Record, whole))
             at = end
             if index_end == end and index + 1 < len(parts):
                 index += 1
@@ -175,8 +192,9 @@ class RecordReader:
         if left:
             cut = len(part.data) - left
             if cut:
-                part = part._replace(offset=part.offset + cut, data=part.data[cut:])
-                self._cut_at = part.offset
+                offset, data, packet, timestamp_ns, packets = part
+                self._cut_at = offset + cut
+                part = _named(Chunk, (offset + cut, data[cut:], packet, timestamp_ns, packets))
             self._parts.insert(0, part)
 
     def _feed_gap(self, gap: Gap) -> list[Item]:

@@ -45,15 +45,18 @@ def packet_lines(exchange: Exchange) -> Iterator[str]:
     """The connection, and where the messages stand in it."""
     yield f"connection: {exchange.connection}, {exchange.client} → {exchange.broker}"
     for message in exchange.messages:
-        yield from _message_lines(message)
+        yield from _message_lines(message, exchange.is_encrypted)
 
 
-def _message_lines(message: Message) -> Iterator[str]:
+def _message_lines(message: Message, is_encrypted: bool) -> Iterator[str]:
     frame = message.frame
     end = frame.offset + 4 + frame.size
-    yield f"{message.kind}: bytes {frame.offset:,} to {end:,} of the stream {frame.direction.value}"
-    # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
-    yield f"{message.kind} relative sequence: {frame.offset + 1:,}, if the stream's first byte is number 1"
+    inside = ", inside TLS" if is_encrypted else ""
+    yield f"{message.kind}: bytes {frame.offset:,} to {end:,} of the stream {frame.direction.value}{inside}"
+    if not is_encrypted:
+        # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
+        number = frame.offset + 1
+        yield f"{message.kind} relative sequence: {number:,}, if the stream's first byte is number 1"
     yield f"{message.kind} size: {frame.size:,} and the 4 bytes that say so"
     if message.is_cut:
         yield f"{message.kind} captured: {plural(len(frame.payload), 'byte')}"

@@ -2,8 +2,9 @@
 
 A file is written whole or not at all: under another name first, and only then under its own. Packets that
 are saved read as they did: the handshakes and ends of their connections are saved with them, and of TLS
-connections all packets. TLS secrets that the capture has are left out. What was written about an exchange
-becomes a comment of the packet that completed its first message.
+connections all packets. TLS secrets are written with them only where somebody said so, and then those of the
+capture's connections. What was written about an exchange becomes a comment of the packet that completed its
+first message.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from copy import deepcopy
+from functools import partial
 from typing import BinaryIO, cast
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
+from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.model import CaptureError, Endpoint, Packet
+from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
-from kdissect.tui.feed.decoder import Feed, packets_of
+from kdissect.tui.feed.decoder import Feed, Source, packets_of
 from kdissect.tui.feed.index import Index, Places
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
@@ -46,6 +50,10 @@ class IsThereError(CannotSaveError):
     """There is a file of that name."""
 
 
+class MayHaveSecretsError(CannotSaveError):
+    """Packets of TLS are to be saved, and nobody said whether with the secrets that decrypt them."""
+
+
 def save(
     path: str,
     feed: Feed,
@@ -55,12 +63,15 @@ def save(
     comments: Mapping[int, str] = {},
     *,
     replace: bool = False,
+    with_secrets: bool | None = None,
 ) -> str:
     """Write the exchanges of a view, rows in its order; gives what was written.
 
     :param comments: what was written about exchanges, by number.
     :param replace: whether a file of that name is to be replaced.
+    :param with_secrets: whether TLS secrets are written with packets of TLS; None if nobody said so.
     :raises IsThereError: there is one, and it is not.
+    :raises MayHaveSecretsError: somebody must say so.
     :raises CannotSaveError: the name says no format, or writing failed.
     """
     form = _form_of(path)
@@ -71,7 +82,7 @@ def save(
     if os.path.lexists(path) and not (replace and os.path.isfile(path)):
         raise IsThereError(f"{path} is there already")
     try:
-        return _replacing(path, lambda file: _write(form, file, feed, index, view, options, comments))
+        return _replacing(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
     except (CaptureError, RuntimeError) as error:  # the capture has gone; an extra is not installed
         raise CannotSaveError(str(error)) from None
     except OSError as error:
@@ -110,17 +121,17 @@ def _replacing(path: str, write: Callable[[BinaryIO], str]) -> str:
 
 def _write(
     form: str,
-    file: BinaryIO,
     feed: Feed,
     index: Index,
     view: Places,
     options: Options,
     comments: Mapping[int, str],
+    with_secrets: bool | None,
+    file: BinaryIO,
 ) -> str:
     """Write in one of the :data:`FORMS`; gives what was written."""
     if form == "pcapng":
-        count = _write_packets(file, feed, index, view, comments)
-        return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')}"
+        return _write_packets(file, feed, index, view, comments, with_secrets)
     writer = table_writer(form, EXCHANGES, file, options)
     for exchange in _exchanges(feed, index, view):
         writer.write(exchange)
@@ -134,8 +145,13 @@ def _exchanges(feed: Feed, index: Index, view: Places) -> Iterator[Exchange]:
 
 
 def _write_packets(
-    file: BinaryIO, feed: Feed, index: Index, view: Places, comments: Mapping[int, str]
-) -> int:
+    file: BinaryIO,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    comments: Mapping[int, str],
+    with_secrets: bool | None,
+) -> str:
     shown: set[int] = set()
     encrypted: set[frozenset[Endpoint]] = set()
     said: dict[int, tuple[str, ...]] = {}
@@ -147,6 +163,8 @@ def _write_packets(
         if exchange.number in comments:
             packet = exchange.messages[0].frame.last_packet
             said[packet] = (*said.get(packet, ()), comments[exchange.number])
+    if encrypted and with_secrets is None:
+        raise MayHaveSecretsError("these packets are of TLS")
     source = feed.source
     with closing(packets_of(source, waits=False)) as capture:
         packets = (item for item in capture if isinstance(item, Packet))
@@ -154,6 +172,8 @@ def _write_packets(
     count = 0
     with closing(packets_of(source, waits=False)) as capture:
         writer = PcapngWriter(file, capture.interfaces)
+        if encrypted and with_secrets:
+            writer.write(Secrets(TLS_KEY_LOG, _key_log(source)))
         for item in capture:
             if isinstance(item, Packet) and item.number in wanted:
                 shown.discard(item.number)
@@ -161,4 +181,17 @@ def _write_packets(
                 count += 1
     if shown:
         raise CannotSaveError(f"{plural(len(shown), 'packet')} of these cannot be read from the capture now")
-    return count
+    said_of_secrets = f", {'with' if with_secrets else 'without'} the TLS secrets" if encrypted else ""
+    return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')}{said_of_secrets}"
+
+
+def _key_log(source: Source) -> bytes:
+    """The secrets with which the capture's connections are decrypted. Which those are is only known to the
+    decoder, in another process, so all is decrypted again."""
+    dissector = Dissector(source.limits, source.ports, secrets=deepcopy(source.secrets))
+    with closing(packets_of(source, waits=False)) as capture:
+        for item in capture:
+            dissector.feed(item)
+    for _ in dissector.close():
+        pass
+    return dissector.secrets.key_log()

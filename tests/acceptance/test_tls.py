@@ -12,9 +12,8 @@ from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.message import Request
-from kdissect.model import Fault, Packet, Secrets
+from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from kdissect.session.conversation import Connection
-from kdissect.tls.keylog import TLS_KEY_LOG
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from tests.acceptance.request_log import body_json, difference
 from tests.acceptance.test_request_log import pairs, request_difference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +16,14 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.keys import keys_of
 from kdissect.cli.reading import Reading
 from kdissect.exchange import Exchange
-from kdissect.model import Packet, Secrets
+from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
-from kdissect.tls.keylog import TLS_KEY_LOG
 from tests.cli.run import run, spawn
+from tests.kafka import METADATA_RESPONSE_1 as ANSWER
+from tests.kafka import framed, request, response
 from tests.lab import LAB
-from tests.tls.endpoints import certificate
+from tests.tls.endpoints import BROKER, CLIENT, Ends, certificate
+from tests.tls.tshark import packets_of
 
 CAPTURE = LAB / "tls13" / "capture.pcapng.zst"
 KEY_LOG = LAB / "tls13" / "keys.log"
@@ -119,6 +122,53 @@ def test_a_key_log_can_be_embedded(tmp_path: Path, capsysbinary: Capsys) -> None
     assert len(run(capsysbinary, "read", path).lines) == EXCHANGES
 
 
+def test_a_private_key_leads_to_secrets_that_can_be_embedded(tmp_path: Path, capsysbinary: Capsys) -> None:
+    ends = Ends(ssl.TLSVersion.TLSv1_2, "AES128-GCM-SHA256:@SECLEVEL=0")
+    ask, answer = framed(request("Metadata", 1, 1, topics=None)), framed(response("Metadata", 1, 1, **ANSWER))
+    capture, out = tmp_path / "rsa.pcapng", tmp_path / "out.pcapng"
+    with capture.open("wb") as file:
+        writer = PcapngWriter(file)
+        for packet in packets_of([ends.talk([(CLIENT, ask), (BROKER, answer)]).flights]):
+            writer.write(packet)
+    shown = run(capsysbinary, "read", capture, "--rsa-key", ends.certificate.path)
+    assert len(shown.lines) == 1
+    run(capsysbinary, "read", capture, "--rsa-key", ends.certificate.path, "-w", out, "--with-secrets")
+    assert run(capsysbinary, "read", out).lines == shown.lines
+
+
+def test_the_secrets_of_other_captures_are_not_embedded(tmp_path: Path, capsysbinary: Capsys) -> None:
+    other = "ab" * 32
+    keys, out = tmp_path / "keys.log", tmp_path / "out.pcapng"
+    keys.write_bytes(KEY_LOG.read_bytes() + f"CLIENT_RANDOM {other} {'cd' * 48}\n".encode())
+    run(capsysbinary, "read", CAPTURE, "--keylog", keys, "-w", out, "--with-secrets")
+    assert len(run(capsysbinary, "read", out).lines) == EXCHANGES
+    assert other.encode() not in out.read_bytes()
+
+
+def test_secrets_are_written_with_packets_or_not_at_all(tmp_path: Path, capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "read", CAPTURE, "--with-secrets")
+    assert (ran.code, ran.err.count("\n"), "goes with -w" in ran.err) == (2, 1, True)
+    ran = run(capsysbinary, "live", "-i", "lo", "-w", tmp_path / "x.pcapng", "--with-secrets")
+    assert (ran.code, ran.err.count("\n"), "goes with -w and -Y" in ran.err) == (2, 1, True)
+
+
+def test_the_tree_has_what_the_handshakes_show(capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, "read", CAPTURE, "-T", "tree", "--keylog", KEY_LOG)
+    text = ran.out.decode()
+    assert text.count("\nConnection ") == text.count("TLS 1.3, decrypted, rst") == 11
+    assert "  suite: TLS_AES_256_GCM_SHA384\n  certificate 1 of 2: CN=localhost; names localhost" in text
+    dark = run(capsysbinary, "read", CAPTURE, "-T", "tree", "--exit-status")
+    assert dark.code == 1  # connections are no rows of it
+    assert dark.out.count(b"  dark: no secret for client random ") == 11
+
+
+def test_the_tree_has_the_connections_of_what_is_shown(capsysbinary: Capsys) -> None:
+    given = ("read", CAPTURE, "--keylog", KEY_LOG, "-Y", "number == 1")
+    (row,) = run(capsysbinary, *given, "-e", "connection").lines
+    text = run(capsysbinary, *given, "-T", "tree").out.decode()
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("Connection ")] == [f"{row}:"]
+
+
 def test_no_output_has_key_material(embedded: Path, capsysbinary: Capsys) -> None:
     secrets = [bytes.fromhex(line.split()[2]) for line in KEY_LOG.read_text().splitlines() if line[0] != "#"]
     for form in ("text", "tree", "ndjson", "connections", "faults", "records"):
@@ -149,7 +199,7 @@ def test_standard_input(tmp_path: Path) -> None:
     assert len(ran.lines) == EXCHANGES
 
 
-def test_a_key_log_that_grows_while_packets_come(tmp_path: Path) -> None:
+def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "keys.log"
     lines = KEY_LOG.read_bytes().splitlines(keepends=True)
     packets = list(read_packets([CAPTURE]))
@@ -172,6 +222,8 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path) -> None:
     keys = keys_of({"key_logs": (str(path),), "rsa_keys": ()}, growing=True, environment={})
     reading = Reading((), PLAIN, opener=Growing, keys=keys)
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
+    said = capsys.readouterr().err
+    assert said == f"kdissect: {path}: there is no such key log yet; it is looked for while packets come\n"
 
 
 def test_how_to_get_a_key_log(capsysbinary: Capsys) -> None:

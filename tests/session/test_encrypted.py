@@ -10,9 +10,8 @@ import pytest
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import Fault, Secrets, Segment
+from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
 from kdissect.session.conversation import Connection
-from kdissect.tls.keylog import TLS_KEY_LOG
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
 from tests.tcp.segments import BROKER, CLIENT

@@ -237,6 +237,20 @@ def test_the_key_of_a_broker_opens_rsa_key_exchange(extended: bool) -> None:
     assert is_all(resumed, run(Tls(secrets), segments(resumed.flights)))
 
 
+@pytest.mark.parametrize("tickets", [True, False])
+def test_what_a_private_key_led_to_is_given_as_a_key_log_that_opens_the_same(tickets: bool) -> None:
+    ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0", tickets=tickets)
+    made = ends.talk(lines())
+    resumed = ends.talk(lines(), made.session)
+    secrets = Secrets()
+    secrets.add_rsa_key(ends.certificate.key_pem)
+    for each in (made, resumed):
+        assert is_all(each, run(Tls(secrets), segments(each.flights)))
+    written = secrets_of(secrets.key_log())
+    assert is_all(resumed, run(Tls(written), segments(resumed.flights)))  # without the one it resumes
+    assert is_all(made, run(Tls(written), segments(made.flights)))
+
+
 def test_the_key_of_a_broker_does_not_open_other_key_exchanges() -> None:
     made = talk(TLS12)
     secrets = Secrets()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
+from kdissect.tls import keylog
 from kdissect.tls.keylog import SESSIONS, Secrets
 
 RANDOM = bytes(range(32))
@@ -32,7 +35,32 @@ def test_what_is_written_reads_as_what_was_read() -> None:
     log = f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\nSERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
     secrets = Secrets()
     secrets.add(log.encode())
+    secrets.of(RANDOM)
     assert secrets.key_log() == log.encode()
+
+
+def test_only_secrets_of_connections_that_were_asked_for_are_written() -> None:
+    others = "".join(f"CLIENT_RANDOM {number:064x} {'ab' * 48}\n" for number in range(5))
+    mine = f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\n"
+    secrets = Secrets()
+    secrets.of(RANDOM)  # before it is known
+    secrets.add((others + mine).encode())
+    assert secrets.key_log() == mine.encode()
+
+
+def test_a_master_secret_that_was_found_otherwise_is_written_as_a_line() -> None:
+    secrets = Secrets()
+    secrets.of(RANDOM)
+    secrets.learn_master(RANDOM, MASTER)
+    assert secrets.key_log() == f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\n".encode()
+
+
+def test_connections_that_are_written_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keylog, "CONNECTIONS", 3)
+    secrets = Secrets()
+    for number in range(5):
+        secrets.learn_master(number.to_bytes(32, "big"), MASTER)
+    assert (secrets.key_log().count(b"\n"), secrets.forgotten) == (3, 2)
 
 
 def test_old_forms() -> None:

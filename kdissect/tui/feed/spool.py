@@ -72,6 +72,7 @@ def _plain(exchange: Exchange) -> tuple[Any, ...]:
         [tuple(fault) for fault in exchange.session_faults],
         {topic_id: name for topic_id, name in names.items() if name is not None},
         exchange.embedded,
+        exchange.is_encrypted,
     )
 
 
@@ -90,7 +91,8 @@ def _plain_message(message: Message | None) -> tuple[Any, ...] | None:
 
 
 def _exchange(plain: tuple[Any, ...], limits: Limits) -> Exchange:
-    connection, client, broker, request, response, missing, inferred, number, faults, names, embedded = plain
+    connection, client, broker, request, response, missing, inferred, number, faults, names, *flags = plain
+    embedded, is_encrypted = flags
     return Exchange(
         connection,
         client,
@@ -103,6 +105,7 @@ def _exchange(plain: tuple[Any, ...], limits: Limits) -> Exchange:
         session_faults=[Fault(*fault) for fault in faults],
         topic_names=names,
         embedded=embedded,
+        is_encrypted=is_encrypted,
     )
 
 

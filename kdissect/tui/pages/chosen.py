@@ -22,7 +22,14 @@ from kdissect.tui.copying import copied
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.pages.page import Page
-from kdissect.tui.saving import FORMS, CannotSaveError, IsThereError, is_packets, save
+from kdissect.tui.saving import (
+    FORMS,
+    CannotSaveError,
+    IsThereError,
+    MayHaveSecretsError,
+    is_packets,
+    save,
+)
 from kdissect.tui.widgets.dialogs import Ask, Choose
 
 MOST_SAID = 60
@@ -168,14 +175,21 @@ class ChosenPage(Page):
         self.app.push_screen(Ask(f"Save {what.title}", hint, note=note), given)
 
     @work(thread=True, group="save")
-    def _save(self, path: str, what: _Saved, replace: bool = False) -> None:
+    def _save(self, path: str, what: _Saved, replace: bool = False, with_secrets: bool | None = None) -> None:
         app = self.kdissect
         comments = dict(app.marks.comments)
         numbers = app.index.column("number")[what.view].tolist()
         try:
-            said = save(path, app.feed, app.index, what.view, app.options, comments, replace=replace)
+            said = save(
+                *(path, app.feed, app.index, what.view, app.options, comments),
+                replace=replace,
+                with_secrets=with_secrets,
+            )
         except IsThereError:
             app.call_from_thread(self._ask_to_replace, path, what)
+            return
+        except MayHaveSecretsError:
+            app.call_from_thread(self._ask_for_secrets, path, what, replace)
             return
         except CannotSaveError as error:
             said = str(error)
@@ -195,6 +209,17 @@ class ChosenPage(Page):
                 self.say(f"{path} is as it was")
 
         self.app.push_screen(Choose(title, (keep, replace)), chosen)
+
+    def _ask_for_secrets(self, path: str, what: _Saved, replace: bool) -> None:
+        leave, write = "leave them out", "write them too: who has the file can decrypt it"
+
+        def chosen(word: str | None) -> None:
+            if word is None:
+                self.say("nothing was saved")
+            else:
+                self._save(path, what, replace, with_secrets=word == write)
+
+        self.app.push_screen(Choose("The TLS secrets of these connections", (leave, write)), chosen)
 
     # -- Wireshark ----------------------------------------------------------------------------------
 

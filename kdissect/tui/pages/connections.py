@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
 from kdissect.analysis.fold import Row
 from kdissect.present.form import plural
+from kdissect.present.tls import tls_lines
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists import connections
@@ -11,10 +18,20 @@ from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.grouped import GroupedPage
 from kdissect.tui.statistics import Counted
 
+_NAMES = 20
+"""Cells for the names of what TLS shows."""
+
 
 class ConnectionsPage(GroupedPage):
-    """The connections, or the clients; Enter shows the exchanges of one."""
+    """The connections, or the clients; Enter shows the exchanges of one. Below the list stands what the
+    handshake of the connection under the cursor showed, where it speaks TLS and is over."""
 
+    DEFAULT_CSS = """
+    ConnectionsPage #tls { height: auto; max-height: 45%; border-top: hkey $panel; background: $surface;
+        display: none; }
+    ConnectionsPage #tls.-shown { display: block; }
+    ConnectionsPage #lines { height: auto; }
+    """
     GROUPINGS = ("connection", "client")
 
     def __init__(self) -> None:
@@ -24,6 +41,24 @@ class ConnectionsPage(GroupedPage):
 
     def _sparks(self, row: Row) -> str:
         return self._activity.text(row["connection"]) if self._activity is not None else ""
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        with VerticalScroll(id="tls"):
+            yield Static(id="lines", markup=False)
+
+    def cursor_moved(self) -> None:
+        tls, cursor = None, self.list_pane.cursor
+        if self.grouping == "connection" and cursor < len(self.rows):
+            connection = self.kdissect.index.connections.get(self.rows.row(cursor)["connection"])
+            tls = None if connection is None else connection.tls
+        self.query_one("#tls").set_class(tls is not None, "-shown")
+        lines = Table.grid()
+        for each in () if tls is None else tls_lines(tls):
+            sign = "! " if each.is_warning else "  "
+            style = self.alarm if each.is_warning else ""
+            lines.add_row(Text(f" {each.name:<{_NAMES}}", "bold"), Text(sign, style), Text(each.text, style))
+        self.query_one("#lines", Static).update(lines)
 
     def figures(self) -> Figures:
         return connections.figures()

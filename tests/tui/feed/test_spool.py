@@ -11,20 +11,23 @@ from kdissect.present.options import Options
 from kdissect.present.tree import exchange_tree
 from kdissect.tui.feed.spool import SpoolWriter, read_exchange
 from tests.cli.run import CAPTURES
+from tests.lab import TLS_CASES, Case
 
-CASES = sorted(CAPTURES.glob("*.pcap*"))
+CASES = [*sorted(CAPTURES.glob("*.pcap*")), *(Case(name).capture for name in TLS_CASES)]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_an_exchange_comes_back_as_it_was(path: Path) -> None:
     options = Options(records=True)
+    log = path.parent / "keys.log"
     with tempfile.TemporaryFile() as file:
         spool = SpoolWriter(file)
-        for exchange in read(path):
+        for exchange in read(path, key_logs=[log] if log.exists() else []):
             place, length = spool.write(exchange)
             spool.flush()
             again = read_exchange(file.fileno(), place, length)
             assert list(exchange_tree(again)) == list(exchange_tree(exchange))
+            assert again.is_encrypted == exchange.is_encrypted == log.exists()
             assert again.topics == exchange.topics
             assert again.faults == exchange.faults
             for side in ("request", "response"):

@@ -1,0 +1,88 @@
+"""What the handshakes of a TLS connection show → lines for people: in the tree, and on the screen of
+connections. The same that the column ``tls`` has as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kdissect.present.sanitise import sanitise
+from kdissect.session.conversation import Connection
+
+LONGEST_LINE = 2_000
+"""Characters of one fact; a certificate may have ten thousand names."""
+
+
+class Line(NamedTuple):
+    """One fact."""
+
+    name: str
+    text: str
+    """Sanitised."""
+    is_warning: bool = False
+    """It is, or will soon be, the reason why something does not work."""
+
+
+def tls_lines(tls: Mapping[str, Any]) -> Iterator[Line]:
+    """The lines of a value of the column ``tls``."""
+    for name, text, is_warning in _lines(tls):
+        yield Line(name, sanitise(text, LONGEST_LINE), is_warning)
+
+
+def connection_tree(connection: Connection) -> Iterator[str]:
+    """The lines of a TLS connection that is over, for the tree."""
+    tls = connection.tls
+    assert tls is not None
+    ends = f"{connection.client} → {connection.broker}"
+    state = "decrypted" if tls["decrypted"] else "not decrypted"
+    yield f"Connection {connection.connection}: {ends}, {tls['version'] or 'TLS'}, {state}, {connection.end}"
+    for line in tls_lines(tls):
+        yield f"  {line.name}: {line.text}"
+
+
+def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    if tls["dark"] is not None:
+        yield "dark" if not tls["decrypted"] else "partly dark", tls["dark"], True
+    offered = tls["offered"]
+    yield "version", _chosen(tls["version"], offered.get("versions", ())), False
+    if tls["suite"] is not None:
+        yield "suite", tls["suite"], False
+    if tls["server_name"] is not None:
+        yield "server name", tls["server_name"], False
+    if tls["alpn"] is not None or "alpn" in offered:
+        yield "ALPN", _chosen(tls["alpn"], offered.get("alpn", ())), False
+    if tls["resumed"]:
+        yield "resumed", "an earlier session, whose certificates count", False
+    if tls["early_data"] is not None:
+        yield "early data", tls["early_data"], False
+    for whose in ("certificate", "client certificate"):
+        shown = tls[f"{whose.replace(' ', '_')}s"]
+        for number, certificate in enumerate(shown):
+            place = f" {number + 1} of {len(shown)}" if len(shown) > 1 else ""
+            yield f"{whose}{place}", _certificate(certificate), "warning" in certificate
+    if tls["version"] == "TLS 1.3" and not tls["decrypted"]:
+        yield "certificate", "encrypted, as all are in TLS 1.3", False
+    for alert in tls["alerts"]:
+        text = f"{alert['name']} ({alert['level']}) from the {alert['from']}, packet {alert['packet']}"
+        yield "alert", text, alert["name"] != "close_notify"
+
+
+def _chosen(chosen: str | None, offered: Sequence[str]) -> str:
+    """What the broker chose of what the client offered."""
+    text = chosen or "none chosen"
+    return text if not offered or list(offered) == [chosen] else f"{text}; offered: {', '.join(offered)}"
+
+
+def _certificate(certificate: Mapping[str, Any]) -> str:
+    """One certificate, what is wrong with its time first."""
+    parts = [certificate["warning"].upper()] if "warning" in certificate else []
+    if "subject" in certificate:
+        parts.append(certificate["subject"] or "no subject")
+        if certificate["names"]:
+            parts.append(f"names {', '.join(certificate['names'])}")
+        parts.append(f"valid {certificate['not_before']} to {certificate['not_after']}")
+        issuer = certificate["issuer"]
+        parts.append(f"issued by {'itself' if issuer == certificate['subject'] else issuer or 'nobody'}")
+    else:
+        parts.append(f"cannot be read; SHA-256 {certificate['sha256']}")
+    return "; ".join(parts)
