@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Terminal:
 
     :param stdin: what is piped into it; None leaves the terminal there.
     :param script: a program of Python's that is run instead of kdissect.
+    :param command: a whole command line that is run instead of it.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Terminal:
         stdin: int | None = None,
         ignore: tuple[signal.Signals, ...] = (),
         script: Path | None = None,
+        command: Sequence[str] = (),
         **environment: Any,
     ) -> None:
         self.ours, self.theirs = pty.openpty()
@@ -49,7 +52,7 @@ class Terminal:
 
         program = ["-m", "kdissect"] if script is None else [str(script)]
         self.process = subprocess.Popen(
-            [sys.executable, *program, *map(str, arguments)],
+            command or [sys.executable, *program, *map(str, arguments)],
             stdin=self.theirs if stdin is None else stdin,
             stdout=self.theirs,
             stderr=self.theirs,
