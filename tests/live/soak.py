@@ -268,7 +268,9 @@ def main() -> int:
     given = parser.parse_args()
     soaked = soak(given.seconds, given.rate, given.churn, screens=given.screens)
     sys.stdout.write(f"{soaked.sent:,} exchanges in {soaked.seconds:,.0f} s, {soaked.shown:,} shown\n")
-    sys.stdout.write(f"spool: {soaked.largest_spool / MIB:,.1f} MiB at most, in {soaked.status.files} files\n")
+    sys.stdout.write(
+        f"spool: {soaked.largest_spool / MIB:,.1f} MiB at most, in {soaked.status.files} files\n"
+    )
     for each in soaked.processes:
         quarter = len(each.looks) // 4
         second = _middle(look.memory for look in each.looks[quarter : 2 * quarter])
