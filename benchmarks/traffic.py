@@ -83,9 +83,7 @@ def endless(churn: float = 0.0, ends: int = 50) -> Iterator[Unit]:
     kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
     counts = [_exchanges_in([packet.data for packet in kind]) for kind in kinds]
     again = _Again(kinds[0])
-    first, second = (list(again.frames()) for _ in range(2))
-    in_round = _exchanges_in(first + second) - _exchanges_in(first)
-    again = _Again(kinds[0])
+    in_round = _exchanges_in(again.frames())
     said = others = 0
     for number in cycle(range(ends * len(kinds))):
         while others >= churn * (said + others):
@@ -117,7 +115,9 @@ class _Again:
             sizes[key] = sizes.get(key, 0) + len(packet.data)
         most = max(sizes, key=lambda key: sizes[key])
         own = [p.data for p in packets if b"".join(sorted((p.data[34:36], p.data[36:38]))) == most]
-        self._said = [data for data in own if _payload(data) and data[47] & 7 == 0]
+        # By sender and sequence number: what TCP sent again was said once.
+        once = {data[34:36] + data[38:42]: data for data in own if _payload(data) and data[47] & 7 == 0}
+        self._said = list(once.values())
         self._next = {data[34:36]: int.from_bytes(data[38:42], "big") for data in reversed(self._said)}
 
     def round(self, start: int) -> Iterator[bytes]:

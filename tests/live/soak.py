@@ -29,7 +29,17 @@ from threading import Thread
 from typing import NamedTuple
 
 from kdissect.live.journal import Status, status_of
-from tests.live.machine import ROOT, Network, children, network, until_it_captures
+from tests.live.machine import (
+    ROOT,
+    Look,
+    Network,
+    children,
+    ended,
+    kdissect_of,
+    look_at,
+    network,
+    until_it_captures,
+)
 from tests.tui.terminals import Terminal
 
 MIB = 1 << 20
@@ -42,25 +52,6 @@ MOST_DESCRIPTORS = 4
 _EVERY_SECONDS = 1.0
 _TELL_SECONDS = 60.0
 _ENDING_SECONDS = 30.0
-
-
-class Look(NamedTuple):
-    """What a process had at one time."""
-
-    memory: int
-    """Bytes."""
-    descriptors: int
-    cpu: float
-    """Seconds of a processor, since it began."""
-
-
-def look_at(pid: int) -> Look:
-    """:raises OSError: there is no such process any more."""
-    folder = Path("/proc", str(pid))
-    fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-    times = (folder / "stat").read_text().rpartition(")")[2].split()
-    cpu = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
-    return Look(int(fields["RssAnon"].split()[0]) * 1024, len(list((folder / "fd").iterdir())), cpu)
 
 
 class Watched:
@@ -125,7 +116,7 @@ class Soaked(NamedTuple):
             yield f"{self.sent:,} exchanges were sent and {self.shown:,} shown"
         if self.status.dropped or self.status.lost:
             yield f"{self.status.dropped:,} packets were dropped, {self.status.lost:,} not written"
-        if self.code or self.said:
+        if self.code:
             yield f"it ended with {self.code}: {self.said}"
 
 
@@ -138,10 +129,10 @@ def soak(seconds: float, rate: float, churn: float, *, screens: bool = False) ->
     with ExitStack() as stack:
         cable = stack.enter_context(network())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kdissect-soak-")))
-        live = stack.enter_context(_ended(_started(cable, folder)))
+        live = stack.enter_context(ended(_started(cable, folder)))
         spool = until_it_captures(live, folder)
         lines = _Lines(live)
-        kdissect = _kdissect(live.pid)
+        kdissect = kdissect_of(live.pid)
         watched = [Watched("decoder", kdissect), Watched("capture", children(kdissect)["capture"])]
         if screens:
             watched += stack.enter_context(_screens(cable))
@@ -153,7 +144,7 @@ def soak(seconds: float, rate: float, churn: float, *, screens: bool = False) ->
             cwd=ROOT,
             stdout=subprocess.PIPE,
         )
-        stack.enter_context(_ended(sending))
+        stack.enter_context(ended(sending))
         largest = _watch(sending, watched, spool)
         assert sending.stdout is not None
         sent = json.loads(sending.stdout.read())
@@ -176,14 +167,6 @@ def _started(cable: Network, folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def _kdissect(pid: int) -> int:
-    """``ip netns exec`` becomes what it starts."""
-    found: int = (
-        pid if b"kdissect" in Path(f"/proc/{pid}/cmdline").read_bytes() else children(pid).popitem()[1]
-    )
-    return found
-
-
 class _Lines(Thread):
     """Counts the lines that a process prints."""
 
@@ -200,28 +183,14 @@ class _Lines(Thread):
 
 
 @contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does not outlast us."""
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-
-
-@contextmanager
 def _screens(cable: Network) -> Iterator[list[Watched]]:
     """The screens over the same cable, in a terminal that somebody looks at."""
     command = cable.command("-m", "kdissect", "tui", "-i", "vb", "--allow-root")
     terminal = Terminal(command=command)
     try:
         terminal.until(b"0 dropped")
-        Thread(target=_look, args=(terminal,), daemon=True).start()
-        screens = _kdissect(terminal.process.pid)
+        terminal.read_on()
+        screens = kdissect_of(terminal.process.pid)
         others = {pid: _name(pid) for pid in Terminal.children(terminal)}
         yield [
             Watched("screens", screens, ROW_BYTES),
@@ -229,14 +198,6 @@ def _screens(cable: Network) -> Iterator[list[Watched]]:
         ]
     finally:
         terminal.close()
-
-
-def _look(terminal: Terminal) -> None:
-    try:
-        while True:
-            os.read(terminal.ours, 1 << 16)
-    except OSError:  # it is shut
-        return
 
 
 def _name(pid: int) -> str:

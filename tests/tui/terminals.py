@@ -13,8 +13,10 @@ import sys
 import termios
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from tests.cli.run import ROOT
@@ -76,6 +78,16 @@ class Terminal:
         piece = os.read(self.ours, 65_536)
         self.output += piece
         return bool(piece)
+
+    def read_on(self) -> None:
+        """Take in whatever is written from now on, as a terminal does, and forget it."""
+
+        def take() -> None:
+            with suppress(OSError):  # it is shut
+                while os.read(self.ours, 65_536):
+                    pass
+
+        Thread(target=take, daemon=True).start()
 
     def send(self, keys: bytes) -> None:
         """Press keys; what was written before is forgotten."""
