@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 import kdissect
 from kdissect.capture.files import read_packets
+from kdissect.dissect import Dissector, Event
+from kdissect.exchange import Exchange
 from kdissect.model import Packet
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures"
@@ -63,6 +67,43 @@ def grow(path: Path, size: int, skew: float = 0.0) -> None:
             number += 1
 
 
+class Unit(NamedTuple):
+    """Frames that hold whole exchanges."""
+
+    frames: Sequence[bytes]
+    exchanges: int
+
+
+def endless(churn: float = 0.0, ends: int = 50) -> Iterator[Unit]:
+    """Traffic without an end, on Ethernet: one connection that goes on all the time.
+
+    :param churn: the share of the exchanges on connections that begin and end.
+    :param ends: so many times these have other endpoints; then they are those of the first again.
+    """
+    kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
+    counts = [_exchanges_in([packet.data for packet in kind]) for kind in kinds]
+    again = _Again(kinds[0])
+    in_round = _exchanges_in(again.frames())
+    said = others = 0
+    for number in cycle(range(ends * len(kinds))):
+        while others >= churn * (said + others):
+            yield Unit(list(again.frames()), in_round)
+            said += in_round
+        number, kind = divmod(number, len(kinds))
+        address = bytes((10 + kind, 0, number >> 8, number & 0xFF))
+        yield Unit([_between(packet.data, address) for packet in kinds[kind]], counts[kind])
+        others += counts[kind]
+
+
+def _exchanges_in(frames: Iterable[bytes]) -> int:
+    dissector = Dissector()
+    events: list[Event] = []
+    for number, frame in enumerate(frames, 1):
+        events += dissector.feed(Packet(number, number, _ETHERNET, frame, len(frame), 0, ()))
+    events += dissector.close()
+    return sum(isinstance(event, Exchange) for event in events)
+
+
 class _Again:
     """The connection of a capture that has most bytes, as often as one likes: what is said in it after its
     handshake is said again, at sequence numbers that go on."""
@@ -74,19 +115,26 @@ class _Again:
             sizes[key] = sizes.get(key, 0) + len(packet.data)
         most = max(sizes, key=lambda key: sizes[key])
         own = [p.data for p in packets if b"".join(sorted((p.data[34:36], p.data[36:38]))) == most]
-        self._said = [data for data in own if _payload(data) and data[47] & 7 == 0]
+        # By sender and sequence number: what TCP sent again was said once.
+        once = {data[34:36] + data[38:42]: data for data in own if _payload(data) and data[47] & 7 == 0}
+        self._said = list(once.values())
         self._next = {data[34:36]: int.from_bytes(data[38:42], "big") for data in reversed(self._said)}
 
     def round(self, start: int) -> Iterator[bytes]:
-        """All of it once more, from this time on."""
+        """All of it once more as records of a file, from this time on."""
         seconds, rest = divmod(start, _SECOND)
+        for frame in self.frames():
+            yield struct.pack("<IIII", seconds, rest, len(frame), len(frame))
+            yield frame
+
+    def frames(self) -> Iterator[bytes]:
+        """All of it once more."""
         for data in self._said:
             sender, receiver = data[34:36], data[36:38]
             numbers = struct.pack(
                 ">II", self._next[sender] % (1 << 32), self._next.get(receiver, 0) % (1 << 32)
             )
             self._next[sender] += _payload(data)
-            yield struct.pack("<IIII", seconds, rest, len(data), len(data))
             yield data[:26] + 2 * bytes((9, 9, 9, 9)) + data[34:38] + numbers + data[46:]
 
 
@@ -107,4 +155,9 @@ def _moved(packets: list[Packet], address: bytes, start: int) -> Iterator[bytes]
         data = packet.data
         seconds, rest = divmod(start + packet.timestamp_ns - first, _SECOND)
         yield struct.pack("<IIII", seconds, rest, len(data), packet.wire_length)
-        yield data[:26] + address + address + data[34:]
+        yield _between(data, address)
+
+
+def _between(data: bytes, address: bytes) -> bytes:
+    """A frame between ends with this address."""
+    return data[:26] + address + address + data[34:]

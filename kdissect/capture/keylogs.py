@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.model import TLS_KEY_LOG, CaptureError, Secrets
 
+LOOK_EVERY = 0.2
+"""Seconds between two looks at files that grow."""
+
 LONGEST_LINE = 1 << 16
 """What is longer is no line of a key log."""
 
@@ -23,6 +26,7 @@ class KeyLogs:
         self._paths = tuple(paths)
         self._read: dict[str, int] = {}
         """How many bytes of each file were read."""
+        self._due = 0.0
 
     def read(self) -> Iterator[Secrets]:
         """All there is, in files that do not grow any more.
@@ -37,8 +41,14 @@ class KeyLogs:
         except OSError as error:
             raise CaptureError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
-    def follow(self) -> Iterator[Secrets]:
-        """What was written since the last call; a file that is not there yet may come."""
+    def follow(self, now: float) -> Iterator[Secrets]:
+        """What was written since the last look; a file that is not there yet may come.
+
+        :param now: seconds, since whenever; within ``LOOK_EVERY`` of the last look there is none.
+        """
+        if now < self._due:
+            return
+        self._due = now + LOOK_EVERY
         try:
             yield from self._new(is_final=False)
         except OSError:

@@ -30,16 +30,10 @@ def command(form: str) -> int:
 
 
 def _rows() -> Iterator[tuple[str, str, str | None, str]]:
-    if sys.platform != "linux":
-        from kdissect.live import libpcap
+    from kdissect.live import libpcap
+    from kdissect.live.rates import interfaces
 
-        if not libpcap.is_there():
-            raise Wrong(f"interfaces are listed by scapy and libpcap here: {how_to_install('live')}")
-        for name, description in libpcap.devices():
-            yield name, "", None, description
-        return
-    from kdissect.live.devices import ANY, devices
-
-    yield ANY, "up", None, "all of them at once"
-    for each in devices():
-        yield each.name, "up" if each.is_up else "down", each.address, "loopback" if each.is_loopback else ""
+    if sys.platform != "linux" and not libpcap.is_there():
+        raise Wrong(f"interfaces are listed by scapy and libpcap here: {how_to_install('live')}")
+    for name, state, address, description, _ in interfaces():
+        yield name, state, address, description

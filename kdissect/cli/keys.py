@@ -19,9 +19,6 @@ from kdissect.wording import how_to_install
 ENVIRONMENT = "SSLKEYLOGFILE"
 """Where programs write their key log; what it names is read too, if it is there."""
 
-LOOK_EVERY = 0.2
-"""Seconds."""
-
 NEEDS_PACKAGE = f"decrypting TLS needs a package that is not installed: {how_to_install('tls')}"
 
 
@@ -57,16 +54,12 @@ class Keys:
 
     def __init__(self, secrets: Secrets | None = None, growing: KeyLogs | None = None) -> None:
         self.secrets = Secrets() if secrets is None else secrets
-        self.are_growing = growing is not None
-        self._growing = growing
-        self._due = 0.0
+        self.growing = growing
 
     def news(self, now: float) -> Iterator[bytes]:
-        """What was written to key logs since they were looked at; ``now`` is in seconds, and they are not
-        looked at more often than every ``LOOK_EVERY``."""
-        if self._growing is not None and now >= self._due:
-            self._due = now + LOOK_EVERY
-            for item in self._growing.follow():
+        """What was written to key logs since they were looked at, as :meth:`KeyLogs.follow` gives it."""
+        if self.growing is not None:
+            for item in self.growing.follow(now):
                 yield item.data
 
 

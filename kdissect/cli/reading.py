@@ -175,7 +175,7 @@ class Reading:
                         self.first_ns = item.timestamp_ns
                     if self._progress is not None:
                         self._progress.packet(len(item.data), self)
-                if self._keys.are_growing:
+                if self._keys.growing is not None:
                     yield from self._learn_secrets(dissector, time.monotonic())
                 for event in dissector.feed(item):
                     self._count(event)

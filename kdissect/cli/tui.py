@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -16,16 +17,17 @@ from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, 
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.keys import key_options, keys_of
+from kdissect.cli.keys import Keys, key_options, keys_of
 from kdissect.cli.reading import packets_of
 from kdissect.cli.showing import ports_of
+from kdissect.model import CaptureError
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
-    from kdissect.tui.feed.decoder import Feed
+    from kdissect.live.rates import Rates
+    from kdissect.tui.feed.decoder import Feed, Source
 
 
 @click.command()
@@ -57,8 +59,8 @@ def command(
     """Look through captures on the screen: the list of exchanges, each as a tree and as bytes.
 
     Several FILEs are one capture; - is standard input, the keys come from the terminal then. Without a FILE
-    the captures opened last are listed. Decoding goes on beside the screen; ? shows the keys. It needs
-    kdissect[tui].
+    the captures opened last are listed, and the interfaces. Decoding goes on beside the screen; ? shows the
+    keys. It needs kdissect[tui].
     """
     paths = (*more_files, *files)
     if paths and capturing["interfaces"]:
@@ -69,17 +71,19 @@ def command(
         raise Wrong("the screens take standard input (-) alone, without other files")
     require_packages()
     _require_screen(paths)
-    if capturing["interfaces"]:
+    if not paths:
         live_in_own_home()
     options, config, chosen_theme = settings_of(theme, filter, show_secrets)
-    secrets = keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys}).secrets
-    if paths and paths != ("-",) and not follow:
+    is_live = follow or paths == ("-",) or bool(capturing["interfaces"])
+    keys = {"key_logs": key_logs, "rsa_keys": rsa_keys}
+    if paths and not is_live:
         packets_of(paths, config.limits).close()
 
     from kdissect.tui.recent import remember, state_folder
 
     with ExitStack() as stack:
-        opener = _Opener(stack, config, config.ports | ports_of(decode_as), secrets)
+        ports = config.ports | ports_of(decode_as)
+        opener = _Opener(stack, config, ports, keys, keys_of(keys, growing=is_live), capturing)
         if capturing["interfaces"]:
             feed: Feed | None = opener.live(capturing)
         elif paths == ("-",):
@@ -104,7 +108,8 @@ def command(
                 config.time, chosen_theme, config.list_columns, config.keymap, filter or "", config.slow_ms
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
-            opener=opener.chosen,
+            opener=opener,
+            rates=_rates(),
         )
         # What helps to start processes takes over our stderr, which is none while the screens are on.
         resource_tracker.ensure_running()
@@ -112,20 +117,59 @@ def command(
     return app.return_code or DONE
 
 
+def _rates() -> Rates | None:
+    """What tells of interfaces; None where nothing can be captured."""
+    if find_spec("scapy") is None:
+        return None
+    from kdissect.live.rates import Rates
+
+    return Rates()
+
+
+@click.command(add_help_option=False)
+@capturing_options
+def _typed(**_: Any) -> None:
+    """What can be typed on the start screen."""
+
+
 class _Opener:
-    """Begins to decode captures. They are let go of when ``stack`` ends."""
+    """Begins to decode captures. They are let go of when ``stack`` ends.
+
+    :param options: ``--keylog`` and ``--rsa-key``.
+    :param keys: what they gave.
+    :param capturing: the options of the command line, which count for what is chosen on the screen, too.
+    """
 
     def __init__(
-        self, stack: ExitStack, config: Config, ports: frozenset[int], secrets: KnownSecrets
+        self,
+        stack: ExitStack,
+        config: Config,
+        ports: frozenset[int],
+        options: dict[str, Any],
+        keys: Keys,
+        capturing: dict[str, Any],
     ) -> None:
-        self._stack, self._config, self._ports, self._secrets = stack, config, ports, secrets
+        self._stack, self._config, self._ports = stack, config, ports
+        self._options, self._keys, self._capturing = options, keys, capturing
+
+    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> Source:
+        from kdissect.tui.feed.decoder import Source
+
+        return Source(
+            paths,
+            self._config.limits,
+            self._ports,
+            dict(self._config.topics),
+            secrets=keys.secrets,
+            key_logs=keys.growing,
+            **given,
+        )
 
     def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
         """Captures in files, which may grow."""
-        from kdissect.tui.feed.decoder import Decoder, Source
+        from kdissect.tui.feed.decoder import Decoder
 
-        limits, topics = self._config.limits, dict(self._config.topics)
-        decoder = Decoder(Source(paths, limits, self._ports, topics, follows, self._secrets, follows=follows))
+        decoder = Decoder(self._source(paths, self._keys, is_live=follows, follows=follows))
         self._stack.callback(decoder.close)
         return decoder
 
@@ -133,44 +177,54 @@ class _Opener:
         """What interfaces give from now on."""
         from kdissect.live.session import Session
         from kdissect.live.silence import Silence
-        from kdissect.tui.feed.decoder import Source
         from kdissect.tui.feed.live import Live
 
         found = opened(capturing)
         session = started(lambda: Session(found.openers))
         self._stack.callback(session.close)
-        limits, topics, names = self._config.limits, dict(self._config.topics), tuple(capturing["interfaces"])
-        source = Source(names, limits, self._ports, topics, True, self._secrets, spool=session.folder)
+        keys = keys_of(self._options, growing=True)
+        source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)
         feed = Live(source, session, Silence(capturing["capture_filter"], found.probe))
         self._stack.callback(feed.close)
         return feed
 
     def standard_input(self) -> Feed:
         """A capture that is piped in."""
-        from kdissect.tui.feed.decoder import Decoder, Source
+        from kdissect.tui.feed.decoder import Decoder
         from kdissect.tui.feed.piped import Piped
         from kdissect.tui.terminal import keyboard_for_stdin
 
         piped = Piped(keyboard_for_stdin())
         self._stack.callback(piped.close)
-        limits, topics = self._config.limits, dict(self._config.topics)
-        source = Source((piped.pipe,), limits, self._ports, topics, is_live=True, secrets=self._secrets)
-        decoder = Decoder(source)
+        decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True))
         self._stack.callback(decoder.close)
         decoder.source = decoder.source._replace(paths=(piped.kept,))
         return decoder
 
-    def chosen(self, path: str) -> Feed:
-        """A capture that was chosen on the screen.
-
-        :raises CaptureError: it cannot be read.
-        """
+    def file(self, path: str) -> Feed:
+        """As the screens want it (:class:`kdissect.tui.opening.Opener`)."""
         from kdissect.capture.files import read_packets
         from kdissect.tui.recent import remember
 
         read_packets((path,), self._config.limits).close()
         remember((path,))
         return self.files((path,))
+
+    def interfaces(self, words: str) -> Feed:
+        """As the screens want it."""
+        from kdissect.live.external import is_external
+
+        given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
+        try:
+            context = _typed.make_context("-i", shlex.split(words), default_map=given)
+            capturing = {**given, **context.params}
+            for name in filter(is_external, capturing["interfaces"]):
+                raise Wrong(f"{name} may ask for a password: kdissect tui -i {name}")
+            return self.live(capturing)
+        except click.ClickException as error:
+            raise CaptureError(error.format_message()) from None
+        except ValueError as error:
+            raise CaptureError(f"{words}: {error}") from None
 
 
 def require_packages() -> None:

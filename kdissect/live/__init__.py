@@ -1,6 +1,7 @@
 """Live capture: packets of an interface → a spool of pcapng files → the reader of all captures.
 
     devices      what there is to capture from
+    rates        … and what goes on there
     bpf          a capture filter → the program that the kernel runs; libpcap compiles it where it is there
     privileged   opens the sockets, gives them away, ends        (the only part with a privilege)
     ring         a socket → blocks of packets

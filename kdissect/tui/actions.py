@@ -82,8 +82,8 @@ ACTIONS: tuple[Action, ...] = (
     _A("quit", "everywhere", "ctrl+q", "Quit", "end kdissect, without asking", "quit"),
     _A("suspend", "everywhere", "ctrl+z", "Suspend", "back to the shell; fg comes back", "suspend_process"),
     # -- without a capture
-    _A("up", "start", "up", "Path above", "the path above into the field", "choose_path(-1)"),
-    _A("down", "start", "down", "Path below", "the path below into the field", "choose_path(1)", True),
+    _A("up", "start", "up", "Above", "path or interface above into the field", "choose_path(-1)"),
+    _A("down", "start", "down", "Below", "path or interface below into the field", "choose_path(1)", True),
     _A(
         "take",
         "start",

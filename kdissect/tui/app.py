@@ -26,6 +26,7 @@ from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.marks import Marks
+from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -45,6 +46,7 @@ from kdissect.tui.statistics import Statistics
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
+from kdissect.tui.widgets.interfaces import Looks
 
 TICK_SECONDS = 0.1
 
@@ -64,8 +66,10 @@ class Kdissect(App[None]):
         settings: Settings = Settings(),  # noqa: B008
         *,
         remembered: Remembered | None = None,
-        opener: Callable[[str], Feed] | None = None,
+        opener: Opener | None = None,
+        rates: Looks | None = None,
     ) -> None:
+        """:param rates: tells of the interfaces that can be captured from."""
         super().__init__()
         self.settings = settings
         self.set_keymap(keymap_of(settings.keys))
@@ -77,6 +81,7 @@ class Kdissect(App[None]):
         self.columns = settings.columns
         """Those of the list of exchanges; none for as many as there is room for."""
         self._opener = opener
+        self._rates = rates
         self.pages: dict[str, Page] = {}
         self.index = Index()
         self.ended: Ended | None = None
@@ -105,16 +110,17 @@ class Kdissect(App[None]):
         if self.is_open:
             self._begin()
         else:
-            self.push_screen(Start(recent_files()))
+            self.push_screen(Start(recent_files(), self._rates))
         end_with_terminal(lambda: self.call_from_thread(self.exit))
 
     # -- the capture ----------------------------------------------------------------------------------
 
-    def open(self, path: str) -> str | None:
-        """Show a capture; gives why it cannot be read, if it cannot."""
+    def open(self, chosen: str) -> str | None:
+        """Show a capture, or what interfaces give (``-i …``); gives why that cannot be, if it cannot."""
         assert self._opener is not None
+        begin = self._opener.interfaces if is_of_interfaces(chosen) else self._opener.file
         try:
-            self._take(self._opener(path))
+            self._take(begin(chosen))
         except CaptureError as error:
             return str(error)
         self._begin()

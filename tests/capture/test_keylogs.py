@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from kdissect.capture.keylogs import KeyLogs
+from kdissect.capture.keylogs import LOOK_EVERY, KeyLogs
 from kdissect.model import CaptureError
+
+_times = count()
 
 
 def new(logs: KeyLogs) -> bytes:
-    return b"".join(item.data for item in logs.follow())
+    return b"".join(item.data for item in logs.follow(next(_times)))
 
 
 def test_a_growing_file_is_followed_by_whole_lines(tmp_path: Path) -> None:
@@ -46,3 +49,12 @@ def test_a_file_that_does_not_grow_needs_no_line_end(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"no\.log: there is no such key log"):
         list(KeyLogs((str(tmp_path / "no.log"),)).read())
+
+
+def test_files_are_not_looked_at_all_the_time(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    logs = KeyLogs((str(path),))
+    assert list(logs.follow(7.0)) == []
+    path.write_bytes(b"one\n")
+    assert list(logs.follow(7.0 + LOOK_EVERY / 2)) == []
+    assert [item.data for item in logs.follow(7.0 + LOOK_EVERY)] == [b"one\n"]

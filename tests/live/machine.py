@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -130,3 +131,42 @@ def children(pid: int) -> dict[str, int]:
 def eventually(done: Callable[[], bool], seconds: float = 20) -> None:
     """Wait for something that must come about."""
     assert wait_until(done, seconds), "it did not come about in time"
+
+
+class Look(NamedTuple):
+    """What a process had at one time."""
+
+    memory: int
+    """Bytes."""
+    descriptors: int
+    cpu: float
+    """Seconds of a processor, since it began."""
+
+
+def look_at(pid: int) -> Look:
+    """:raises OSError: there is no such process any more."""
+    folder = Path("/proc", str(pid))
+    fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    times = (folder / "stat").read_text().rpartition(")")[2].split()
+    cpu = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    return Look(int(fields["RssAnon"].split()[0]) * 1024, len(list((folder / "fd").iterdir())), cpu)
+
+
+def kdissect_of(pid: int) -> int:
+    """The process of kdissect behind ``ip netns exec``, which becomes what it starts, or is its parent."""
+    is_it = b"kdissect" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return pid if is_it else children(pid).popitem()[1]
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlast us."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()

@@ -12,8 +12,11 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from tests.cli.run import ROOT
@@ -28,6 +31,7 @@ class Terminal:
 
     :param stdin: what is piped into it; None leaves the terminal there.
     :param script: a program of Python's that is run instead of kdissect.
+    :param command: a whole command line that is run instead of it.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Terminal:
         stdin: int | None = None,
         ignore: tuple[signal.Signals, ...] = (),
         script: Path | None = None,
+        command: Sequence[str] = (),
         **environment: Any,
     ) -> None:
         self.ours, self.theirs = pty.openpty()
@@ -49,7 +54,7 @@ class Terminal:
 
         program = ["-m", "kdissect"] if script is None else [str(script)]
         self.process = subprocess.Popen(
-            [sys.executable, *program, *map(str, arguments)],
+            command or [sys.executable, *program, *map(str, arguments)],
             stdin=self.theirs if stdin is None else stdin,
             stdout=self.theirs,
             stderr=self.theirs,
@@ -73,6 +78,16 @@ class Terminal:
         piece = os.read(self.ours, 65_536)
         self.output += piece
         return bool(piece)
+
+    def read_on(self) -> None:
+        """Take in whatever is written from now on, as a terminal does, and forget it."""
+
+        def take() -> None:
+            with suppress(OSError):  # it is shut
+                while os.read(self.ours, 65_536):
+                    pass
+
+        Thread(target=take, daemon=True).start()
 
     def send(self, keys: bytes) -> None:
         """Press keys; what was written before is forgotten."""

@@ -8,6 +8,7 @@ as an Ended with a reason; what came before stays and, because the frames are in
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -19,6 +20,7 @@ from threading import Event, Lock, Thread
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.reader import Interface, Item
 from kdissect.dissect import Dissector
 from kdissect.dissect import Event as Found
@@ -64,6 +66,8 @@ class Source(NamedTuple):
     """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
     secrets: KnownSecrets | None = None
     """With which TLS is decrypted, beside those that the capture has."""
+    key_logs: KeyLogs | None = None
+    """Of which more may come."""
     spool: str | None = None
     """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded; ``paths`` are
     only names then."""
@@ -240,12 +244,17 @@ class Collector:
         if len(self._rows) >= BATCH_ROWS or (not self._packets & 0x3F and time.monotonic() >= self._due):
             self.flush()
 
-    def flush_often(self, over: Event) -> None:
-        """Send what there is while no packets come that would have it sent, until ``over``."""
+    def flush_often(self, over: Event, learn: Callable[[], None]) -> None:
+        """Send what there is while no packets come that would have it sent, until ``over``.
+
+        :param learn: adds what comes to light without a packet.
+        """
         while not over.wait(BATCH_SECONDS):
             with self.lock:
-                if self._sent != self._packets and not over.is_set():
-                    self.flush()
+                if not over.is_set():
+                    learn()
+                    if self._rows or self._sent != self._packets:
+                        self.flush()
 
     def add(self, event: Found) -> None:
         """Take in one event."""
@@ -319,10 +328,17 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
     collector = Collector(spool, send, capture.interfaces, dissector.names)
     ended = Ended()
     over = Event()
+
+    def learn(now: float | None = None) -> None:
+        if source.key_logs is not None:
+            for lines in source.key_logs.follow(time.monotonic() if now is None else now):
+                for event in dissector.learn_secrets(lines.data, dissector.packets):
+                    collector.add(event)
+
     if source.is_live:
-        Thread(target=collector.flush_often, args=(over,), daemon=True).start()
+        Thread(target=collector.flush_often, args=(over, learn), daemon=True).start()
     try:
-        _collect(capture, dissector, collector)
+        _collect(capture, dissector, collector, learn)
     except CaptureError as error:
         ended = Ended(str(error))
     over.set()
@@ -331,16 +347,23 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
     return ended
 
 
-def _collect(capture: Iterable[Item], dissector: Dissector, collector: Collector) -> None:
+def _collect(
+    capture: Iterable[Item],
+    dissector: Dissector,
+    collector: Collector,
+    learn: Callable[[float | None], None],
+) -> None:
     for item in capture:
         with collector.lock:
             if isinstance(item, Packet) and item.comments:
                 collector.comment(item)
+            learn(None)
             for event in dissector.feed(item):
                 collector.add(event)
             if isinstance(item, Packet):
                 collector.packet(item)
     with collector.lock:
+        learn(math.inf)
         for event in dissector.close():
             collector.add(event)
 

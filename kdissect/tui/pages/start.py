@@ -1,8 +1,9 @@
-"""The screen without a capture: what was opened last, a line for a path, what to do to capture."""
+"""The screen without a capture: what was opened last, the interfaces, and a line for a path or ``-i …``."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -20,14 +21,16 @@ from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.actions import PLACES
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.opening import CAPTURE, is_of_interfaces
 from kdissect.tui.paths import captures_in, completed
+from kdissect.tui.widgets.interfaces import InterfaceList, Looks
 
 if TYPE_CHECKING:
     from kdissect.tui.app import Kdissect
 
 HOW = """\
-Capture with   tcpdump -i any -s 0 -w kafka.pcapng 'tcp port 9092'
-Look at once   tcpdump -i any -U -s 0 -w - 'tcp port 9092' | kdissect tui -
+Elsewhere      tcpdump -i any -s 0 -w kafka.pcapng 'tcp port 9092'
+Over ssh       kdissect tui -i ssh://root@broker-1/any
 Whether all is installed that is needed:   kdissect doctor"""
 MOST_LISTED = 1_000
 """Paths that are offered at most."""
@@ -38,7 +41,8 @@ class Start(Screen[None]):
 
     DEFAULT_CSS = """
     Start #title { height: 1; background: $panel; text-style: bold; }
-    Start OptionList { height: 1fr; border: round $primary; background: $surface; }
+    Start OptionList { border: round $primary; background: $surface; }
+    Start #known { height: 1fr; }
     Start Input { border: round $primary; }
     Start #how { height: auto; color: $text-muted; padding: 0 2; }
     Start #where { height: 1; background: $panel; color: $text-error; }
@@ -46,21 +50,24 @@ class Start(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("start")
     BINDING_GROUP_TITLE = PLACES["start"]
 
-    def __init__(self, recent: Sequence[str]) -> None:
+    def __init__(self, recent: Sequence[str], rates: Looks | None = None) -> None:
         super().__init__()
         self._recent = self._paths = recent
+        self._rates = rates
 
     def compose(self) -> ComposeResult:
         yield Static(" kdissect: the network protocol analyzer for Apache Kafka", id="title", markup=False)
-        path = Input(placeholder="the path of a capture or a folder; Tab completes, Enter opens", id="path")
+        path = Input(placeholder="the path of a capture or a folder, or -i eth0; Tab completes, Enter opens")
         path.border_title = "Open"
         path.cursor_blink = False  # nothing is drawn while nothing changes
         yield path
         with Vertical():
-            known = OptionList(markup=False)
+            known = OptionList(markup=False, id="known")
             known.can_focus = False
             known.border_title = "Opened last" if self._recent else "Nothing was opened yet"
             yield known
+            if self._rates is not None:
+                yield InterfaceList(self._rates)
         yield Static(HOW, id="how", markup=False)
         yield Static(id="where", markup=False)
         yield Footer(show_command_palette=False)
@@ -77,7 +84,12 @@ class Start(Screen[None]):
     @property
     def known(self) -> OptionList:
         """The paths to choose from."""
-        return self.query_one(OptionList)
+        return self.query_one("#known", OptionList)
+
+    @property
+    def interfaces(self) -> InterfaceList | None:
+        """The interfaces to choose from, where there can be any."""
+        return next(iter(self.query(InterfaceList)), None)
 
     def say(self, text: str) -> None:
         """Write into the line above the keys."""
@@ -95,12 +107,21 @@ class Start(Screen[None]):
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_choose_path(self, step: int) -> None:
-        """Take the path below (1) or above (-1) into the field."""
-        if self._paths:
-            at = self.known.highlighted
-            at = (0 if step > 0 else len(self._paths) - 1) if at is None else (at + step) % len(self._paths)
-            self._write(self._paths[at])
-            self.known.highlighted = at
+        """Take the path or interface below (1) or above (-1) into the field."""
+        interfaces = self.interfaces
+        names = [] if interfaces is None else interfaces.names
+        choices = [*self._paths, *map(capture_of, names)]
+        if not choices:
+            return
+        at, here = self.known.highlighted, None if interfaces is None else interfaces.highlighted
+        if here is not None:
+            at = len(self._paths) + here
+        at = (0 if step > 0 else len(choices) - 1) if at is None else (at + step) % len(choices)
+        self._write(choices[at])
+        is_path = at < len(self._paths)
+        self.known.highlighted = at if is_path else None
+        if interfaces is not None:
+            interfaces.highlighted = None if is_path else at - len(self._paths)
 
     def action_complete(self) -> None:
         """Go on with the path as far as there is one way only, and list all the ways."""
@@ -122,18 +143,26 @@ class Start(Screen[None]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.known.highlighted = None if event.value else 0 if self._paths else None
+        if self.interfaces is not None:
+            self.interfaces.highlighted = None
         self.say("")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self._open(self._paths[event.option_index])  # a click
+        at, interfaces = event.option_index, self.interfaces  # a click
+        if interfaces is not None and event.option_list is interfaces:
+            self._open(capture_of(interfaces.names[at]))
+        else:
+            self._open(self._paths[at])
         self.field.focus()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
-        path = event.value.strip().strip("'\"")  # as file managers paste it
-        if path:
-            self._open(os.path.expanduser(path))
+        typed = event.value.strip()
+        if is_of_interfaces(typed):
+            self._open(typed)
+        elif typed.strip("'\""):  # as file managers paste it
+            self._open(os.path.expanduser(typed.strip("'\"")))
         elif self._paths:
             self._open(self._paths[self.known.highlighted or 0])
 
@@ -157,6 +186,11 @@ class Start(Screen[None]):
             f"{plural(count, 'capture')} in {sanitise(folder, 60)}" if count else "No capture in this folder"
         )
         self._list(paths[:MOST_LISTED], title)
+
+
+def capture_of(interface: str) -> str:
+    """What is typed to capture from it."""
+    return f"{CAPTURE} {shlex.quote(interface)}"
 
 
 def _line(path: str) -> Text:

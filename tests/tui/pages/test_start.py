@@ -10,10 +10,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from kdissect.live.rates import Interface
 from kdissect.model import CaptureError
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.decoder import Feed
 from kdissect.tui.recent import remember
+from kdissect.tui.widgets.interfaces import InterfaceList
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded
@@ -22,18 +24,50 @@ from tests.tui.snapshots import screen_text, settle
 HOSTILE = "/x/[red]a[/red]\x1b[2J\u202eb"
 
 
-def started(
-    step: Callable[[Pilot[None], Kdissect], Awaitable[None]], width: int = 120, height: int = 40
-) -> None:
-    """Run a step on the start screen."""
+class Looked:
+    """Interfaces that are as they are told to be."""
 
-    def opener(path: str) -> Feed:
+    def __init__(self) -> None:
+        self.found = [
+            Interface("any", "up", None, "all of them at once", 4_321.4),
+            Interface("lo", "up", "127.0.0.1", "loopback", 0.0),
+            Interface("eth0", "up", "10.0.0.5", "", 4_321.4),
+            Interface("eth1", "down", None, "", 0.0),
+        ]
+
+    def look(self, _: float) -> list[Interface]:
+        return self.found
+
+
+class Opened:
+    """Opens files; of interfaces, what a capture holds."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def file(self, path: str) -> Feed:
         if not Path(path).is_file():
             raise CaptureError(f"{path}: cannot be read: No such file or directory")
         return decoded(Path(path))
 
+    def interfaces(self, words: str) -> Feed:
+        self.asked.append(words)
+        if "eth1" in words:
+            raise CaptureError("eth1 is down: ip link set eth1 up")
+        return decoded(CAPTURES / "errors.pcapng")
+
+
+def started(
+    step: Callable[[Pilot[None], Kdissect], Awaitable[None]],
+    width: int = 120,
+    height: int = 40,
+    opener: Opened | None = None,
+    rates: Looked | None = None,
+) -> None:
+    """Run a step on the start screen."""
+
     async def run() -> None:
-        app = Kdissect(None, opener=opener)
+        app = Kdissect(None, opener=opener or Opened(), rates=rates or Looked())
         async with app.run_test(size=(width, height)) as pilot:
             await pilot.pause()
             await step(pilot, app)
@@ -57,6 +91,75 @@ def test_screen(size: tuple[int, int], update_golden: bool) -> None:
         check_golden(f"tui/start-{size[0]}x{size[1]}.txt", screen_text(app), update_golden)
 
     started(step, *size)
+
+
+@pytest.mark.parametrize("keys", [("down",) * 3 + ("enter",), ("up",) * 2 + ("enter",)], ids=["down", "up"])
+def test_an_interface_is_chosen_by_arrows(keys: tuple[str, ...]) -> None:
+    remember(["/no/such"])
+    opener = Opened()
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await pilot.press(*keys[:-1])
+        await pilot.pause()
+        assert app.screen.query_one(Input).value == "-i eth0"
+        await pilot.press(keys[-1])
+        await settle(pilot)
+        assert opener.asked == ["-i eth0"]
+        assert "52 exchanges" in screen_text(app)
+
+    started(step, opener=opener)
+
+
+def test_an_interface_is_chosen_by_a_click() -> None:
+    opener = Opened()
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await pilot.click(InterfaceList, offset=(4, 2))
+        await settle(pilot)
+        assert "52 exchanges" in screen_text(app)
+
+    started(step, opener=opener)
+    assert opener.asked == ["-i lo"]
+
+
+def test_a_capture_filter_can_be_typed_and_what_cannot_be_captured_is_told() -> None:
+    opener = Opened()
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        field = app.screen.query_one(Input)
+        field.value = "-i eth1 -f 'tcp port 9092'"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not app.is_open
+        assert "eth1 is down: ip link set eth1 up" in screen_text(app)
+        assert opener.asked == ["-i eth1 -f 'tcp port 9092'"]
+        field.value = "-input.pcap"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "-input.pcap: cannot be read" in screen_text(app)
+
+    started(step, opener=opener)
+
+
+def test_rates_are_those_of_now_and_interfaces_come_and_go() -> None:
+    rates = Looked()
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        assert "4,321 packets/s" in screen_text(app)
+        await pilot.press("up", "up")  # eth0
+        found = app.screen.query_one(InterfaceList)
+        rates.found[2] = rates.found[2]._replace(rate=77.0)
+        found.look()
+        await pilot.pause()
+        assert "77 packets/s" in screen_text(app)
+        rates.found = [*rates.found[:1], *rates.found[2:], Interface("wg[0]\x1b", "up")]
+        found.look()
+        await pilot.pause()
+        assert "loopback" not in screen_text(app)
+        assert "wg[0]\\x1b" in screen_text(app)
+        assert found.chosen == "eth0"
+
+    started(step, rates=rates)
 
 
 def test_one_of_the_last_is_opened() -> None:

@@ -1,0 +1,85 @@
+"""``kdissect tui``, which tells what it took: how long each answer was on its way to the screen.
+
+    python -m benchmarks.live_screens FIGURES tui -i eth0 …
+
+The application is the user's, in a terminal; it writes its figures to a file as JSON when it ends. On its way
+is an exchange from the time at which the kernel saw the first byte of its response to the end of the frame
+that is drawn with it in the list.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kdissect.tui.app
+from kdissect.cli import main
+from kdissect.tui.app import Kdissect
+from kdissect.tui.feed.rows import HAS_LATENCY
+from kdissect.tui.pages.exchanges import ExchangesPage
+
+_MICROSECOND = 1_000
+
+
+class Timed(Kdissect):
+    """The application, which looks at the clock whenever it drew."""
+
+    path: Path
+    """Of the figures. Beside it, with the ending ``.count``, stands how many exchanges are on the screen."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.waits = array("q")
+        """Microseconds."""
+        self._seen = 0
+
+    def _display(self, screen: Any, renderable: Any) -> None:
+        super()._display(screen, renderable)
+        count = len(self.index)
+        if count == self._seen or not isinstance(screen, ExchangesPage):
+            return
+        now_ns = time.time_ns()
+        start, self._seen = self._seen, count
+        self.path.with_suffix(".count").write_text(str(count))
+        has_both = self.index.column("flags", start, count) & HAS_LATENCY != 0
+        columns = (self.index.column(name, start, count)[has_both] for name in ("time_ns", "latency_ns"))
+        answered_ns = sum(columns)
+        self.waits.extend(((now_ns - answered_ns) // _MICROSECOND).tolist())
+
+    def _by_api(self) -> dict[str, int]:
+        texts, counts = np.unique(self.index.column("api"), return_counts=True)
+        return {self.index.texts[text]: count for text, count in zip(texts, counts.tolist(), strict=True)}
+
+    def on_unmount(self) -> None:
+        waits = sorted(self.waits)
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        status = self.feed.capture
+        assert status is not None
+        figures = {
+            "exchanges": len(self.index),
+            "by_api": self._by_api(),
+            "waits_us": {str(percent): _percentile(waits, percent) for percent in (50, 90, 99, 100)},
+            "cpu_seconds": own.ru_utime + own.ru_stime,
+            "captured": status.received,
+            "dropped": status.dropped,
+            "lost": status.lost,
+            "faults": self.index.fault_count(),
+        }
+        self.path.write_text(json.dumps(figures))
+
+
+def _percentile(values: list[int], percent: int) -> int | None:
+    return values[max(1, -(-percent * len(values) // 100)) - 1] if values else None
+
+
+if __name__ == "__main__":
+    Timed.path, sys.argv[1:] = Path(sys.argv[1]), sys.argv[2:]
+    kdissect.tui.app.Kdissect = Timed  # type: ignore[misc]
+    sys.exit(main())
