@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.machine import requires_namespaces
-from tests.live.soak import GROWTH_BYTES, MIB, Look, Watched, soak
+from tests.live.machine import Look, requires_namespaces
+from tests.live.soak import GROWTH_BYTES, MIB, Watched, soak
 
 pytest.importorskip("scapy")
 pytest.importorskip("prometheus_client")
