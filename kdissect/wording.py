@@ -1,5 +1,5 @@
-"""Counts, and what is to be installed, in words. Messages of faults and lines for people both say them, so
-this stands below both."""
+"""Counts, what is to be installed, and what went wrong in kdissect itself, in words. Messages of faults and
+lines for people both say them, so this stands below both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,25 @@ EXTRAS = {
 """Extra of kdissect: what it installs, as pip takes it."""
 
 
+class NotInstalledError(RuntimeError):
+    """What is asked for needs an extra that is not installed; the text says which."""
+
+
 def how_to_install(extra: str) -> str:
     """What to type for what an extra brings. The packages are named, for a name of an index would be
     wrong for those who have kdissect from a clone."""
     return f"pip install {EXTRAS[extra]}, or kdissect with its extra {extra}"
+
+
+def defect(error: BaseException) -> str:
+    """What is said of an exception that nothing foresaw: its kind, and where in kdissect it came up.
+
+    Its own text is left out: it may hold captured values, and so a secret (``KeyError: 'password'``).
+    """
+    where, step = "", error.__traceback__
+    while step is not None:
+        module = str(step.tb_frame.f_globals.get("__name__"))
+        if module.startswith("kdissect."):
+            where = f" in {module}, line {step.tb_lineno}"
+        step = step.tb_next
+    return f"a defect in kdissect, please report it: {type(error).__name__}{where}"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.wording import EXTRAS, how_to_install, plural
+from kdissect.model import endpoint_text
+from kdissect.wording import EXTRAS, defect, how_to_install, plural
 
 KDISSECT = Path(__file__).resolve().parents[1] / "kdissect"
 
@@ -68,3 +69,16 @@ def test_what_is_wrong_with_bytes_is_never_told_in_a_plural_written_by_hand(pack
         if COUNTED.match(str(words.value))
     ]
     assert by_hand == []
+
+
+def test_a_defect_says_what_and_where_and_nothing_that_was_captured() -> None:
+    with pytest.raises(ValueError, match="hunte") as caught:
+        endpoint_text(b"hunter2")
+    said = defect(caught.value)
+    assert re.fullmatch(
+        r"a defect in kdissect, please report it: ValueError in kdissect\.model, line \d+", said
+    )
+
+
+def test_a_defect_outside_of_kdissect_has_no_place() -> None:
+    assert defect(KeyError("hunter2")) == "a defect in kdissect, please report it: KeyError"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
 
 from kdissect.analysis.depth import Depth
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, begun_ns, told_ns
+from kdissect.analysis.fold import OneTable, Row, Span, begun_ns, told_ns
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -48,12 +47,11 @@ class _Line:
         self.over = later.over or self.over
 
 
-class Connections(Statistic):
+class Connections(OneTable[int, _Line]):
     """The statistic ``connections``."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(limits)
-        self._rows: Rows[int, _Line] = Rows(_Line, limits.rows)
+        super().__init__(_Line, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         row = self._rows.row(exchange.connection)
@@ -85,13 +83,6 @@ class Connections(Statistic):
         row = self._rows.row(connection.connection)
         if row is not None:
             row.over = connection
-
-    def merge(self, later: Self) -> None:
-        self._rows.merge(later._rows)
-
-    @property
-    def left_out(self) -> int:
-        return self._rows.left_out
 
     def result(self) -> list[Row]:
         counted = ((number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted)

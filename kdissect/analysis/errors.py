@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
-from kdissect.analysis.fold import Row, Rows, Span, Statistic
+from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -24,14 +24,16 @@ class _Times:
         self.span.merge(later.span)
 
 
-class Errors(Statistic):
+_Key = tuple[Topic, int | None, str | None, int, str]
+"""Topic, partition, API, error code, broker."""
+
+
+class Errors(OneTable[_Key, _Times]):
     """The statistic ``errors``."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(limits)
+        super().__init__(_Times, limits)
         self._labels = Labels(limits)
-        self._rows: Rows[tuple[Topic, int | None, str | None, int, str], _Times] = Rows(_Times, limits.rows)
-        """By topic, partition, API, error code, broker."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -51,11 +53,7 @@ class Errors(Statistic):
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
-        self._rows.merge(later._rows)
-
-    @property
-    def left_out(self) -> int:
-        return self._rows.left_out
+        super().merge(later)
 
     def result(self) -> list[Row]:
         rows = []

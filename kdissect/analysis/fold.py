@@ -112,6 +112,24 @@ class Rows(Generic[K, R]):
                 mine.merge(theirs)
 
 
+class OneTable(Statistic, Generic[K, R]):
+    """A statistic that counts into rows of one kind.
+
+    :param new: makes a row in which nothing is counted yet.
+    """
+
+    def __init__(self, new: Callable[[], R], limits: Limits) -> None:
+        super().__init__(limits)
+        self._rows: Rows[K, R] = Rows(new, limits.rows)
+
+    def merge(self, later: Self) -> None:
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+
 @dataclass(slots=True)
 class Span:
     """The first and the last exchange of something, by time."""

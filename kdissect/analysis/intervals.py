@@ -7,10 +7,9 @@ captured has no row. A message counts for the interval in which it was complete.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 from kdissect.analysis.batches import Batches
-from kdissect.analysis.fold import SECOND, Row, Rows, Statistic
+from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -35,13 +34,12 @@ class _Interval:
         self.errors += later.errors
 
 
-class Intervals(Statistic):
+class Intervals(OneTable[int, _Interval]):
     """The statistic ``io``."""
 
     def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
-        super().__init__(limits)
+        super().__init__(_Interval, limits)
         self._length_ns = length_ns
-        self._rows: Rows[int, _Interval] = Rows(_Interval, limits.rows)
         """By number, counted from the epoch."""
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -61,13 +59,6 @@ class Intervals(Statistic):
                 row.response_bytes += exchange.response.frame.size
                 row.fetched += fetched.records
                 row.errors += sum(1 for _ in exchange.error_codes())
-
-    def merge(self, later: Self) -> None:
-        self._rows.merge(later._rows)
-
-    @property
-    def left_out(self) -> int:
-        return self._rows.left_out
 
     def result(self) -> list[Row]:
         return [

@@ -9,9 +9,8 @@ which brokers serve one at a time, is in both. Percentiles: :mod:`kdissect.analy
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
 
-from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.waits import Wait, split
 from kdissect.exchange import Exchange
@@ -48,13 +47,12 @@ _Key = tuple[int | None, str, int | None, str | None, str | None, str | None, st
 """API key, API, version, broker, client, client id, topic."""
 
 
-class ResponseTimes(Statistic):
+class ResponseTimes(OneTable[_Key, _Times]):
     """The statistic ``srt``. ``by`` are some of the :data:`GROUPINGS`."""
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
-        super().__init__(limits)
+        super().__init__(_Times, limits)
         self._by = by
-        self._rows: Rows[_Key, _Times] = Rows(_Times, limits.rows)
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api is None:
@@ -94,13 +92,6 @@ class ResponseTimes(Statistic):
             exchange.client_id if "client_id" in by else None,
             topic,
         )
-
-    def merge(self, later: Self) -> None:
-        self._rows.merge(later._rows)
-
-    @property
-    def left_out(self) -> int:
-        return self._rows.left_out
 
     def result(self) -> list[Row]:
         return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]

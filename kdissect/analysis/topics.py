@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.batches import Batches
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -36,13 +36,12 @@ class _Traffic:
         self.span.merge(later.span)
 
 
-class Topics(Statistic):
+class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
     """The statistic ``topics``."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(limits)
+        super().__init__(_Traffic, limits)
         self._labels = Labels(limits)
-        self._rows: Rows[tuple[Topic, int | None, str], _Traffic] = Rows(_Traffic, limits.rows)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -85,11 +84,7 @@ class Topics(Statistic):
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
-        self._rows.merge(later._rows)
-
-    @property
-    def left_out(self) -> int:
-        return self._rows.left_out
+        super().merge(later)
 
     def result(self) -> list[Row]:
         rows = self._labels.by_name(self._rows.rows, _Traffic)

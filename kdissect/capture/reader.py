@@ -10,12 +10,16 @@ Rule 3  What follows from damage is a Fault of the layer ``file`` with the offse
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Secrets
 
 Item = Packet | Secrets | Fault
+
+PACKET_OVERHEAD = 24
+"""About what a capture file adds to a packet's bytes: what is read is told from packets, not from files."""
 
 
 class Interface(NamedTuple):
@@ -33,6 +37,20 @@ class Interface(NamedTuple):
     """Packets the interface lost for lack of resources (``isb_ifdrop``)."""
     dropped_by_system: int | None = None
     """Packets the operating system lost on their way to the capturing program (``isb_osdrop``)."""
+
+
+class Packets(Protocol):
+    """The packets of a capture, wherever they come from, and whatever else it has."""
+
+    @property
+    def interfaces(self) -> Sequence[Interface]:
+        """By the index that packets have; they grow."""
+
+    def __iter__(self) -> Iterator[Item]:
+        """In order."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
 
 
 class Reader:

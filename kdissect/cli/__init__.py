@@ -55,6 +55,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 
     from kdissect.cli.errors import ClosedPipeError, StoppedError, Wrong, complain
     from kdissect.cli.root import root
+    from kdissect.wording import defect
 
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
@@ -78,10 +79,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except Exception as error:
         if os.environ.get("KDISSECT_DEBUG"):
             raise
-        complain(
-            f"a defect in kdissect, please report it: {type(error).__name__}: {error}"
-            " (KDISSECT_DEBUG=1 shows where)"
-        )
+        complain(f"{defect(error)} (KDISSECT_DEBUG=1 shows more)")
         return UNREADABLE
 
 

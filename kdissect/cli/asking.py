@@ -262,5 +262,5 @@ class Asking:
             names = list(self._config.columns)
         columns = columns_of(table, names, given["embedded"])
         if form.format == "text":
-            return FieldsPrinter(columns, file, self.options, True, self._kept)
+            return FieldsPrinter(columns, form.format, file, self.options, True, self._kept)
         return TablePrinter(columns, form.format, file, self.options, form.format not in BINARY, self._kept)

@@ -26,6 +26,7 @@ from kdissect.present.tls import connection_tree
 from kdissect.present.tree import exchange_tree
 from kdissect.session.conversation import Connection
 from kdissect.tui.list_columns import OWN
+from kdissect.wording import NotInstalledError
 
 LINES = ("text", "tree")
 
@@ -106,7 +107,7 @@ def see_that_it_can_be_written(form: str, path: str | None) -> None:
     refuse_terminal(form, path)
     try:
         import_module("kdissect.present.arrow")
-    except RuntimeError as error:
+    except NotInstalledError as error:
         raise Wrong(str(error)) from None
 
 
@@ -133,7 +134,10 @@ class TablePrinter:
         self._options = options
         self._file = file
         self._flush = flush
-        self._writer: Writer = writer_of(form, table, file, options)
+        self._writer = self._writer_of(table, form, file, options)
+
+    def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
+        return writer_of(form, table, file, options)
 
     def show(self, event: Event) -> Iterator[Event]:
         for source in sources_of(self._name, event, self._options):
@@ -151,15 +155,8 @@ class TablePrinter:
 class FieldsPrinter(TablePrinter):
     """``-e`` without a format: the values, with tabs between them and no heading (tshark's ``-T fields``)."""
 
-    def __init__(
-        self, table: Table, file: BinaryIO, options: Options, flush: bool, keep: Keep | None = None
-    ) -> None:
-        self._keep = keep
-        self._name = table.name
-        self._options = options
-        self._file = file
-        self._flush = flush
-        self._writer = DelimitedWriter(table, file, options, "\t", "", heading=False)
+    def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
+        return DelimitedWriter(table, file, options, "\t", "", heading=False)
 
 
 class LinePrinter:

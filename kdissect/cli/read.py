@@ -10,12 +10,14 @@ from typing import Any, BinaryIO
 
 import click
 
+from kdissect.capture.reader import Packets
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.inputs import read_twice
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.keys import keys_of, with_secrets_option
 from kdissect.cli.output import inputs_of, open_output
-from kdissect.cli.reading import Packets, Reading, read_twice
+from kdissect.cli.reading import Reading
 from kdissect.cli.showing import Showing, showing_options
 from kdissect.cli.shown import Shown
 from kdissect.dissect import Event

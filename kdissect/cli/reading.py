@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from io import BufferedIOBase
-from typing import IO, Protocol, cast
 
-from kdissect.capture.files import Capture, open_capture, read_packets
-from kdissect.capture.reader import Interface, Item
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Packets
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.errors import Complaints, Unreadable, complain
+from kdissect.cli.errors import Complaints, complain
+from kdissect.cli.inputs import packets_of
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.keys import Keys
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Token
-from kdissect.model import CaptureError, Fault, Packet, Secrets
+from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
@@ -35,22 +29,6 @@ PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
 """Seconds."""
 _CAPTURE_ENDED = "capture ended"
 """What is :attr:`~kdissect.exchange.Exchange.missing` where the input ended before the response."""
-_BLOCK_HEADER = 24
-"""About what a capture file adds to a packet's bytes."""
-
-
-class Packets(Protocol):
-    """The packets of a capture, and whatever else it has."""
-
-    @property
-    def interfaces(self) -> Sequence[Interface]:
-        """By the index that packets have; they grow."""
-
-    def __iter__(self) -> Iterator[Item]:
-        """In order."""
-
-    def close(self) -> None:
-        """Let go of what is open."""
 
 
 class Reading:
@@ -296,71 +274,6 @@ def _counted(what: str, count: int) -> str:
     return f"{text} ({why})" if colon else text
 
 
-def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
-    """The packets of these files.
-
-    :raises Unreadable: none of them can be read.
-    """
-    try:
-        return read_packets(paths, limits, _opened)
-    except CaptureError as error:
-        raise Unreadable(str(error)) from None
-
-
-class Spooled(str):
-    """The path of an input that can be read only once; what it said is kept in ``file``."""
-
-    file: IO[bytes]
-
-
-def reads_once(path: str) -> bool:
-    """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
-    if path == "-" or isinstance(path, Spooled):
-        return not isinstance(path, Spooled)
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-
-
-@contextmanager
-def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]:
-    """Paths that can be read more than once: inputs that cannot are kept in temporary files first.
-
-    :raises Unreadable: one of those cannot be read.
-    """
-    with ExitStack() as files:
-        kept: list[str] = []
-        for path in paths:
-            if twice and reads_once(path):
-                spool = files.enter_context(tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool"))
-                kept.append(_spooled(path, spool))
-            else:
-                kept.append(path)
-        yield tuple(kept)
-
-
-def _spooled(path: str, file: IO[bytes]) -> Spooled:
-    try:
-        source = open_capture(path)
-        shutil.copyfileobj(source, file)
-    except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror or error}") from None
-    if path != "-":
-        source.close()
-    file.flush()
-    out = Spooled(path)
-    out.file = file
-    return out
-
-
-def _opened(path: str) -> BufferedIOBase:
-    """As :func:`open_capture`. Standard input is never closed, so the one file that keeps it is given."""
-    if not isinstance(path, Spooled):
-        return open_capture(path)
-    if path != "-":
-        return open_capture(path.file.name)
-    path.file.seek(0)
-    return cast(BufferedIOBase, path.file)
-
-
 class Progress:
     """A line on stderr that shows how far reading is."""
 
@@ -372,7 +285,7 @@ class Progress:
 
     def packet(self, size: int, reading: Reading) -> None:
         """A packet was read."""
-        self._read += size + _BLOCK_HEADER
+        self._read += size + PACKET_OVERHEAD
         now = time.monotonic()
         if now < self._next:
             return

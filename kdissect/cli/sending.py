@@ -16,7 +16,7 @@ from kdissect.cli.connecting import connection_options
 from kdissect.cli.errors import OtherSideFailed, Unreadable, Wrong, complain
 from kdissect.cli.filtering import chooser_of
 from kdissect.cli.given import bytes_from, content_of, json_from
-from kdissect.cli.reading import packets_of
+from kdissect.cli.inputs import packets_of
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of

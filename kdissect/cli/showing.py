@@ -220,6 +220,6 @@ class Showing:
         if form != "text":
             return TablePrinter(self._table, form, file, self.options, flush, keep)
         if given["fields"]:
-            return FieldsPrinter(self._table, file, self.options, flush, keep)
+            return FieldsPrinter(self._table, form, file, self.options, flush, keep)
         colour = wants_colour(given["color"] or self._config.color, given["output"])
         return LinePrinter(output, clock, colour, self.options, given["dump"])

@@ -18,7 +18,8 @@ from typing import BinaryIO, cast
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.errors import complain
-from kdissect.cli.reading import Reading, packets_of, reads_once
+from kdissect.cli.inputs import packets_of, reads_once
+from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits

@@ -16,9 +16,10 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.filtering import chooser_of, filter_options
 from kdissect.cli.formats import names_of, see_that_it_can_be_written, writer_of
+from kdissect.cli.inputs import read_twice
 from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
-from kdissect.cli.reading import Reading, read_twice
+from kdissect.cli.reading import Reading
 from kdissect.cli.showing import ports_of
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import TIMES, Clock, plural

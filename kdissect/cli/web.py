@@ -9,8 +9,8 @@ import click
 
 from kdissect.cli import DONE
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.inputs import packets_of
 from kdissect.cli.keys import key_options, keys_of
-from kdissect.cli.reading import packets_of
 from kdissect.cli.showing import ports_of
 from kdissect.cli.tui import require_packages, settings_of
 from kdissect.wording import how_to_install

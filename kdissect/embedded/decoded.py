@@ -108,7 +108,7 @@ class Embedded(NamedTuple):
         data = self.data if buffer is None else buffer
         stop = at + len(self.data)
         nodes = [Node(w.name, w.type, w.value, at + w.start, at + w.end) for w in self.words]
-        position = at + self.end
+        position, told = at + self.end, False
         if self.struct is not None:
             begin = at + self.start
             node = Node(self.name, self.struct.name, None, begin, begin)
@@ -118,10 +118,11 @@ class Embedded(NamedTuple):
                 annotate(self.struct, cursor, node)
             except DecodeError as error:
                 node.fault = fault(error.kind, error.reason, offset=error.offset)
+                told = True
             position = node.end
         if position < stop:
             rest = Node(REMAINDER, "bytes", data[position:stop], position, stop)
-            rest.fault = self.faults[0] if self.faults else None
+            rest.fault = self.faults[0] if self.faults and not told else None
             nodes.append(rest)
         return nodes
 

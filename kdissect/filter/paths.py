@@ -26,6 +26,7 @@ from kdissect.protocol import apis
 from kdissect.protocol.definition import FieldDefinition
 from kdissect.protocol.json_form import SIZE_SUFFIX
 from kdissect.protocol.library import library
+from kdissect.protocol.schema import structures_of
 
 SIDES = ("request", "response")
 HEADER_STEP, BODY_STEP = "header", "body"
@@ -102,7 +103,7 @@ def tree(api_key: int, side: str) -> dict[str, Twig]:
     out: dict[str, Twig] = {}
     for block in library().api(api_key).blocks:
         if block.kind == side:
-            _grow(out, block.fields, _structures(block.fields))
+            _grow(out, block.fields, structures_of(block.fields))
     return out
 
 
@@ -111,18 +112,8 @@ def header_tree(side: str) -> dict[str, Twig]:
     """The fields of the header of requests or responses, by plain name."""
     out: dict[str, Twig] = {}
     for block in library().data_class(f"{side.capitalize()}Header").blocks:
-        _grow(out, block.fields, _structures(block.fields))
+        _grow(out, block.fields, structures_of(block.fields))
     return out
-
-
-def _structures(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
-    """The struct types of a block, which are spelled out where they are first used."""
-    found: dict[str, tuple[FieldDefinition, ...]] = {}
-    for field in fields:
-        if field.fields:
-            found.setdefault(field.element, field.fields)
-            found |= _structures(field.fields)
-    return found
 
 
 def _grow(

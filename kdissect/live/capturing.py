@@ -24,6 +24,7 @@ from kdissect.live.journal import JournalWriter, Status
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts, Opener, Source
 from kdissect.live.spool import SECOND, Clock, Spool
+from kdissect.wording import defect
 
 TICK_SECONDS = 0.2
 """How often the status is written, at most."""
@@ -222,7 +223,7 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         control.send(f"{error.filename or 'the spool'}: {error.strerror or error}")
         return
     except Exception as error:
-        control.send(_defect(error))
+        control.send(defect(error))
         return
     control.send(None)
     capturer = Capturer(opened, spool, journal, job.stop, clock)
@@ -231,7 +232,7 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     try:
         capturer.run(control.fileno())
     except Exception as error:  # told in one line; a traceback would be written over the screens
-        capturer.give_up(_defect(error))
+        capturer.give_up(defect(error))
         sys.exit(1)
     _leave_to_nobody(job)
 
@@ -247,7 +248,3 @@ def _leave_to_nobody(job: Job) -> None:
         return
     with suppress(OSError):  # the terminal has gone, too
         sys.stderr.write(f"kdissect was killed; what was captured is in {job.folder}\n")
-
-
-def _defect(error: Exception) -> str:
-    return f"a defect in kdissect, please report it: {type(error).__name__}: {error}"

@@ -8,13 +8,13 @@ from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
 from kdissect.present.tables import json_line
-from kdissect.wording import how_to_install
+from kdissect.wording import NotInstalledError, how_to_install
 
 try:
     import pyarrow as pa
     import pyarrow.parquet as pq
 except ImportError as error:
-    raise RuntimeError(
+    raise NotInstalledError(
         f"Parquet and Arrow need pyarrow, which is not installed: {how_to_install('arrow')}"
     ) from error
 

@@ -38,7 +38,7 @@ def table_writer(form: str, table: Table, file: BinaryIO, options: Options = PLA
     """A writer of one of the :data:`FORMATS`.
 
     :raises LookupError: there is no such format.
-    :raises RuntimeError: the format needs an extra that is not installed; the text says which.
+    :raises NotInstalledError: the format needs an extra that is not installed; the text says which.
     """
     if form == "ndjson":
         return NdjsonWriter(table, file, options)

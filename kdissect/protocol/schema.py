@@ -186,19 +186,19 @@ def build(block: Block, name: str, version: int) -> Struct:
 
     :raises ValueError: the definition names a type that it does not have, or nests too deep.
     """
-    structures = _structures(block.fields)
+    structures = structures_of(block.fields)
     release = next((span.release for span in block.spans if version in span.versions), "")
     top = Struct(name, version, version in block.flexible, release)
     return _fill(top, block.fields, structures, {}, 1)
 
 
-def _structures(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
+def structures_of(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
     """The struct types of a block: they are spelled out where they are first used."""
     found: dict[str, tuple[FieldDefinition, ...]] = {}
     for field in fields:
         if field.fields:
             found.setdefault(field.element, field.fields)
-            found |= _structures(field.fields)
+            found |= structures_of(field.fields)
     return found
 
 

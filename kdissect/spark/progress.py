@@ -12,12 +12,12 @@ import threading
 import time
 from typing import NamedTuple
 
+from kdissect.capture.reader import PACKET_OVERHEAD
+
 NOTE_EVERY = 0.5
 SHOW_EVERY = 0.5
 _PACKETS_BETWEEN = 2_048
 """The clock is looked at no more often."""
-_BLOCK_HEADER = 24
-"""About what a capture file adds to a packet's bytes."""
 
 
 class Done(NamedTuple):
@@ -43,7 +43,7 @@ class Note:
 
     def packet(self, size: int) -> None:
         """A packet of so many bytes was read."""
-        self.read += size + _BLOCK_HEADER
+        self.read += size + PACKET_OVERHEAD
         self._packets += 1
         if self._path is not None and self._packets % _PACKETS_BETWEEN == 0:
             now = time.monotonic()

@@ -294,11 +294,12 @@ def test_an_input_is_never_overwritten(option: str, tmp_path: Path, capsysbinary
 
 
 def test_a_defect_of_ours_is_one_line(capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Exchange, "client", property(lambda _: 1 / 0))
+    monkeypatch.setattr(Exchange, "client", property(lambda _: dict[str, str]()["hunter2"]))
     ran = run(capsysbinary, CAPTURE)
     assert ran.code == 3
-    assert "a defect in kdissect" in ran.err
+    assert "a defect in kdissect, please report it: KeyError in kdissect." in ran.err
     assert ran.err.count("\n") == 1
+    assert "hunter2" not in ran.err
 
 
 # -- streams

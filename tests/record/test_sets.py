@@ -146,6 +146,13 @@ def test_partial_batch_gives_the_records_that_are_whole() -> None:
     assert [problem.kind for problem in found.faults] == ["partial-batch"]
 
 
+def assert_accounted_for(data: bytes) -> None:
+    """No byte is left without a batch or a fault that says where the rest begins."""
+    found, _ = decode(data)
+    told = [problem.offset for problem in found.faults]
+    assert found.remainder == len(data) or found.remainder in told, (found.remainder, told)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(WHOLE), st.data())
 def test_mutated_sets_give_faults_and_never_an_exception(wanted: Vector, draw: st.DataObject) -> None:
@@ -153,15 +160,15 @@ def test_mutated_sets_give_faults_and_never_an_exception(wanted: Vector, draw: s
     for _ in range(draw.draw(st.integers(1, 4))):
         if data:
             data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
-    decode(bytes(data))
+    assert_accounted_for(bytes(data))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_batches_and_a_named_remainder(data: bytes) -> None:
-    decode(data)
-    decode(batch(data, count=3))
-    decode(message(1, 1, 5, data))
+    assert_accounted_for(data)
+    assert_accounted_for(batch(data, count=3))
+    assert_accounted_for(message(1, 1, 5, data))
 
 
 def test_broken_body_costs_only_its_batch() -> None:

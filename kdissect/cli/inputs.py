@@ -1,0 +1,82 @@
+"""The files that are named on the command line → packets; and inputs that can be read only once, kept where
+they have to be read twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedIOBase
+from typing import IO, cast
+
+from kdissect.capture.files import Capture, open_capture, read_packets
+from kdissect.cli.errors import Unreadable
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError
+
+
+def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
+    """The packets of these files.
+
+    :raises Unreadable: none of them can be read.
+    """
+    try:
+        return read_packets(paths, limits, _opened)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+
+
+class Spooled(str):
+    """The path of an input that can be read only once; what it said is kept in ``file``."""
+
+    file: IO[bytes]
+
+
+def reads_once(path: str) -> bool:
+    """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
+    if path == "-" or isinstance(path, Spooled):
+        return not isinstance(path, Spooled)
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+@contextmanager
+def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]:
+    """Paths that can be read more than once: inputs that cannot are kept in temporary files first.
+
+    :raises Unreadable: one of those cannot be read.
+    """
+    with ExitStack() as files:
+        kept: list[str] = []
+        for path in paths:
+            if twice and reads_once(path):
+                spool = files.enter_context(tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool"))
+                kept.append(_spooled(path, spool))
+            else:
+                kept.append(path)
+        yield tuple(kept)
+
+
+def _spooled(path: str, file: IO[bytes]) -> Spooled:
+    try:
+        source = open_capture(path)
+        shutil.copyfileobj(source, file)
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {error.strerror or error}") from None
+    if path != "-":
+        source.close()
+    file.flush()
+    out = Spooled(path)
+    out.file = file
+    return out
+
+
+def _opened(path: str) -> BufferedIOBase:
+    """As :func:`open_capture`. Standard input is never closed, so the one file that keeps it is given."""
+    if not isinstance(path, Spooled):
+        return open_capture(path)
+    if path != "-":
+        return open_capture(path.file.name)
+    path.file.seek(0)
+    return cast(BufferedIOBase, path.file)
