@@ -18,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kdissect.tui.feed.decoder import Decoder, Source
+from kdissect.tui.feed.decoder import Decoder
+from kdissect.tui.feed.source import Source
 
 EXCHANGES = 1_000_000
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from textual.pilot import Pilot
 
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.batches import Feed
 from kdissect.tui.pages.exchanges import ExchangesPage
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "E")

@@ -188,7 +188,8 @@ def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
 
 
 def _keymap(table: dict[str, Any]) -> dict[str, str]:
-    from kdissect.tui.actions import IDS, clash, key_name
+    from kdissect.tui.actions import IDS
+    from kdissect.tui.key_names import clash, key_name
 
     for name, keys in table.items():
         if name not in IDS:

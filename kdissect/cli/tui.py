@@ -17,8 +17,8 @@ from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, 
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.inputs import packets_of
 from kdissect.cli.keys import Keys, key_options, keys_of
-from kdissect.cli.reading import packets_of
 from kdissect.cli.showing import ports_of
 from kdissect.model import CaptureError
 from kdissect.present.nearest import nearest
@@ -27,7 +27,8 @@ from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
     from kdissect.live.rates import Rates
-    from kdissect.tui.feed.decoder import Feed, Source
+    from kdissect.tui.feed.batches import Feed
+    from kdissect.tui.feed.source import Source
 
 
 @click.command()
@@ -153,7 +154,7 @@ class _Opener:
         self._options, self._keys, self._capturing = options, keys, capturing
 
     def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> Source:
-        from kdissect.tui.feed.decoder import Source
+        from kdissect.tui.feed.source import Source
 
         return Source(
             paths,
@@ -196,7 +197,8 @@ class _Opener:
 
         piped = Piped(keyboard_for_stdin())
         self._stack.callback(piped.close)
-        decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True))
+        scratch = os.path.dirname(piped.pipe)
+        decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True, scratch=scratch))
         self._stack.callback(decoder.close)
         decoder.source = decoder.source._replace(paths=(piped.kept,))
         return decoder

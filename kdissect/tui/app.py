@@ -19,11 +19,12 @@ from textual.timer import Timer
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of, key_names
-from kdissect.tui.feed.decoder import Batch, Ended, Feed
+from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of
+from kdissect.tui.feed.batches import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
+from kdissect.tui.key_names import key_names
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.marks import Marks
 from kdissect.tui.opening import Opener, is_of_interfaces
@@ -47,6 +48,7 @@ from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
 from kdissect.tui.widgets.interfaces import Looks
+from kdissect.wording import defect
 
 TICK_SECONDS = 0.1
 
@@ -225,8 +227,8 @@ class Kdissect(App[None]):
         """A defect of ours ends the screens with one line. Textual would print a traceback with the values
         of variables, which may be secrets."""
         error = self._exception
-        said = f"a defect in kdissect, please report it: {type(error).__name__}"
-        self.panic(Text(f"kdissect: {said} (KDISSECT_DEBUG=1 shows where)"))
+        assert error is not None
+        self.panic(Text(f"kdissect: {defect(error)} (KDISSECT_DEBUG=1 shows more)"))
         if os.environ.get("KDISSECT_DEBUG"):
             super()._fatal_error()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -11,10 +12,14 @@ from kdissect.model import Node
 from kdissect.protocol.topics import partition_of
 from kdissect.tui.detail import Spot
 
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Kafka's ``Topic.validate``. What is captured may be anything, and a command is pasted into a shell, where
+escape codes and line feeds do harm whatever is quoted."""
+
 
 def kcat_command(exchange: Exchange, spots: Sequence[Spot]) -> str | None:
     """What reads the partition that a line of the tree is about, from the offset that stands there; of other
-    lines the first partition with records. None if there is none.
+    lines the first partition with records. None if there is none, or its topic has a name that Kafka refuses.
 
     :param spots: the line, after those around it, the outermost first.
     """
@@ -29,6 +34,8 @@ def kcat_command(exchange: Exchange, spots: Sequence[Spot]) -> str | None:
         if place is None or place.topic is None or place.partition is None:
             return None
         topic, partition, offset = place.topic, place.partition, exchange.assigned_base_offset(place)
+    if not _LEGAL_TOPIC.fullmatch(topic):
+        return None
     words = ["kcat", "-C", "-e", "-b", exchange.broker, "-t", topic, "-p", str(partition)]
     return shlex.join([*words, "-o", "beginning" if offset is None else str(offset)])
 

@@ -225,7 +225,7 @@ class Detail:
 
     def buffers(self) -> list[bytes]:
         """Bytes that can be shown: the messages', and what was unpacked so far."""
-        return [data for data, _ in self._hidden.values()]
+        return [data for data, _ in list(self._hidden.values())]  # a worker may add some meanwhile
 
     def is_partly_hidden(self, spot: Spot) -> bool:
         """Whether any of its bytes must not be shown."""

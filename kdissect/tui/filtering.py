@@ -25,8 +25,8 @@ from kdissect.filter.masks import Mask, Masks
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.asking import Asker
+from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.columns import FilterColumns
-from kdissect.tui.feed.decoder import Feed
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.slowness import slowness_of
 from kdissect.tui.feed.stage import Stage, is_long

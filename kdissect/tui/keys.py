@@ -8,7 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.keys import format_key
 from textual.screen import Screen
 
-from kdissect.tui.actions import IDS, PLACES, actions_of, key_names
+from kdissect.tui.actions import IDS, PLACES, actions_of
+from kdissect.tui.key_names import key_names
 
 
 def bindings_of(where: str) -> list[BindingType]:

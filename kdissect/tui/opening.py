@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.batches import Feed
 
 CAPTURE = "-i"
 """What is typed instead of a path begins so: ``-i eth0``, ``-i eth0 -f 'tcp port 9092'``."""

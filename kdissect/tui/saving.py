@@ -1,21 +1,19 @@
 """Exchanges → a file: their packets as pcapng, or their rows as NDJSON, CSV or Parquet.
 
-A file is written whole or not at all: under another name first, and only then under its own. Packets that
-are saved read as they did: the handshakes and ends of their connections are saved with them, and of TLS
-connections all packets. TLS secrets are written with them only where somebody said so, and then those of the
-capture's connections. What was written about an exchange becomes a comment of the packet that completed its
-first message.
+A file is written whole or not at all. Packets that are saved read as they did: the handshakes and ends of
+their connections are saved with them, and of TLS connections all packets. TLS secrets are written with them
+only where somebody said so, and then those of the capture's connections. What was written about an exchange
+becomes a comment of the packet that completed its first message.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from copy import deepcopy
 from functools import partial
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
@@ -26,8 +24,11 @@ from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
-from kdissect.tui.feed.decoder import Feed, Source, packets_of
+from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.source import Source, packets_of
+from kdissect.tui.whole_file import write_whole
+from kdissect.wording import NotInstalledError
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
 """By the end of the file's name."""
@@ -82,8 +83,8 @@ def save(
     if os.path.lexists(path) and not (replace and os.path.isfile(path)):
         raise IsThereError(f"{path} is there already")
     try:
-        return _replacing(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
-    except (CaptureError, RuntimeError) as error:  # the capture has gone; an extra is not installed
+        return write_whole(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
+    except (CaptureError, NotInstalledError) as error:  # the capture has gone, for the first
         raise CannotSaveError(str(error)) from None
     except OSError as error:
         raise CannotSaveError(f"{path} cannot be written: {error.strerror or error}") from None
@@ -94,29 +95,6 @@ def _is_same(path: str, other: str) -> bool:
         return os.path.samefile(path, other)
     except OSError:
         return False
-
-
-def _replacing(path: str, write: Callable[[BinaryIO], str]) -> str:
-    """Have a file written under another name, and give it its own when it is whole."""
-    is_new = not os.path.lexists(path)
-    if is_new:
-        open(path, "xb").close()  # the name is ours now, with the permissions that new files have
-    try:
-        mode = os.stat(path).st_mode
-        with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:
-            try:
-                said = write(cast(BinaryIO, file))
-                os.fchmod(file.fileno(), mode)
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except BaseException:
-        if is_new:
-            with suppress(OSError):
-                os.unlink(path)
-        raise
-    return f"{said} written to {path}"
 
 
 def _write(

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect.analysis.fold import Row
+from kdissect.tui.feed.batches import Ended, Feed
 from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown
 from kdissect.tui.feed.counting import Rows as Piece
-from kdissect.tui.feed.decoder import Decoded, Ended, Feed
+from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.statistics import Counter, StatisticsHere, StatisticsProcess
 from kdissect.tui.filtering import Shown

@@ -12,7 +12,8 @@ import pytest
 import kdissect
 from benchmarks.screens_figures import measure
 from benchmarks.traffic import multiply
-from kdissect.tui.feed.decoder import Decoder, Source
+from kdissect.tui.feed.decoder import Decoder
+from kdissect.tui.feed.source import Source
 
 BOUNDS = {
     "key to frame, p50": 100,

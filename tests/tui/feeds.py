@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kdissect.tui.feed.decoder import Batch, Decoded, Source
+from kdissect.tui.feed.batches import Batch
+from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW
+from kdissect.tui.feed.source import Source
 
 
 def decoded(*paths: Path) -> Decoded:

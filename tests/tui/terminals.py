@@ -68,9 +68,14 @@ class Terminal:
     def until(self, text: bytes, seconds: float = 60) -> None:
         """Read until something was written, in whatever colours."""
         end = time.monotonic() + seconds
-        while text not in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self.output):
+        while text not in self.text:
             assert time.monotonic() < end, self.output[-2000:]
             assert self._read() or self.process.poll() is None, self.output[-2000:]
+
+    @property
+    def text(self) -> bytes:
+        """What was written since a key was pressed, without colours and movements."""
+        return re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self.output)
 
     def _read(self) -> bool:
         if not select.select([self.ours], [], [], 0.1)[0]:

@@ -5,64 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-import pytest
 from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from kdissect.tui.actions import (
-    ACTIONS,
-    IDS,
-    MOST_IN_FOOTER,
-    PAGES,
-    PLACES,
-    actions_of,
-    clash,
-    key_name,
-    key_names,
-)
+from kdissect.tui.actions import ACTIONS, IDS, MOST_IN_FOOTER, PAGES, PLACES, actions_of
 from kdissect.tui.app import Kdissect
+from kdissect.tui.key_names import clash, key_names
 from kdissect.tui.keys import help_of
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.settings import Settings
-from kdissect.tui.widgets.panes import FieldTree
+from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
-
-
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
-        ("a", "a"),
-        ("A", "A"),
-        ("?", "question_mark"),
-        ("\\", "backslash"),
-        ("'", "apostrophe"),
-        (",", "comma"),
-        ("-", "minus"),
-        ("_", "underscore"),
-        ("space", "space"),
-        ("PgUp", "pageup"),
-        ("esc", "escape"),
-        ("F5", "f5"),
-        ("ctrl+t", "ctrl+t"),
-        ("ctrl-T", "ctrl+t"),
-        ("ctrl--", "ctrl+minus"),
-        ("shift-tab", "shift+tab"),
-        ("alt-ctrl-x", "ctrl+alt+x"),
-        ("f25", None),
-        ("hyper-x", None),
-        ("ctrl-ctrl-x", None),
-        ("ctrl-", None),
-        ("\x1b", None),
-        ("enterr", None),
-    ],
-)
-def test_names_of_keys(key: str, name: str | None) -> None:
-    assert key_name(key) == name
 
 
 def test_every_action_has_keys_words_and_a_known_place() -> None:
@@ -75,13 +33,6 @@ def test_every_action_has_keys_words_and_a_known_place() -> None:
         assert not action.help.endswith("."), action
     listed = [(place, action.id) for place in PLACES for action in actions_of(place)]
     assert len(listed) == len(set(listed))
-
-
-def test_no_two_actions_answer_the_same_key() -> None:
-    assert clash({}) is None
-    assert clash({"save": "e"}) == ("save", "next-error", "e")
-    assert clash({"save": "j"}) == ("save", "down", "j")
-    assert clash({"save": "e", "next-error": "w"}) is None
 
 
 def nodes(app: Kdissect) -> Iterator[DOMNode]:

@@ -10,8 +10,10 @@ from textual.app import App
 from kdissect.exchange import Exchange
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Batch, Decoded, Decoder, Ended, Source
+from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.decoder import Decoded, Decoder
 from kdissect.tui.feed.rows import ROW
+from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded
 from tests.tui.snapshots import press, running, screen_text, settle
@@ -115,6 +117,6 @@ def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     app._exception = ValueError("hunter2")
     app._fatal_error()
     assert said == [
-        "kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows where)"
+        "kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows more)"
     ]
     feed.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kdissect import read
 from kdissect.exchange import Exchange
 from kdissect.present.options import Options
@@ -46,6 +48,17 @@ def test_kcat_of_a_produced_record_has_no_offset_that_only_the_producer_counted(
 
 def test_there_is_no_kcat_command_without_a_partition() -> None:
     exchange = next(each for each in read(BASIC) if each.api == "ApiVersions")
+    assert kcat_command(exchange, ()) is None
+
+
+@pytest.mark.parametrize("topic", ["a\x1b[201~\nrm -rf ~\n", "a b", "a'b", "", "x" * 250])
+def test_there_is_no_kcat_command_for_a_topic_that_kafka_refuses(
+    topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = first("Fetch")
+    assert kcat_command(exchange, ()) is not None
+    place = next(iter(exchange.record_sets()))
+    monkeypatch.setattr(Exchange, "record_sets", lambda _: [place._replace(topic=topic)])
     assert kcat_command(exchange, ()) is None
 
 

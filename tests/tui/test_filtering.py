@@ -15,8 +15,9 @@ from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import Leaf
 from kdissect.present.options import Options
 from kdissect.tui.feed import stage
+from kdissect.tui.feed.batches import Batch
 from kdissect.tui.feed.columns import FilterColumns
-from kdissect.tui.feed.decoder import Batch, Decoded
+from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import HAS_TAKEN
 from kdissect.tui.filtering import Shown, quoted

@@ -15,7 +15,8 @@ from kdissect.present.options import Options
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.field_tree import FieldTree
+from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request

@@ -14,7 +14,7 @@ from kdissect.tui.actions import PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.panes import FieldTree
+from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.tabs import Tabs
 from tests.cli.run import CAPTURES

@@ -11,7 +11,7 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.capture.files import read_packets
 from kdissect.present.options import Options
 from kdissect.tui import statistics as module
-from kdissect.tui.feed.decoder import Batch
+from kdissect.tui.feed.batches import Batch
 from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
 from kdissect.tui.statistics import Statistics

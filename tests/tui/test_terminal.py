@@ -70,12 +70,14 @@ def test_the_screens_come_answer_keys_and_sizes_and_go(begin: Begin) -> None:
     terminal.until(b"Broker")
     terminal.send(b"\x1b")
     time.sleep(0.3)
+    assert b"RequestHeader" not in terminal.text  # Escape left the tree for the list
     end_with_q(terminal)
 
 
 def test_without_a_command_a_file_is_shown_on_the_screen(begin: Begin) -> None:
     terminal = begin(CAPTURE)
     terminal.until(b"RequestHeader")
+    assert b"errors.pcapng" in terminal.text
     end_with_q(terminal)
 
 
@@ -149,8 +151,9 @@ def test_what_is_piped_in_and_no_capture_is_said(begin: Begin) -> None:
     os.close(reader)
     os.write(writer, b"this is no capture at all\n" * 10)
     os.close(writer)
-    terminal.until(b"stopped:")
+    terminal.until(b"stopped: standard input: ")
     terminal.until(b"not a capture")
+    assert b"pipe/" not in terminal.text
     end_with_q(terminal)
 
 

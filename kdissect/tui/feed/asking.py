@@ -114,13 +114,21 @@ class Asker:
         """Why it stopped before its time."""
 
     def start(self) -> None:
-        """Start the process, if it does not run yet."""
+        """Start the process, if it does not run yet. If it died over this question, that is told instead
+        (:attr:`reason`): what it was asked is never answered."""
         if self._process is not None and self._process.is_alive():
             return
+        if any(job == self._job for job, _ in self._under_way):
+            self._died()
+            return
         self._stop()
-        self._pipe, theirs = get_context("spawn").Pipe()
-        self._process = start_process(_run, Shared(self._descriptor), theirs, self._limits)
-        theirs.close()
+        try:
+            self._pipe, theirs = get_context("spawn").Pipe()
+            self._process = start_process(_run, Shared(self._descriptor), theirs, self._limits)
+            theirs.close()
+        except OSError as error:
+            self.reason = f"exchanges cannot be looked into: {error.strerror or error}"
+            self._stop()
 
     def ask(self, question: Question) -> None:
         """A new question; that before is forgotten. :meth:`add` says of which exchanges."""
@@ -142,7 +150,10 @@ class Asker:
             self._waiting.append(places)
             self._to_ask += len(places)
             self.start()
-            self._send()
+            try:
+                self._send()
+            except OSError:
+                self._died()
 
     @property
     def progress(self) -> float | None:
@@ -160,10 +171,13 @@ class Asker:
                     out.append(answers)
             self._send()
         except (EOFError, OSError):
-            assert self._process is not None
-            self.reason = how_it_ended("the process that looks into exchanges", self._process)
-            self._stop()
+            self._died()
         return out
+
+    def _died(self) -> None:
+        assert self._process is not None
+        self.reason = how_it_ended("the process that looks into exchanges", self._process)
+        self._stop()
 
     def _took(self, reply: _Reply) -> Answers | None:
         job, places = self._under_way.popleft()

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.tui.feed.batches import Batch, FaultCount, InterfaceCount
 from kdissect.tui.feed.connections import Connections
-from kdissect.tui.feed.decoder import Batch, FaultCount, InterfaceCount
 from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
 from kdissect.tui.feed.storage import Columns
 

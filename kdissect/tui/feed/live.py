@@ -9,7 +9,9 @@ from threading import Thread
 from kdissect.live.journal import Status
 from kdissect.live.session import Session
 from kdissect.live.silence import SILENCE_SECONDS, Silence
-from kdissect.tui.feed.decoder import Batch, Decoder, Ended, Source
+from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.decoder import Decoder
+from kdissect.tui.feed.source import Source
 
 _LOOK_SECONDS = 0.5
 """How often trouble of the capture is looked for while no packets come."""

@@ -1,7 +1,8 @@
 """A capture on standard input → a named pipe for the decoder, and a file from which packets can be saved.
 
 Standard input can be read only once and only here: the decoder is another process, whose standard input is
-not ours. A thread copies what comes to both.
+not ours. A thread copies what comes to both. Where the disk is full, what comes is still decoded and shown;
+packets that are not in the file then cannot be saved, and saving says so.
 """
 
 from __future__ import annotations
@@ -34,17 +35,27 @@ class Piped:
 
     def _copy(self) -> None:
         with (
-            suppress(OSError),  # the decoder has gone, or the disk is full: nothing more is taken in
+            suppress(OSError),  # the decoder has gone: nothing more is taken in
             open(self.kept, "wb", buffering=0) as kept,
             open(self.pipe, "wb", buffering=0) as pipe,  # waits for the decoder
         ):
+            keeps = True
             while piece := os.read(self._descriptor, _PIECE):
-                _write(kept.fileno(), piece)
+                keeps = keeps and _kept(kept.fileno(), piece)
                 _write(pipe.fileno(), piece)
 
     def close(self) -> None:
         """Remove the files."""
         self._folder.cleanup()
+
+
+def _kept(descriptor: int, data: bytes) -> bool:
+    """Write; gives whether that could be done."""
+    try:
+        _write(descriptor, data)
+    except OSError:
+        return False
+    return True
 
 
 def _write(descriptor: int, data: bytes) -> None:

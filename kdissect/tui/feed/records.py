@@ -24,10 +24,12 @@ from typing import BinaryIO, NamedTuple, Protocol, cast
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
 from kdissect.present.options import Options
-from kdissect.tui.feed.decoder import Decoded, Feed
+from kdissect.tui.feed.batches import Feed
+from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.record_lines import RecordLine, RecordLines, read_lines
-from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended
+from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.spool import read_exchange
+from kdissect.wording import defect
 
 SPAN = Struct("<IqI")
 """An exchange: its place in the index, its place in the spool and its length there."""
@@ -152,48 +154,26 @@ class ListedAtOnce:
         self._file.close()
 
 
-class RecordsProcess:
+class RecordsProcess(Beside[Found | Failed]):
     """The process, as the screens see it. It begins with the first question."""
 
     def __init__(self, spool: int, limits: Limits, options: Options) -> None:
         self._file = tempfile.TemporaryFile(prefix="kdissect-", suffix=".records")  # noqa: SIM115
-        context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        shared = (Shared(spool), Shared(self._file.fileno()))
-        self._process = context.Process(target=_run, args=(*shared, theirs, limits, options), daemon=True)
-        self._process.start()
+        pipe, theirs = get_context("spawn").Pipe()
+        shared = Shared(spool), Shared(self._file.fileno())
+        process = start_process(_run, *shared, theirs, limits, options)
         theirs.close()
-        self._is_over = False
-
-    @property
-    def pid(self) -> int | None:
-        """The process's number."""
-        return self._process.pid
+        super().__init__(process, pipe, "the process that lists records", Failed)
 
     def ask(self, asked: Ask) -> None:
         with suppress(OSError):  # poll tells that it is gone
             self._pipe.send(asked)
 
-    def poll(self) -> list[Found | Failed]:
-        out: list[Found | Failed] = []
-        while not self._is_over:
-            try:
-                if not self._pipe.poll():
-                    break
-                out.append(self._pipe.recv())
-            except (EOFError, OSError):
-                out.append(Failed(how_it_ended("the process that lists records", self._process)))
-            self._is_over = isinstance(out[-1], Failed)
-        return out
-
     def lines(self, start: int, count: int) -> list[RecordLine]:
         return read_lines(self._file.fileno(), start, count)
 
     def close(self) -> None:
-        self._is_over = True
-        self._process.terminate()
-        self._process.join()
-        self._pipe.close()
+        super().close()
         self._file.close()
 
 
@@ -207,9 +187,8 @@ def _run(spool: Arrived, lines: Arrived, pipe: Pipe, limits: Limits, options: Op
             raise
         except OSError as error:
             pipe.send(Failed(f"records cannot be listed: {error.strerror or error}"))
-        except Exception as error:
-            # Without its text, which may hold values of records.
-            pipe.send(Failed(f"a defect in kdissect, please report it: {type(error).__name__}"))
+        except Exception as error:  # whatever it is, the screens live on and say so
+            pipe.send(Failed(defect(error)))
 
 
 def _answer(lister: Lister, pipe: Pipe) -> None:

@@ -1,17 +1,25 @@
-"""What the processes beside the screens have in common: a file without a name that another process gets, and
-how their end is told."""
+"""What the processes beside the screens have in common: a file without a name that another process gets, how
+what they say is taken in, and how their end is told."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from multiprocessing import get_context
+from multiprocessing.connection import Connection as Pipe
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
+
+POLL_SECONDS = 0.02
+"""How long one poll may go on taking in what came."""
+
+Said = TypeVar("Said")
+"""What a process says."""
 
 
 class Shared:
@@ -41,6 +49,48 @@ def start_process(target: Callable[..., None], *given: Any) -> BaseProcess:
     with redirect_stderr(sys.__stderr__):
         process.start()
     return process
+
+
+class Beside(Generic[Said]):
+    """A process, as the screens see it. What comes from it is asked for with :meth:`poll`.
+
+    :param process: runs already, and writes to ``pipe``.
+    :param name: what it is called when its end is told: ``the decoder``.
+    :param last: what is said last: the class of that, which is made of the reason.
+    """
+
+    def __init__(self, process: BaseProcess, pipe: Pipe, name: str, last: type[Any]) -> None:
+        self._process, self._pipe, self._name, self._last = process, pipe, name, last
+        self._is_over = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process's number."""
+        return self._process.pid
+
+    def poll(self) -> list[Said]:
+        """What came since the last call; never waits for more. That the process died is told once."""
+        out: list[Said] = []
+        until = time.monotonic() + POLL_SECONDS
+        while not self._is_over and time.monotonic() < until:
+            try:
+                if not self._pipe.poll():
+                    break
+                out.append(self._pipe.recv())
+            except (EOFError, OSError):
+                out.append(self._last(self._death()))
+            self._is_over = isinstance(out[-1], self._last)
+        return out
+
+    def _death(self) -> str:
+        return how_it_ended(self._name, self._process)
+
+    def close(self) -> None:
+        """Stop the process."""
+        self._is_over = True
+        self._process.terminate()
+        self._process.join()
+        self._pipe.close()
 
 
 def be_quiet() -> None:

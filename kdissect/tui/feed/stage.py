@@ -32,7 +32,7 @@ class Stage:
     def _run(self) -> None:
         try:
             self._found = self._columns.masks(self._chosen)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is raised again where the answer is asked for
             self._failure = error
 
     def masks(self) -> Masks | None:

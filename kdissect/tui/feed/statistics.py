@@ -8,7 +8,6 @@ that is told once, as :class:`~kdissect.tui.feed.decoder.Ended` with a reason; w
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
@@ -17,12 +16,11 @@ from threading import Thread
 from typing import Protocol
 
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.counting import Counting, Order, Rows
-from kdissect.tui.feed.decoder import Ended
-from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended
+from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
+from kdissect.wording import defect
 
-POLL_SECONDS = 0.02
-"""How long one poll may go on taking in what came."""
 _NICE = 5
 
 
@@ -50,12 +48,8 @@ def _run(spool: Arrived, limits: Limits, pipe: Pipe) -> None:
             raise
         except OSError as error:
             pipe.send(Ended(f"the statistics stopped: the spool cannot be read: {error.strerror or error}"))
-        except Exception as error:
-            pipe.send(
-                Ended(
-                    f"the statistics stopped: a defect in kdissect, please report it: {type(error).__name__}"
-                )
-            )
+        except Exception as error:  # whatever it is, the screens live on and say so
+            pipe.send(Ended(f"the statistics stopped: {defect(error)}"))
 
 
 def count(counting: Counting, pipe: Pipe) -> None:
@@ -67,27 +61,20 @@ def count(counting: Counting, pipe: Pipe) -> None:
             pipe.send(rows)
 
 
-class StatisticsProcess:
+class StatisticsProcess(Beside[Rows | Ended]):
     """The process, as the screens see it. Starts at once.
 
     :param descriptor: of the spool.
     """
 
     def __init__(self, descriptor: int, limits: Limits = DEFAULTS) -> None:
-        context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_run, args=(Shared(descriptor), limits, theirs), daemon=True)
-        self._process.start()
+        pipe, theirs = get_context("spawn").Pipe()
+        process = start_process(_run, Shared(descriptor), limits, theirs)
         theirs.close()
+        super().__init__(process, pipe, "the process of the statistics", Ended)
         self._orders: SimpleQueue[Order | None] = SimpleQueue()
         self._sender = Thread(target=self._send_all, daemon=True)
         self._sender.start()
-        self._is_over = False
-
-    @property
-    def pid(self) -> int | None:
-        """The process's number."""
-        return self._process.pid
 
     def send(self, order: Order) -> None:
         self._orders.put(order)
@@ -97,26 +84,10 @@ class StatisticsProcess:
             while (order := self._orders.get()) is not None:
                 self._pipe.send(order)
 
-    def poll(self) -> list[Rows | Ended]:
-        out: list[Rows | Ended] = []
-        until = time.monotonic() + POLL_SECONDS
-        while not self._is_over and time.monotonic() < until:
-            try:
-                if not self._pipe.poll():
-                    break
-                out.append(self._pipe.recv())
-            except (EOFError, OSError):
-                out.append(Ended(how_it_ended("the process of the statistics", self._process)))
-            self._is_over = isinstance(out[-1], Ended)
-        return out
-
     def close(self) -> None:
-        self._is_over = True
-        self._process.terminate()
-        self._process.join()
         self._orders.put(None)
+        super().close()
         self._sender.join(1)
-        self._pipe.close()
 
 
 class StatisticsHere:

@@ -12,8 +12,9 @@ from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
-from kdissect.tui.feed.decoder import Ended, Source
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.source import Source
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
 
 INTERFACES = Table(
@@ -123,10 +124,8 @@ def _streams(index: Index) -> Lines:
     others: dict[str, int] = {}
     for each in over:
         if each.protocol != "kafka":
-            others[each.protocol] = (
-                others.get(each.protocol, 0) + each.bytes_to_broker + each.bytes_from_broker
-            )
-    carried = sum(each.bytes_to_broker + each.bytes_from_broker for each in kafka)
+            others[each.protocol] = others.get(each.protocol, 0) + _carried(each)
+    carried = sum(map(_carried, kafka))
     yield "connections over", f"{len(over):,}, of Kafka {len(kafka):,} with {size(carried)}", False
     skipped = sum(each.skipped_bytes for each in kafka)
     gaps = sum(each.gap_bytes for each in over)
@@ -139,6 +138,7 @@ def _streams(index: Index) -> Lines:
 
 
 def _carried(connection: Connection) -> int:
+    """Bytes of its streams that were captured."""
     return connection.bytes_to_broker + connection.bytes_from_broker
 
 

@@ -39,10 +39,11 @@ class Column(NamedTuple):
     """0 for a column that is always there."""
     is_right: bool = True
     most: int = MOST_TEXT
+    """Cells that a text has at most."""
     is_most_first: bool = True
+    """Whether ordering by it begins with the largest."""
     least: int = LEAST_TEXT
     """Cells that a text keeps, if it needs them."""
-    """Whether ordering by it begins with the largest."""
 
 
 class Figures:

@@ -227,7 +227,7 @@ class ChosenPage(Page):
         exchange, paths = self.chosen_exchange(), self.kdissect.feed.source.paths
         if exchange is None:
             return
-        if len(paths) != 1:
+        if len(paths) != 1 or not os.path.isfile(paths[0]):  # an interface, a folder
             self.say("Wireshark opens one file; save the exchange (w) and open that")
             return
         command = wireshark_command(exchange, paths)

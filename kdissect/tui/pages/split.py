@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kdissect.tui.pages.chosen import ChosenPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.field_tree import FieldTree
+from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
 NARROW, LOW, HEX_WIDE = 100, 30, 158

@@ -6,7 +6,7 @@ below a line is made by a worker when it is opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -27,6 +27,7 @@ from kdissect.tui.facts import packet_lines, timing_lines
 from kdissect.tui.heap import uncollected
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.field_tree import FieldTree, add, fill, holds, label_of
 from kdissect.tui.widgets.pane_line import PaneLine
 
 if TYPE_CHECKING:
@@ -34,31 +35,6 @@ if TYPE_CHECKING:
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
-
-
-class FieldTree(Tree[Spot], inherit_bindings=False):
-    """The tree."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("tree")
-    BINDING_GROUP_TITLE = PLACES["tree"]
-
-    def action_open(self) -> None:
-        node = self.cursor_node
-        if node is None:
-            return
-        if node.allow_expand:
-            node.expand()
-        elif node.data is not None and node.data.rest is not None:
-            self.post_message(Tree.NodeSelected(node))
-
-    def action_shut(self) -> None:
-        node = self.cursor_node
-        if node is None:
-            return
-        if node.is_expanded and node.allow_expand:
-            node.collapse()
-        elif node.parent is not None and not node.parent.is_root:
-            self.move_cursor(node.parent)
 
 
 TABS = {"request": "Request", "response": "Response", "records": "Records", "timing": "Timing", "tcp": "TCP"}
@@ -128,9 +104,9 @@ class DetailPanes(Vertical):
         tree = self.tree_pane
         tree.clear()
         for spot in detail.spots:
-            node = _add(tree.root, spot)
+            node = add(tree.root, spot)
             if spot.can_open:
-                _fill(node, detail.open(spot))  # header and body: two lines, ready
+                fill(node, detail.open(spot))  # header and body: two lines, ready
                 node.expand()
                 for part in node.children:
                     self._open_if_small(part)
@@ -143,7 +119,7 @@ class DetailPanes(Vertical):
         if spot is None or spot.branch is None or not 0 < len(spot.branch.node.children) <= OPEN_AT_FIRST:
             return
         if self.detail is not None:
-            _fill(node, self.detail.open(spot))
+            fill(node, self.detail.open(spot))
             node.expand()
 
     # -- tabs -----------------------------------------------------------------------------------------
@@ -207,7 +183,7 @@ class DetailPanes(Vertical):
     def _fill_with(self, spots: Sequence[Spot]) -> None:
         tree = self.tree_pane
         tree.clear()
-        _fill(tree.root, spots)
+        fill(tree.root, spots)
         tree.root.expand()
         tree.cursor_line = 0
         self._show_bytes(tree.root.children[0] if tree.root.children else None)
@@ -241,7 +217,7 @@ class DetailPanes(Vertical):
 
     def _opened_lines(self, detail: Detail, node: TreeNode[Spot], lines: list[Spot]) -> None:
         if self.detail is detail and not node.children:
-            _fill(node, lines)
+            fill(node, lines)
 
     @on(Tree.NodeSelected)
     def _selected(self, event: Tree.NodeSelected[Spot]) -> None:
@@ -334,7 +310,7 @@ class DetailPanes(Vertical):
             (
                 top
                 for top in self.tree_pane.root.children
-                if any(_holds(each, nodes[0]) for each in top.children)
+                if any(holds(each, nodes[0]) for each in top.children)
             ),
             None,
         )
@@ -349,12 +325,12 @@ class DetailPanes(Vertical):
     def _below(self, detail: Detail, here: TreeNode[Spot], wanted: Node) -> TreeNode[Spot] | None:
         """The line of a node below another line, which is opened and unfolded for it."""
         if here.data is not None and not here.children and here.data.can_open:
-            _fill(here, detail.open(here.data))
+            fill(here, detail.open(here.data))
         here.expand()
-        found = next((child for child in here.children if _holds(child, wanted)), None)
+        found = next((child for child in here.children if holds(child, wanted)), None)
         if found is not None and found.data is not None and found.data.rest is not None:
             self.unfold(found, wanted)
-            found = next((child for child in here.children if _holds(child, wanted)), None)
+            found = next((child for child in here.children if holds(child, wanted)), None)
         return found
 
     # -- for who copies -------------------------------------------------------------------------------
@@ -377,32 +353,6 @@ def _side_of(node: TreeNode[Spot]) -> str | None:
             return here.data.message.kind
         here = here.parent
     return None
-
-
-def _holds(node: TreeNode[Spot], wanted: Node) -> bool:
-    return node.data is not None and node.data.holds(wanted)
-
-
-def _fill(node: TreeNode[Spot], lines: Iterable[Spot]) -> None:
-    for spot in lines:
-        _add(node, spot)
-
-
-def _add(node: TreeNode[Spot], spot: Spot) -> TreeNode[Spot]:
-    return node.add(label_of(spot), spot, allow_expand=spot.can_open)
-
-
-def label_of(spot: Spot) -> Text:
-    """A line with its colours; never markup."""
-    name, colon, value = spot.text.partition(": ")
-    is_bad = spot.is_fault or (spot.branch is not None and spot.branch.node.fault is not None)
-    label = Text(("! " if is_bad else "") + name, "bold red" if is_bad else "", no_wrap=True, end="")
-    if colon:
-        label.append(": ")
-        label.append(value, "bold" if not is_bad else "red")
-    if spot.type:
-        label.append(f"  {spot.type}", "dim")
-    return label
 
 
 def where_text(spot: Spot) -> str:

@@ -114,3 +114,45 @@ def test_its_death_is_told_and_the_next_question_starts_it_anew(asked: Asked) ->
     asker.add(everything)
     assert sum(len(each.places) for each in answers_of(asker)) == len(index)
     assert asker.reason is None
+
+
+def test_a_death_is_told_when_more_is_asked_before_anybody_looked(asked: Asked) -> None:
+    """The process must not be started anew in silence: what it was asked would never be answered."""
+    _, index, asker = asked
+    everything = np.arange(len(index), dtype=np.uint32)
+    asker.ask(compile_filter("acks == 1"))
+    asker.add(np.tile(everything, 100))
+    process = asker._process
+    assert process is not None
+    process.kill()
+    process.join()
+    asker.add(everything)
+    assert asker.reason is not None
+    assert "killed by signal 9" in asker.reason
+    assert asker.progress is None
+
+
+def test_a_pipe_that_breaks_under_a_question_is_told(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, index, asker = asked
+    asker.start()
+    process = asker._process
+    assert process is not None
+    process.kill()
+    process.join()
+    monkeypatch.setattr(process, "is_alive", lambda: True)  # it died between the question and the pipe
+    asker.ask(compile_filter("acks == 1"))
+    asker.add(np.arange(len(index), dtype=np.uint32))
+    assert asker.reason is not None
+    assert "killed by signal 9" in asker.reason
+
+
+def test_a_process_that_cannot_be_started_is_told(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    _, index, asker = asked
+    monkeypatch.setattr("kdissect.tui.feed.asking.start_process", fails)
+    asker.ask(compile_filter("acks == 1"))
+    asker.add(np.arange(len(index), dtype=np.uint32))
+    assert asker.reason == "exchanges cannot be looked into: Resource temporarily unavailable"
+    assert asker.progress is None

@@ -4,19 +4,22 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from kdissect import read
 from kdissect.capture.files import read_packets
-from kdissect.model import Packet
-from kdissect.tui.feed.decoder import Batch, Decoder, Ended, Source
+from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.decoder import Decoder, _run
 from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import ROW
+from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
-from tests.lab import dissected
-from tests.tui.feeds import decoded, index_of
 
 CAPTURE = CAPTURES / "errors.pcapng"
 
@@ -43,39 +46,6 @@ def test_the_process_fills_an_index_and_its_exchanges_can_be_read() -> None:
         assert [m.frame for m in again.messages] == [m.frame for m in exchange.messages]
     assert decoder.poll() == []
     decoder.close()
-
-
-def test_everything_is_counted() -> None:
-    for path in sorted(CAPTURES.glob("*.pcap*")):
-        expected = dissected(read_packets([path]))
-        feed = decoded(path)
-        index = index_of(feed)
-        faults = [*expected.faults, *(fault for each in expected.exchanges for fault in each.faults)]
-        assert index.fault_count() == len(faults)
-        assert set(index.faults) == {(fault.layer, fault.kind) for fault in faults}
-        assert sorted(index.connections.values()) == expected.connections
-        feed.close()
-
-
-def test_figures_of_the_capture_come_with_the_batches() -> None:
-    for path in sorted(CAPTURES.glob("*.pcap*")):
-        feed = decoded(path)
-        index = index_of(feed)
-        packets = [item for item in read_packets([path]) if isinstance(item, Packet)]
-        assert sum(each.packets for each in index.interfaces) == len(packets) == index.packets
-        assert sum(each.bytes for each in index.interfaces) == sum(each.wire_length for each in packets)
-        assert sum(each.captured for each in index.interfaces) == sum(len(each.data) for each in packets)
-        assert index.last_ns == max(each.timestamp_ns for each in packets)
-        assert index.spooled == os.fstat(feed.descriptor).st_size
-        feed.close()
-
-
-def test_every_name_of_a_topic_is_told_once() -> None:
-    feed = decoded(CAPTURES / "consumer-group-kip848.pcapng")
-    names = index_of(feed).names
-    assert {"java43-kip848", "java43-kip848-two"} < {name for _, name, _ in names}
-    assert len({topic_id for topic_id, _, _ in names}) == len(names)
-    feed.close()
 
 
 def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) -> None:
@@ -124,3 +94,35 @@ def test_dissecting_loads_no_screens() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_what_was_found_before_a_defect_is_shown_and_the_defect_tells_no_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = 0
+
+    def packs(*given: object) -> bytes:
+        nonlocal rows
+        rows += 1
+        if rows == 4:
+            raise ValueError("hunter2")
+        return bytes(ROW.size)
+
+    monkeypatch.setattr("kdissect.tui.feed.collecting.pack_row", packs)
+    sent: list[Batch | Ended] = []
+    closed = []
+
+    class Sent:
+        def send(self, message: Batch | Ended) -> None:
+            sent.append(message)
+
+    with tempfile.TemporaryFile() as file:
+        arrived = SimpleNamespace(detach=lambda: os.dup(file.fileno()))
+        monkeypatch.setattr("kdissect.tui.feed.decoder.be_quiet", lambda: closed.append(True))
+        _run(Source((str(CAPTURE),), is_live=True), cast(Any, arrived), cast(Any, Sent()))
+    *batches, ended = sent
+    assert sum(len(each.rows) for each in batches if isinstance(each, Batch)) == 3 * ROW.size
+    assert isinstance(ended, Ended)
+    assert ended.reason is not None
+    assert ended.reason.startswith("a defect in kdissect, please report it: ValueError in kdissect.tui.feed")
+    assert "hunter2" not in ended.reason

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.faults import fault
-from kdissect.tui.feed.decoder import Batch, FaultCount
+from kdissect.tui.feed.batches import Batch, FaultCount
 from kdissect.tui.feed.index import Index
 from tests.tui.feeds import index_with, row
 

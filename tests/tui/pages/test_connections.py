@@ -14,7 +14,8 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Decoded, Source
+from kdissect.tui.feed.decoder import Decoded
+from kdissect.tui.feed.source import Source
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.lab import Case

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Ended
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.settings import Settings
 from kdissect.tui.widgets.bytes_pane import BytesPane

@@ -19,11 +19,13 @@ from kdissect.record.records import Record
 from kdissect.tui.app import Kdissect
 from kdissect.tui.editing import CannotEditError, edit, editor_of
 from kdissect.tui.feed import record_lines
-from kdissect.tui.feed.decoder import Decoder, Source
+from kdissect.tui.feed.decoder import Decoder
+from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.panes import DetailPanes, FieldTree
+from kdissect.tui.widgets.field_tree import FieldTree
+from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.text_pane import TextPane
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk

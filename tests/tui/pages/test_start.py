@@ -13,7 +13,7 @@ from textual.widgets import Input
 from kdissect.live.rates import Interface
 from kdissect.model import CaptureError
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Feed
+from kdissect.tui.feed.batches import Feed
 from kdissect.tui.recent import remember
 from kdissect.tui.widgets.interfaces import InterfaceList
 from tests.cli.golden import check_golden

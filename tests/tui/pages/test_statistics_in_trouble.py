@@ -15,7 +15,9 @@ from kdissect import read
 from kdissect.filter.compiled import compile_filter
 from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Decoded, Decoder, Ended, Source
+from kdissect.tui.feed.batches import Ended
+from kdissect.tui.feed.decoder import Decoded, Decoder
+from kdissect.tui.feed.source import Source
 from kdissect.tui.feed.statistics import StatisticsProcess
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture

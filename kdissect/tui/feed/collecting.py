@@ -1,0 +1,206 @@
+"""A capture → batches: what comes to light is packed, counted, and sent ten times a second."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from threading import Event, Lock, Thread
+from typing import BinaryIO
+
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item
+from kdissect.dissect import Dissector
+from kdissect.dissect import Event as Found
+from kdissect.exchange import Exchange
+from kdissect.model import CaptureError, Fault, Packet
+from kdissect.names import TopicNames
+from kdissect.present.sanitise import sanitise
+from kdissect.session.conversation import Connection
+from kdissect.tui.feed.batches import Batch, Ended, FaultCount, InterfaceCount
+from kdissect.tui.feed.rows import Texts, pack_row
+from kdissect.tui.feed.source import Source, packets_of
+from kdissect.tui.feed.spool import SpoolWriter
+
+BATCH_SECONDS = 0.1
+"""How long results wait, at most, before they are sent."""
+BATCH_ROWS = 5_000
+"""How many wait, at most."""
+MOST_INTERFACES = 1_000
+"""How many interfaces are told apart: a merged capture of a day's rotated files has some hundred."""
+MOST_COMMENTS, LONGEST_COMMENT = 10_000, 500
+"""How many comments of packets are taken in, and how many characters of each."""
+
+
+class Collector:
+    """Collects events, and makes batches of them. Sends a batch when it is time."""
+
+    def __init__(
+        self,
+        spool: BinaryIO,
+        send: Callable[[Batch], None],
+        interfaces: Sequence[Interface],
+        names: TopicNames,
+    ) -> None:
+        self._spool = SpoolWriter(spool)
+        self._send = send
+        self._texts = Texts()
+        self._rows: list[bytes] = []
+        self._connections: list[Connection] = []
+        self._faults: dict[tuple[str, str], FaultCount] = {}
+        self._packets = self._bytes = 0
+        self._first_ns: int | None = None
+        self._last_ns: int | None = None
+        self._interfaces = interfaces
+        self._counts: dict[int, list[int]] = {}
+        """By interface: packets, bytes on the wire, bytes captured."""
+        self._names = names
+        self._named = 0
+        self._said: dict[int, str] = {}
+        """Comments by packet."""
+        self._comments: list[tuple[int, str]] = []
+        self._due = 0.0
+        self._sent = 0
+        """Packets of the last batch."""
+        self.lock = Lock()
+        """To be held by who adds: batches are also made beside it (:meth:`flush_often`)."""
+
+    def packet(self, packet: Packet) -> None:
+        """A packet was read, and what it brought to light was added."""
+        if self._first_ns is None:
+            self._first_ns = packet.timestamp_ns
+        if self._last_ns is None or packet.timestamp_ns > self._last_ns:
+            self._last_ns = packet.timestamp_ns
+        counts = self._counts.get(packet.interface)
+        if counts is None:
+            counts = self._counts[packet.interface] = [0, 0, 0]
+        counts[0] += 1
+        counts[1] += packet.wire_length
+        counts[2] += len(packet.data)
+        self._packets += 1
+        self._bytes += len(packet.data) + PACKET_OVERHEAD
+        if len(self._rows) >= BATCH_ROWS or (not self._packets & 0x3F and time.monotonic() >= self._due):
+            self.flush()
+
+    def flush_often(self, over: Event, learn: Callable[[], None]) -> None:
+        """Send what there is while no packets come that would have it sent, until ``over``.
+
+        :param learn: adds what comes to light without a packet.
+        """
+        while not over.wait(BATCH_SECONDS):
+            with self.lock:
+                if not over.is_set():
+                    learn()
+                    if self._rows or self._sent != self._packets:
+                        self.flush()
+
+    def add(self, event: Found) -> None:
+        """Take in one event."""
+        if isinstance(event, Exchange):
+            if self._said:
+                self._find_comments(event)
+            place, length = self._spool.write(event)
+            self._rows.append(pack_row(event, self._texts, place, length))
+            for fault in event.faults:
+                self._fault(fault)
+        elif isinstance(event, Fault):
+            self._fault(event)
+        else:
+            self._connections.append(event)
+
+    def comment(self, packet: Packet) -> None:
+        """A packet with comments is about to be decoded."""
+        text = sanitise("  ".join(packet.comments), LONGEST_COMMENT)
+        if len(self._said) < MOST_COMMENTS:
+            self._said[packet.number] = text
+
+    def _find_comments(self, exchange: Exchange) -> None:
+        packets = (number for message in exchange.messages for number in message.frame.packets)
+        found = dict.fromkeys(self._said[number] for number in packets if number in self._said)
+        if found:
+            self._comments.append((exchange.number, "  ".join(found)))
+
+    def _fault(self, fault: Fault) -> None:
+        key = (fault.layer, fault.kind)
+        found = self._faults.get(key)
+        counted = FaultCount(1, fault) if found is None else found._replace(number=found.number + 1)
+        self._faults[key] = counted
+
+    def flush(self) -> None:
+        """Send what there is."""
+        self._spool.flush()
+        names = self._names.told(self._named)
+        self._named += len(names)
+        batch = Batch(
+            b"".join(self._rows),
+            self._texts.take(),
+            self._connections,
+            self._faults,
+            self._packets,
+            self._bytes,
+            self._first_ns,
+            self._last_ns,
+            self._spool.size,
+            [
+                InterfaceCount(each, *self._counts.get(number, ()))
+                for number, each in enumerate(self._interfaces[:MOST_INTERFACES])
+            ],
+            names,
+            self._comments,
+        )
+        self._rows, self._connections, self._faults, self._comments = [], [], {}, []
+        self._send(batch)
+        self._sent = self._packets
+        self._due = time.monotonic() + BATCH_SECONDS
+
+
+def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
+    """Read the capture to its end."""
+    dissector = Dissector(source.limits, source.ports, embedded=True, secrets=source.secrets)
+    for topic_id, name in source.topics.items():
+        dissector.names.learn(topic_id, name, 0)
+    try:
+        capture = packets_of(source, waits=True)
+    except CaptureError as error:
+        return Ended(source.said(error))
+    collector = Collector(spool, send, capture.interfaces, dissector.names)
+    ended = Ended()
+    over = Event()
+
+    def learn(now: float | None = None) -> None:
+        if source.key_logs is not None:
+            for lines in source.key_logs.follow(time.monotonic() if now is None else now):
+                for event in dissector.learn_secrets(lines.data, dissector.packets):
+                    collector.add(event)
+
+    if source.is_live:
+        Thread(target=collector.flush_often, args=(over, learn), daemon=True).start()
+    try:
+        _collect(capture, dissector, collector, learn)
+    except CaptureError as error:
+        ended = Ended(source.said(error))
+    finally:  # nobody else may write to the pipe any more; what was found before a defect is shown
+        over.set()
+        with collector.lock:
+            collector.flush()
+    return ended
+
+
+def _collect(
+    capture: Iterable[Item],
+    dissector: Dissector,
+    collector: Collector,
+    learn: Callable[[float | None], None],
+) -> None:
+    for item in capture:
+        with collector.lock:
+            if isinstance(item, Packet) and item.comments:
+                collector.comment(item)
+            learn(None)
+            for event in dissector.feed(item):
+                collector.add(event)
+            if isinstance(item, Packet):
+                collector.packet(item)
+    with collector.lock:
+        learn(math.inf)
+        for event in dissector.close():
+            collector.add(event)
