@@ -8,6 +8,8 @@ come. Colour is for terminals only, and never the only sign of anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdissect.exchange import Exchange
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.options import PLAIN, Options
@@ -67,9 +69,7 @@ class Lines:
         notes = []
         topics = exchange.topics
         if topics:
-            named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
-            more = f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else ""
-            notes.append(paint(named + more, BLUE, self._colour))
+            notes.append(paint(topics_text(topics), BLUE, self._colour))
         if exchange.error:
             notes.append(paint(sanitise(exchange.error), RED, self._colour))
         whole = exchange.request is not None and exchange.response is not None
@@ -106,3 +106,9 @@ def sizes(exchange: Exchange) -> str:
         for message in (exchange.request, exchange.response)
     )
     return f"{request} → {response}"
+
+
+def topics_text(topics: Sequence[str]) -> str:
+    """The first topics and how many more there are: ``orders,clicks,views +5``."""
+    named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
+    return named + (f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else "")

@@ -13,7 +13,7 @@ import pytest
 
 import kdissect
 from kdissect.embedded.framing import read_metadata
-from kdissect.present.redact import REDACTED, SECRETS, is_secret_config, is_secret_record
+from kdissect.present.redact import REDACTED, SECRETS, is_secret, is_secret_config, is_secret_record
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, data_struct, message_struct
 from tests.cli.run import ROOT, run
@@ -241,3 +241,22 @@ def scram_record() -> bytes:
     }
     frame = bytes((1, apis.data_record_type("UserScramCredentialRecord") or 0, 0))
     return frame + kdissect.schema("UserScramCredentialRecord", 0, "data").encode(values)
+
+
+@pytest.mark.parametrize(
+    ("config", "hidden"),
+    [
+        ({"name": "a", "value": "x", "isSensitive": False}, False),
+        ({"name": "a", "value": "x", "isSensitive": True}, True),
+        ({"name": "a", "value": "x"}, True),  # the message breaks off before it says
+    ],
+)
+def test_a_config_of_which_nothing_says_that_it_may_be_shown_is_hidden(
+    config: dict[str, Any], hidden: bool
+) -> None:
+    ancestors: list[dict[str, Any]] = [{}, {"resourceType": 2}, config]
+    for message in ("DescribeConfigsResponse", "CreateTopicsResponse"):
+        assert is_secret(message, "value", ancestors, "x") is hidden
+        assert (
+            is_secret(message, "value", [*ancestors, {"name": "a", "value": "x"}], "x") is hidden
+        )  # synonym

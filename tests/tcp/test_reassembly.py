@@ -375,3 +375,16 @@ def test_one_segment_over_many_that_wait_keeps_the_limit_too() -> None:
     pieces += feed(reassembler, wire.segment(CLIENT, 9, b"-x" * 60))
     assert reassembler.held_bytes <= limit
     assert stream(pieces) == b"." * 9 + b"-x" * 60
+
+
+def test_a_hole_before_the_end_is_as_long_as_the_bytes_and_does_not_count_the_fin() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    feed(reassembler, wire.segment(CLIENT, 0, b"ab"), wire.segment(CLIENT, 6, flags=FIN))
+    pieces: Pieces = []
+    for _ in range(2 * PATIENCE_SEGMENTS):
+        pieces += acknowledge(reassembler, wire, 7)  # the FIN has a number of its own
+    (gap,) = pieces
+    assert isinstance(gap, Gap)
+    assert (gap.offset, gap.length) == (2, 4)
+    assert (reassembler.gaps, reassembler.gap_bytes) == (1, 4)

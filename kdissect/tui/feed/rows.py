@@ -15,7 +15,7 @@ from struct import Struct
 from kdissect.analysis.slow import taken_ns
 from kdissect.exchange import Exchange
 from kdissect.present.sanitise import sanitise, valid_text
-from kdissect.present.text import MOST_TOPICS
+from kdissect.present.text import MOST_TOPICS, topics_text
 
 FIELDS = (
     ("number", "u4"),
@@ -146,9 +146,3 @@ def _are_exact(topics: list[str]) -> bool:
     return len(topics) <= MOST_TOPICS and all(
         _is_exact(name) and "," not in name and " " not in name for name in topics
     )
-
-
-def topics_text(topics: list[str]) -> str:
-    """The first topics and how many more there are: ``orders,clicks,views +5``."""
-    named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
-    return named + (f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else "")

@@ -7,8 +7,9 @@ import pytest
 
 from kdissect import read
 from kdissect.present.sanitise import sanitise
+from kdissect.present.text import topics_text
 from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, Texts, topics_text
+from kdissect.tui.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, Texts
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import write_capture
