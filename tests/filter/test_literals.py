@@ -69,6 +69,16 @@ def test_intervals_end_where_numbers_do() -> None:
         ("1.5KiB", "bytes", 1_536),
         ("1GB", "bytes", 1_000_000_000),
         ("1e3MiB", "bytes", 1_000 << 20),
+        ("7ns", "ns", 7),
+        ("3µs", "ns", 3_000),
+        ("3μs", "ns", 3_000),
+        ("4min", "ns", 240_000_000_000),
+        ("2d", "ms", 172_800_000),
+        ("6B", "bytes", 6),
+        ("6kB", "bytes", 6_000),
+        ("6KB", "bytes", 6_000),
+        ("6MB", "bytes", 6_000_000),
+        ("6GiB", "bytes", 6 << 30),
     ],
 )
 def test_numbers_have_the_unit_of_their_field(text: str, unit: str, value: Fraction) -> None:
