@@ -40,6 +40,17 @@ def connection_tree(connection: Connection) -> Iterator[str]:
         yield f"  {line.name}: {line.text}"
 
 
+NO_SECRET = "no secret"
+"""A reason of :func:`why_dark`; the one that its user can do something about."""
+HOW_TO = "kdissect doctor tls tells how to get one"
+
+
+def why_dark(connection: Connection) -> str:
+    """Why nothing of a TLS connection was decoded, without what differs from one connection to another."""
+    why: str = (connection.tls or {}).get("dark") or "not recognised as Kafka"
+    return why.partition(" for client random")[0]
+
+
 def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
     if tls["dark"] is not None:
         yield "dark" if not tls["decrypted"] else "partly dark", tls["dark"], True
