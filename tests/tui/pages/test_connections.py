@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
@@ -119,6 +120,19 @@ def test_secrets_are_saved_with_packets_when_that_is_wanted(is_embedded: bool, t
     assert not (tmp_path / "never.pcapng").exists()
     shown = screens(app_with(with_them, None))
     assert "55 exchanges" in shown
+
+
+def test_secrets_of_a_key_log_that_grows_are_saved_too(tmp_path: Path) -> None:
+    out, logs = tmp_path / "out.pcapng", KeyLogs((str(TLS13.folder / "keys.log"),))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "w", "enter")
+        await answer(pilot, str(out))
+        await press(pilot, "down", "enter")
+
+    with_app(Kdissect(Decoded(Source((str(TLS13.capture),), key_logs=logs))), step)
+    assert saved(out) == (335, 1)
+    assert "55 exchanges" in screens(app_with(out, None))
 
 
 def test_rows_and_packets_in_the_clear_are_saved_without_a_question(tmp_path: Path) -> None:
