@@ -20,7 +20,7 @@ from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
-from tests.tls.test_decrypting import TLS12, lines
+from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import app_of, press, running
