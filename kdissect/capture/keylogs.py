@@ -28,6 +28,10 @@ class KeyLogs:
         """How many bytes of each file were read."""
         self._due = 0.0
 
+    def anew(self) -> KeyLogs:
+        """The same key logs, of which nothing was read yet."""
+        return KeyLogs(self._paths)
+
     def read(self) -> Iterator[Secrets]:
         """All there is, in files that do not grow any more.
 

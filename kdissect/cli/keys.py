@@ -106,5 +106,5 @@ def _rsa_key(path: str) -> bytes:
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise Unreadable(f"{path}: is no RSA private key in PEM or DER: {error}".splitlines()[0]) from None
+        raise Unreadable(f"{path}: cannot be used as an RSA private key: {error}") from None
     return data

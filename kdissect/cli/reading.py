@@ -22,6 +22,7 @@ from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
 from kdissect.session.conversation import Connection
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
@@ -205,7 +206,7 @@ class Reading:
 
     def _count_connection(self, connection: Connection) -> None:
         if connection.protocol == "tls":
-            self._not_decoded[_dark(connection)] += 1
+            self._not_decoded[f"{_OF_TLS}: {why_dark(connection)}"] += 1
         elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
             self._not_decoded[_NOT_RECOGNISED] += 1
         elif connection.skipped_bytes:
@@ -250,13 +251,8 @@ class Reading:
         return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
-def _dark(connection: Connection) -> str:
-    """A TLS connection with the reason why it is dark, without what differs from one to another."""
-    why = (connection.tls or {}).get("dark") or "not recognised as Kafka"
-    return f"TLS connection: {why.partition(' for client random')[0]}"
-
-
 _NOT_RECOGNISED = "connection not recognised as Kafka"
+_OF_TLS = "TLS connection"
 
 _PLURALS = {
     "message of unknown form": "messages of unknown form",
@@ -270,6 +266,8 @@ def _counted(what: str, count: int) -> str:
     what, colon, why = what.partition(": ")
     if what == _NOT_RECOGNISED:
         colon, why = ":", "-d tcp.port==9092,kafka takes a port for Kafka's"
+    elif what == _OF_TLS and why == NO_SECRET:
+        why = f"{why}; {HOW_TO}"
     text = plural(count, what, _PLURALS.get(what))
     return f"{text} ({why})" if colon else text
 

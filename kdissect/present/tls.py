@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
+from kdissect.tls.handshake import TLS_1_3, version_name
 
 LONGEST_LINE = 2_000
 """Characters of one fact; a certificate may have ten thousand names."""
@@ -40,6 +41,17 @@ def connection_tree(connection: Connection) -> Iterator[str]:
         yield f"  {line.name}: {line.text}"
 
 
+NO_SECRET = "no secret"
+"""A reason of :func:`why_dark`; the one that its user can do something about."""
+HOW_TO = "kdissect doctor tls tells how to get one"
+
+
+def why_dark(connection: Connection) -> str:
+    """Why nothing of a TLS connection was decoded, without what differs from one connection to another."""
+    why: str = (connection.tls or {}).get("dark") or "not recognised as Kafka"
+    return why.partition(" for client random")[0]
+
+
 def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
     if tls["dark"] is not None:
         yield "dark" if not tls["decrypted"] else "partly dark", tls["dark"], True
@@ -60,7 +72,7 @@ def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
         for number, certificate in enumerate(shown):
             place = f" {number + 1} of {len(shown)}" if len(shown) > 1 else ""
             yield f"{whose}{place}", _certificate(certificate), "warning" in certificate
-    if tls["version"] == "TLS 1.3" and not tls["decrypted"]:
+    if tls["version"] == version_name(TLS_1_3) and not tls["decrypted"]:
         yield "certificate", "encrypted, as all are in TLS 1.3", False
     for alert in tls["alerts"]:
         text = f"{alert['name']} ({alert['level']}) from the {alert['from']}, packet {alert['packet']}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 try:
     from cryptography import x509
-    from cryptography.exceptions import InvalidTag
+    from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import padding, rsa
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
@@ -67,15 +67,17 @@ def decrypt_cbc(key: bytes, iv: bytes, data: bytes) -> bytes:
 def load_rsa_key(data: bytes) -> Any:
     """An RSA private key in PEM or DER, without a password.
 
-    :raises ValueError: it is something else.
+    :raises ValueError: it is something else; the text says what.
     """
     load = load_pem_private_key if b"-----BEGIN" in data else load_der_private_key
     try:
         key = load(data, None)
     except TypeError as error:
-        raise ValueError("the key is encrypted; give it without a password") from error
+        raise ValueError("it has a password; openssl rsa -in FILE -out OTHER takes it off") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError("it is no private key in PEM or DER") from error
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise ValueError("the key is not an RSA private key")
+        raise ValueError("it is of another kind than RSA")
     return key
 
 

@@ -62,6 +62,7 @@ ALERTS = {
     116: "certificate_required",
     120: "no_application_protocol",
 }
+"""IANA's registry of alerts, those of older versions among them (RFC 8446, 6; RFC 5246, 7.2)."""
 
 
 def version_name(version: int) -> str:

@@ -8,6 +8,7 @@ becomes a comment of the packet that completed its first message.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -167,6 +168,9 @@ def _key_log(source: Source) -> bytes:
     """The secrets with which the capture's connections are decrypted. Which those are is only known to the
     decoder, in another process, so all is decrypted again."""
     dissector = Dissector(source.limits, source.ports, secrets=deepcopy(source.secrets))
+    if source.key_logs is not None:
+        for lines in source.key_logs.anew().follow(math.inf):
+            dissector.learn_secrets(lines.data, 0)
     with closing(packets_of(source, waits=False)) as capture:
         for item in capture:
             dissector.feed(item)

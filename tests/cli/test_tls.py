@@ -9,6 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
@@ -80,10 +87,37 @@ def test_what_is_no_key_is_told(tmp_path: Path, capsysbinary: Capsys) -> None:
     assert (ran.code, ran.err) == (3, f"kdissect: {absent}: there is no such key log\n")
     ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", absent)
     assert (ran.code, "cannot be read" in ran.err) == (3, True)
-    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", KEY_LOG)
-    assert (ran.code, "is no RSA private key in PEM or DER" in ran.err) == (3, True)
-    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", certificate("ec").path)
-    assert (ran.code, ran.err.count("\n")) == (3, 1)
+    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", tmp_path)
+    assert (ran.code, "cannot be read: Is a directory" in ran.err) == (3, True)
+
+
+@pytest.mark.parametrize("form", [Encoding.PEM, Encoding.DER])
+@pytest.mark.parametrize("has_password", [True, False])
+def test_forms_of_an_rsa_key(
+    form: Encoding, has_password: bool, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    key = load_pem_private_key(certificate("rsa").key_pem, None)
+    hidden = BestAvailableEncryption(b"x") if has_password else NoEncryption()
+    path = tmp_path / "key"
+    path.write_bytes(key.private_bytes(form, PrivateFormat.PKCS8, hidden))
+    ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", path)
+    said = "it has a password; openssl rsa -in FILE -out OTHER takes it off"
+    assert ran.err == (
+        f"kdissect: {path}: cannot be used as an RSA private key: {said}\n" if has_password else ""
+    )
+    assert ran.code == (3 if has_password else 0)
+
+
+def test_what_is_no_rsa_key_is_told_in_one_line(tmp_path: Path, capsysbinary: Capsys) -> None:
+    public = tmp_path / "public.pem"
+    public.write_bytes(certificate("rsa").certificate.public_bytes(Encoding.PEM))
+    for path, said in (
+        (KEY_LOG, "it is no private key in PEM or DER"),
+        (public, "it is no private key in PEM or DER"),
+        (certificate("ec").path, "it is of another kind than RSA"),
+    ):
+        ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", path)
+        assert (ran.code, ran.err) == (3, f"kdissect: {path}: cannot be used as an RSA private key: {said}\n")
 
 
 def test_an_rsa_key_that_does_not_apply_is_told(capsysbinary: Capsys) -> None:
@@ -224,6 +258,16 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
     assert said == f"kdissect: {path}: there is no such key log yet; it is looked for while packets come\n"
+
+
+def test_the_closing_line_says_what_to_do_about_dark_connections() -> None:
+    for given, said in (
+        ((), "11 TLS connections (no secret; kdissect doctor tls tells how to get one)"),
+        (("--keylog", str(KEY_LOG)), "55 exchanges, 0 faults"),
+    ):
+        reading = Reading((str(CAPTURE),), PLAIN, keys=keys_of({"key_logs": given[1:], "rsa_keys": ()}))
+        assert all(reading)
+        assert reading.summary().endswith(said)
 
 
 def test_how_to_get_a_key_log(capsysbinary: Capsys) -> None:

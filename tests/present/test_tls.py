@@ -12,7 +12,7 @@ from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
 from tests.tls.endpoints import BROKER, Ends, Talk, run, segments
 from tests.tls.forge import Forged, record
-from tests.tls.test_decrypting import TLS12, TLS13, lines
+from tests.tls.talks import TLS12, TLS13, lines
 
 
 def shown(made: Talk | Forged, secrets: Secrets) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tests.lab import TLS_CASES, Case
 from tests.tls.endpoints import BROKER, CLIENT, Ends, Flight, Talk
 from tests.tls.forge import Forged, message
 from tests.tls.reseal import renegotiated
-from tests.tls.test_decrypting import (
+from tests.tls.talks import (
     NO_ENCRYPT_THEN_MAC,
     NO_EXTENDED_MASTER_SECRET,
     TLS12,

@@ -23,6 +23,7 @@ from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
+from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
@@ -214,10 +215,12 @@ class ExchangesPage(SplitPage):
         self._place = place
         if place is None:
             self.panes.show(None)
-            is_filtered = self.kdissect.shown.is_filtered
-            is_going_on = self.kdissect.ended is None
-            nothing = "decoding …" if is_going_on else "there is no exchange to show"
-            self.say("no exchange matches" if is_filtered else nothing)
+            if self.kdissect.shown.is_filtered:
+                self.say("no exchange matches")
+            elif self.kdissect.ended is None:
+                self.say("decoding …")
+            else:
+                self.say(why_nothing(self.kdissect.index.connections.values()))
             return
         index = self.kdissect.index
         self._decode(place, index.value("place", place), index.value("length", place))

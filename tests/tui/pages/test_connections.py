@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
@@ -20,7 +21,7 @@ from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
-from tests.tls.test_decrypting import TLS12, lines
+from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import app_of, press, running
@@ -122,6 +123,19 @@ def test_secrets_are_saved_with_packets_when_that_is_wanted(is_embedded: bool, t
     assert "55 exchanges" in shown
 
 
+def test_secrets_of_a_key_log_that_grows_are_saved_too(tmp_path: Path) -> None:
+    out, logs = tmp_path / "out.pcapng", KeyLogs((str(TLS13.folder / "keys.log"),))
+
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "w", "enter")
+        await answer(pilot, str(out))
+        await press(pilot, "down", "enter")
+
+    with_app(Kdissect(Decoded(Source((str(TLS13.capture),), key_logs=logs))), step)
+    assert saved(out) == (335, 1)
+    assert "55 exchanges" in screens(app_with(out, None))
+
+
 def test_rows_and_packets_in_the_clear_are_saved_without_a_question(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "w", "enter")
@@ -134,3 +148,11 @@ def test_where_a_message_stands_counts_inside_tls() -> None:
     shown = screens(app_with(TLS13.capture, secrets()), "enter", "comma")
     assert "request: bytes 0 to 55 of the stream to broker, inside TLS" in shown
     assert "relative sequence" not in shown
+
+
+def test_a_list_that_is_empty_because_of_tls_says_so(tmp_path: Path) -> None:
+    said = "nothing is decrypted of 11 TLS connections: no secret; kdissect doctor tls tells how to get one"
+    assert said in screens(app_with(TLS13.capture, None))
+    late = written(tmp_path / "late.pcapng", packets_of([Ends(TLS12).talk(lines()).flights])[12:])
+    assert "nothing is decrypted of 1 TLS connection: handshake not captured" in screens(app_with(late, None))
+    assert "nothing is decrypted" not in screens(app_with(TLS13.capture, secrets()))

@@ -1,0 +1,205 @@
+"""Lost records, cut captures, changed bytes: what is there comes out, what is not is told."""
+
+from __future__ import annotations
+
+import ssl
+from random import Random
+
+import pytest
+
+from kdissect.model import Chunk, Gap
+from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.keying import Side
+from kdissect.tls.keylog import Secrets
+from tests.tls.endpoints import BROKER, CLIENT, Talk, faults, run, segments, streams
+from tests.tls.forge import Forged, message
+from tests.tls.talks import TLS12, TLS13, secrets_of, talk
+
+
+def drop(pieces: list[tuple[Side, Chunk]], lost: set[int]) -> list[tuple[Side, Chunk | Gap]]:
+    """The same without these packets."""
+    out: list[tuple[Side, Chunk | Gap]] = []
+    for side, chunk in pieces:
+        if chunk.packet in lost:
+            gap = Gap(chunk.offset, len(chunk.data), "lost", chunk.packet, chunk.timestamp_ns)
+            out.append((side, gap))
+        else:
+            out.append((side, chunk))
+    return out
+
+
+def pieces_of_truth(made: Talk, out: list[Piece]) -> tuple[int, int]:
+    """Checks that what came out is in what was said, in order; gives how much of each direction did."""
+    found = [0, 0]
+    at = [0, 0]
+    for side, piece in out:
+        if isinstance(piece, Chunk):
+            where = bytes(made.said[side]).find(piece.data, at[side])
+            assert where >= 0
+            at[side] = where + len(piece.data)
+            found[side] += len(piece.data)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("ciphers", ["1.3", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA256"])
+@pytest.mark.parametrize("seed", range(6))
+def test_lost_segments_cost_their_records_and_no_others(ciphers: str, seed: int) -> None:
+    made = talk(TLS13) if ciphers == "1.3" else talk(TLS12, f"{ciphers}:@SECLEVEL=0")
+    pieces = segments(made.flights)
+    handshake = 8
+    lost = set(Random(seed).sample(range(handshake, len(pieces)), 3))
+    out = run(Tls(made.secrets()), drop(pieces, lost))
+    found = pieces_of_truth(made, out)
+    assert sum(found) >= sum(map(len, made.said)) - 3 * 2 * 16_384
+    assert any(isinstance(piece, Gap) for _, piece in out)
+    if ciphers.endswith("GCM-SHA256"):
+        assert [len(each) for each in streams(out)] == [len(each) for each in made.said] or any(
+            isinstance(piece, Gap) and not piece.is_exact for _, piece in out
+        )
+
+
+def test_one_lost_record_of_tls_1_2_is_an_exact_gap() -> None:
+    made = talk(TLS12, "ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0")
+    pieces = segments(made.flights)
+    middle = next(chunk.packet + 3 for side, chunk in pieces if side == CLIENT and len(chunk.data) == 1460)
+    out = run(Tls(made.secrets()), drop(pieces, {middle}))
+    (gap,) = [piece for _, piece in out if isinstance(piece, Gap)]
+    assert gap.is_exact
+    assert len(streams(out)[0]) == len(made.said[0])
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_the_sequence_is_found_again_when_whole_records_are_lost(count: int) -> None:
+    made = Forged()
+    for number in range(100):
+        made.say(CLIENT, "client", b"%02d" % number)
+    pieces = segments(made.flights)
+    first = pieces[-60][1].packet
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, set(range(first, first + count))))
+    assert streams(out)[0].replace(b".", b"") == b"".join(
+        b"%02d" % number for number in range(100) if not 40 <= number < 40 + count
+    )
+    assert faults(out) == []
+
+
+def test_a_key_update_that_is_lost() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"before")
+    made.say(CLIENT, "client", message(24, b"\0"), kind=22)
+    made.sealers["client"].update()
+    made.say(CLIENT, "client", b"after")
+    made.say(CLIENT, "client", b"again")
+    pieces = segments(made.flights)
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, {pieces[-3][1].packet}))
+    assert streams(out)[0].replace(b".", b"") == b"beforeafteragain"
+
+
+def test_the_end_of_the_handshake_is_lost() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"data")
+    made.say(BROKER, "broker", b"more")
+    pieces = segments(made.flights)
+    lost = set(range(4, 7))  # encrypted extensions and both ends' Finished
+    out = run(Tls(secrets_of(made.key_log)), drop(pieces, lost))
+    assert [each.replace(b".", b"") for each in streams(out)] == [b"data", b"more"]
+
+
+def test_the_change_of_keys_of_tls_1_2_is_lost() -> None:
+    made = talk(TLS12)
+    pieces = segments(made.flights, 65_536)
+    out = run(Tls(made.secrets()), drop(pieces, {3}))  # ClientKeyExchange, ChangeCipherSpec, Finished
+    assert pieces_of_truth(made, out) == (len(made.said[0]), len(made.said[1]))
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_what_was_lost_keeps_its_place_among_what_waits(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    pieces = drop(segments(made.flights), {20, 21, 45})
+    early, secrets = run(Tls(made.secrets()), pieces), Secrets()
+    machine = Tls(secrets)
+    late = run(machine, pieces, close=False)
+    secrets.add(made.key_log)
+    late += machine.retry()
+    assert late + machine.close() == early
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_handshake_that_was_not_captured(version: ssl.TLSVersion, lost: int) -> None:
+    made = talk(version)
+    machine = Tls(made.secrets())
+    out = run(machine, drop(segments(made.flights, 65_536), {lost}))
+    assert streams(out) == (b"", b"")
+    assert machine.dark == "handshake not captured"
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_a_capture_that_begins_later(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    machine = Tls(made.secrets())
+    out = run(machine, [*segments(made.flights, 65_536)[6:]])
+    assert (streams(out), machine.dark) == ((b"", b""), "handshake not captured")
+
+
+def test_half_a_handshake() -> None:
+    made = talk()
+    machine = Tls(made.secrets())
+    run(machine, [*segments(made.flights)[:1]])
+    assert machine.dark == "handshake not complete"
+
+
+def test_a_record_that_was_changed_costs_itself() -> None:
+    made = Forged()
+    for number in range(5):
+        made.say(CLIENT, "client", b"line %d" % number)
+    side, data = made.flights[-3]
+    made.flights[-3] = (side, data[:-1] + bytes((data[-1] ^ 1,)))
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert streams(out)[0].replace(b".", b"") == b"line 0line 1line 3line 4"
+    (said,) = faults(out)
+    assert (said.kind, said.layer, machine.dark) == ("not-authentic", "tls", None)
+
+
+def test_bytes_that_are_no_record() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"one")
+    made.send(CLIENT, b"what is this? ")
+    made.say(CLIENT, "client", b"two")
+    made.say(CLIENT, "client", b"three")
+    out = run(Tls(secrets_of(made.key_log)), segments(made.flights))
+    assert streams(out)[0].replace(b".", b"") == b"onetwothree"
+    (said,) = faults(out)
+    assert (said.kind, "14 bytes" in said.message) == ("bad-tls-record", True)
+
+
+def test_a_record_that_the_end_of_the_capture_cuts() -> None:
+    made = Forged()
+    made.say(CLIENT, "client", b"whole")
+    made.say(CLIENT, "client", bytes(3000))
+    side, data = made.flights[-1]
+    made.flights[-1] = (side, data[:1000])
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert streams(out)[0] == b"whole" + b"." * 1000
+    (gap,) = [piece for _, piece in out if isinstance(piece, Gap)]
+    assert (gap.reason, gap.is_exact) == ("the stream ends inside a record", False)
+    assert (faults(out), machine.dark) == ([], None)
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_packets_that_a_snap_length_cuts_cost_their_records(version: ssl.TLSVersion) -> None:
+    made = talk(version)
+    pieces: list[tuple[Side, Chunk | Gap]] = []
+    for side, chunk in segments(made.flights):
+        rest = len(chunk.data) - 100
+        if chunk.packet > 12 and rest > 0:
+            pieces.append((side, chunk._replace(data=chunk.data[:100])))
+            pieces.append((side, Gap(chunk.offset + 100, rest, "cut", chunk.packet, chunk.timestamp_ns)))
+        else:
+            pieces.append((side, chunk))
+    machine = Tls(made.secrets())
+    out = run(machine, pieces)
+    found = pieces_of_truth(made, out)
+    assert 0 < sum(found) < 1000
+    assert (faults(out), machine.dark) == ([], None)
