@@ -254,6 +254,8 @@ class Exchange:
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):
                 yield topic_id, name, message.frame.last_packet
+            if self.response is None:
+                message.forget_body()  # it may wait for long
         if self.api in METADATA_CARRIERS:
             yield from self._topics_in_metadata()
 

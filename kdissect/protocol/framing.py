@@ -28,6 +28,10 @@ Witness = Callable[[bytes, int, bool], bool | None]
 """``(data, position, at_segment_start)``: can a frame begin there? None: more bytes are needed to tell."""
 
 
+PART_BYTES = 256
+"""What a captured piece costs beside its bytes: about what its objects take."""
+
+
 class Framer:
     """The machine of one direction."""
 
@@ -49,6 +53,21 @@ class Framer:
             return self._feed_gap(piece, witness)
         out: list[Event] = []
         self._feed_chunk(piece, witness, out)
+        return out
+
+    @property
+    def held_bytes(self) -> int:
+        """What the bytes of a frame cost whose others are yet to come."""
+        return self._have + PART_BYTES * len(self._parts)
+
+    def give_up(self, reason: str) -> Sequence[Event]:
+        """Keep none of the bytes at hand: the frame that they begin is cut, and its others are skipped."""
+        out: list[Event] = []
+        if self._searching:
+            self._drop(out, reason)
+        elif self._size is not None:
+            self._skip = self._size + 4 - self._have
+            self._cut(out, reason)
         return out
 
     def close(self, witness: Witness) -> Sequence[Event]:

@@ -34,6 +34,10 @@ PATIENCE_NS = 1_000_000_000
 FARTHEST_ACKNOWLEDGEMENT = 1 << 30
 """The largest window of TCP (RFC 7323): an acknowledgement beyond it is damage, not news."""
 
+NEAR = 16 << 20
+"""How far apart the numbers of two segments of one stream may be that are captured one soon after the
+other: more than windows in use, and one in 128 of all numbers."""
+
 REBASE_BYTES = 65_536
 """How far before a merely acknowledged position the first captured byte may lie."""
 
@@ -121,6 +125,11 @@ class Reassembler:
     def initial(self, seq: int) -> bool:
         """Whether a SYN with this number opens the stream that is being reassembled."""
         return self.opened and self._base == (seq + 1) & 0xFFFFFFFF
+
+    def is_near(self, seq: int) -> bool | None:
+        """Whether a sequence number, or one that acknowledges, lies about where the stream is; None where
+        nothing is known of the stream."""
+        return None if self._base is None else abs(self._place(seq) - self.next) <= NEAR
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
