@@ -197,11 +197,9 @@ class Session:
             return []
         exchange = self._pending.remove(self._pending.oldest())
         exchange.missing = "evicted"
-        message = (
-            f"more than {plural(self._limits.pending_requests, 'request')} waiting for a response; "
-            "the oldest was given up"
-        )
-        exchange.session_faults.append(fault("too-many-pending", message, exchange.last_packet))
+        limit = plural(self._limits.pending_requests, "request")
+        message = f"more than {limit} waiting for a response; the oldest was given up"
+        exchange.session_faults.append(fault("too-many-pending", message, exchange.request_packet))
         return [Completed(exchange)]
 
     # -- responses ----------------------------------------------------------------------------------
