@@ -48,8 +48,9 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _cycles_looked_for_seldom() -> Iterator[None]:
-    """In here the collector of cycles runs after more objects than Python's 700. Messages become many objects,
-    of which none is in a cycle; looking at them took a quarter of the time of a capture of small ones."""
+    """In here the collector of cycles runs after more objects than Python's 700. Messages become many
+    objects, of which none is in a cycle; looking at them took a quarter of the time of a capture of small
+    ones."""
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 20)
     try:
