@@ -35,6 +35,11 @@ PART_BYTES = 256
 class Framer:
     """The machine of one direction."""
 
+    __slots__ = (
+        *("_cut_at", "_found_by_search", "_have", "_limits", "_parts"),
+        *("_searching", "_size", "_skip", "direction"),
+    )
+
     def __init__(self, direction: Direction, limits: Limits = DEFAULTS, trusted: bool = True) -> None:
         self.direction = direction
         self._limits = limits
@@ -46,6 +51,8 @@ class Framer:
         self._skip = 0
         """Bytes still to be skipped, because they belong to a frame that a gap cut."""
         self._found_by_search = False
+        self._cut_at = -1
+        """Where the first piece at hand begins, if that is not where its segment began."""
 
     def feed(self, piece: Chunk | Gap, witness: Witness) -> Sequence[Event]:
         """The frames that ``piece`` completes, and everything that is in none."""
@@ -216,7 +223,8 @@ class Framer:
         data = self._peek(self._have)
         starts, at = [], 0
         for chunk in self._parts:
-            starts.append(at)
+            if chunk.offset != self._cut_at:
+                starts.append(at)
             at += len(chunk.data)
         undecided = None
         for position in starts:
@@ -247,7 +255,11 @@ class Framer:
             first = self._parts[0]
             taken = min(count, len(first.data))
             out.append(Skipped(first.offset, taken, "no frame is known to begin here", first.packet))
-            self._parts[:1] = [_tail(first, taken)] if taken < len(first.data) else []
+            if taken < len(first.data):
+                self._parts[0] = _tail(first, taken)
+                self._cut_at = first.offset + taken
+            else:
+                del self._parts[0]
             self._have -= taken
             count -= taken
 

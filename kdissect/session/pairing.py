@@ -62,6 +62,12 @@ class Session:
     :param correlation_id: of a request that is known to come, before it has.
     """
 
+    __slots__ = (
+        *("_broker", "_client", "_connection", "_ending", "_expects_tokens", "_inferred", "_limits"),
+        *("_pending", "_request_gaps", "_response_gaps", "_saw_request", "_saw_response", "_told_bytes"),
+        *("client_id", "exchanges", "login", "software", "witness"),
+    )
+
     def __init__(
         self,
         connection: int,

@@ -27,6 +27,8 @@ class Waiting(NamedTuple):
 class Pending:
     """All that wait. Several requests may have the same correlation id."""
 
+    __slots__ = ("_by_correlation", "_serial", "_tokens", "_waiting", "held_bytes")
+
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
         self._by_correlation: dict[int, list[Serial]] = {}
@@ -85,6 +87,10 @@ class Pending:
                 del self._by_correlation[exchange.request.correlation_id]
         else:
             del self._tokens[serial]
+        if not self._waiting:
+            # An emptied dict keeps its table; most connections are silent most of the time.
+            self._waiting.clear()
+            self._by_correlation.clear()
         return exchange
 
     def clear(self) -> list[Waiting]:

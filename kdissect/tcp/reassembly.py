@@ -41,6 +41,10 @@ other: more than windows in use, and one in 128 of all numbers."""
 REBASE_BYTES = 65_536
 """How far before a merely acknowledged position the first captured byte may lie."""
 
+AT_HAND = 1_460
+"""Bytes delivered last that stay at hand, to hold a retransmission against them: what an ordinary packet has,
+of those that offloading made longer the end."""
+
 FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
 segment farther ahead would turn all that follows into retransmissions."""
@@ -270,7 +274,8 @@ class Reassembler:
             piece = piece.part(self.next, piece.end)
         out: list[Chunk | Gap | Fault] = []
         if piece.data:
-            self._last = piece
+            is_long = piece.length > AT_HAND
+            self._last = piece.part(piece.end - AT_HAND, piece.end) if is_long else piece
             self.next += len(piece.data)
             out.append(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
         if len(piece.data) < piece.length:
