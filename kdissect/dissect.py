@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from os import PathLike, fspath
 
 from kdissect.capture.files import read_packets
@@ -21,11 +21,12 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
+from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
 
@@ -37,6 +38,15 @@ _Step = SessionEvent | Connection
 LINGER_NS = 60_000_000_000
 """How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
 retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later is another connection."""
+
+LINGERING = 1_000
+"""So many entries of connections that were forgotten otherwise may be left over before they are taken out."""
+
+RELIEF = 8
+"""A limit that is reached is gone below by one part in so many, so that there is room for some time."""
+
+LATE_BYTES = 1_024
+"""What an exchange costs that is numbered at the end, beside its bytes, half each time it is spoken of."""
 
 AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
@@ -89,23 +99,29 @@ class Dissector:
         self.secrets = KnownSecrets() if secrets is None else secrets
         """With which TLS is decrypted; the capture may add some."""
         self._segments = SegmentReader(limits)
-        self._table: dict[tuple[Endpoint, Endpoint], Conversation] = {}
-        """Each connection under both orders of its endpoints."""
-        self._closed: set[Conversation] = set()
-        """Those that are over: forgotten when they have lingered."""
-        self._lingering: list[tuple[int, int, Conversation]] = []
+        self._table: dict[Key, Conversation] = {}
+        """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
+        self._remembered = 0
+        """How many they are."""
+        self._tunnelled = Tunnelled()
+        """Those of which packets came through tunnels; they may have several keys."""
+        self._closed: dict[int, Conversation] = {}
+        """Those that are over, by number: forgotten when they have lingered."""
+        self._lingering: list[tuple[int, int]] = []
         """The same, a heap by the time since when each is waited for; some may be forgotten by now."""
         self._holding: dict[Conversation, int] = {}
-        """What bytes that wait behind a hole cost, by connection; the one that waits longest first."""
+        """What everything costs that waits, by connection; the one that waits longest first."""
         self._held_bytes = 0
-        """The same of all."""
+        """The same of all, and of what is ``late``."""
         self._late: list[SessionEvent] = []
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
+        self._late_bytes = 0
         self._numbering = Numbering() if numbering is None else numbering
         self.packets = 0
         self.names = TopicNames() if names is None else names
         self._names_are_complete = names is not None
+        self._names_left_out = 0
 
     @property
     def connections(self) -> int:
@@ -115,11 +131,11 @@ class Dissector:
     @property
     def remembered(self) -> int:
         """How many connections are remembered now, to which a limit applies."""
-        return len(self._table) // 2
+        return self._remembered
 
     @property
     def held_bytes(self) -> int:
-        """What the bytes cost that wait behind holes now, to which a limit applies."""
+        """What everything costs that waits now, to which a limit applies."""
         return self._held_bytes
 
     def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
@@ -151,21 +167,29 @@ class Dissector:
         """The capture is over: what still waits comes out, then every connection's row."""
         yield from self._segments.close()
         conversations = sorted(set(self._table.values()), key=lambda c: c.number)
-        events, self._late = self._late, []
+        events = self._take_late()
         for conversation in conversations:
             events += conversation.close(AT_THE_END, cut=True)
         yield from self._publish(events)
         for conversation in conversations:
             yield conversation.summary()
-        self._table.clear()
+            self._remove(conversation)
+        if self._names_left_out:
+            limit = plural(self._limits.topic_names, "topic id")
+            message = f"names of more than {limit} are told; left out: {self._names_left_out:,}"
+            yield fault("too-many-names", message)
 
     def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
-        key = (segment.source, segment.destination)
+        network = segment.network
+        ends = (segment.source, segment.destination)
+        key: Key = (*ends, network) if network else ends
         step: list[_Step] = []
         if self._lingering:
             self._forget_lingering(segment.timestamp_ns, step)
         conversation = self._table.get(key)
+        if conversation is None and (network or self._tunnelled):
+            conversation = self._tunnelled.find(segment, self._table)
         if conversation is not None and conversation.has_lingered(segment.timestamp_ns, LINGER_NS):
             self._forget(conversation, segment.timestamp_ns, step)
             conversation = None
@@ -175,19 +199,25 @@ class Dissector:
             self._remove(conversation)
             conversation = None
         if conversation is None:
-            if len(self._table) >= 2 * self._limits.connections:
-                self._evict(segment.packet, step)
+            if self._remembered >= self._limits.connections:
+                limit = plural(self._limits.connections, "connection")
+                self._evict("too-many-connections", f"more than {limit}", segment.packet, step)
             number = self._numbering.connection(segment.packet)
             conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
-            self._table[key] = self._table[key[1], key[0]] = conversation
+            self._remembered += 1
+            self._table[key] = conversation
+            if network:
+                self._tunnelled.add(conversation, key)
+            else:
+                self._table[ends[1], ends[0]] = conversation
         was_over = conversation.is_over
         step += conversation.feed(segment)
-        if conversation.is_over and not was_over and conversation not in self._closed:
+        if conversation.is_over and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
-        if self._holding or conversation.held_bytes:
+        if conversation.held_bytes != self._holding.get(conversation, 0):
             self._count_held(conversation)
-            while self._held_bytes > self._limits.reorder_total_bytes:
-                step += self._relieve(segment.packet)
+            if self._held_bytes > self._limits.waiting_bytes:
+                self._relieve(segment.packet, step)
         return list(self._publish(step)) if step else []
 
     def elapse(self, now_ns: int) -> list[Event]:
@@ -204,59 +234,78 @@ class Dissector:
         else:
             self._holding.pop(conversation, None)
 
-    def _relieve(self, packet: int) -> list[SessionEvent]:
-        """End the wait of the connection that waits longest."""
-        oldest = next(iter(self._holding))
-        events = oldest.give_up(packet, self._limits.reorder_total_bytes)
-        self._count_held(oldest)
-        return events
+    def _relieve(self, packet: int, step: list[_Step]) -> None:
+        """End the wait of the connections that hold most, of equal ones of those that wait longest, so that
+        there is room for some time; where nothing waits any more, they are forgotten."""
+        limit = self._limits.waiting_bytes
+        step += self._take_late()
+        for conversation in sorted(self._holding, key=self._holding.__getitem__, reverse=True):
+            if self._held_bytes <= limit - limit // RELIEF:
+                return
+            step += conversation.give_up(packet, limit)
+            self._count_held(conversation)
+        while self._held_bytes > limit:
+            message = f"more than {limit:,} bytes wait or are remembered in all connections"
+            self._evict("buffer-limit", message, packet, step)
+
+    def _take_late(self) -> list[_Step]:
+        late, self._late = self._late, []
+        self._held_bytes -= self._late_bytes
+        self._late_bytes = 0
+        return list(late)
 
     def _remove(self, conversation: Conversation) -> None:
         """Take it out of all tables."""
         first, other = conversation.endpoints
-        for key in ((first, other), (other, first)):
-            self._table.pop(key, None)
-        self._closed.discard(conversation)
+        for key in self._tunnelled.remove(conversation) or ((first, other), (other, first)):
+            if self._table.get(key) is conversation:
+                del self._table[key]
+        self._remembered -= 1
+        self._closed.pop(conversation.number, None)
         self._held_bytes -= self._holding.pop(conversation, 0)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
-        self._closed.add(conversation)
-        heappush(self._lingering, (since_ns, conversation.number, conversation))
+        self._closed[conversation.number] = conversation
+        heappush(self._lingering, (since_ns, conversation.number))
+        if len(self._lingering) > LINGERING + 2 * len(self._closed):
+            # Most were evicted, or their endpoints were used again.
+            self._lingering = [each for each in self._lingering if each[1] in self._closed]
+            heapify(self._lingering)
 
     def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
         """Forget the connections that have lingered."""
         while self._lingering and now_ns - self._lingering[0][0] > LINGER_NS:
-            _, _, conversation = heappop(self._lingering)
-            if conversation not in self._closed:
+            _, number = heappop(self._lingering)
+            conversation = self._closed.pop(number, None)
+            if conversation is None:
                 continue
-            self._closed.discard(conversation)
             if conversation.is_waited_for(now_ns, LINGER_NS):
                 self._wait_for(conversation, now_ns)  # it went on
             self._forget(conversation, now_ns, step)
 
     def _forget(self, conversation: Conversation, now_ns: int, step: list[_Step]) -> None:
-        """Give out the row of a connection that is over, unless it went on or its endpoints are in use
-        for another."""
-        first, other = conversation.endpoints
-        if self._table.get((first, other)) is not conversation:
-            return
+        """Give out the row of a connection that is over, unless it went on."""
         if not conversation.has_lingered(now_ns, LINGER_NS):
             return
         events = conversation.close(AT_THE_END, cut=False)
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
         for event in events:
-            late = not isinstance(event, Fault) and id(event.exchange) in begun
-            (self._late if late else step).append(event)
+            if isinstance(event, Fault) or id(event.exchange) not in begun:
+                step.append(event)
+                continue
+            self._late.append(event)
+            cost = LATE_BYTES + sum(len(message.frame.payload) for message in event.exchange.messages)
+            self._late_bytes += cost
+            self._held_bytes += cost
         step.append(conversation.summary())
         self._remove(conversation)
 
-    def _evict(self, packet: int, step: list[_Step]) -> None:
+    def _evict(self, kind: str, reason: str, packet: int, step: list[_Step]) -> None:
         """Forget the tenth of the connections that has been silent longest."""
         by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
-        limit = plural(self._limits.connections, "connection")
-        message = f"more than {limit}; given up, as silent longest: {len(silent):,}"
-        step.append(fault("too-many-connections", message, packet))
+        message = f"{reason}; given up, as silent longest: {len(silent):,}"
+        step.append(fault(kind, message, packet))
         for _, conversation in silent:
             end = None if conversation.is_closed else "evicted"
             step += conversation.close(packet, cut=False, evicted=True)
@@ -284,7 +333,10 @@ class Dissector:
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:
             for topic_id, name, packet in exchange.taught_topics():
-                self.names.learn(topic_id, name, packet)
+                if len(self.names) < self._limits.topic_names:
+                    self.names.learn(topic_id, name, packet)
+                else:
+                    self._names_left_out += 1
 
 
 def dissect(

@@ -203,12 +203,13 @@ class Exchange:
         That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
         """
         if self._faults is None:
-            found = [*self.session_faults, *(f for message in self.messages for f in message.faults)]
-            for message in self.messages:
+            messages = self.messages
+            found = [*self.session_faults, *(f for message in messages for f in message.faults)]
+            for message in messages:
                 found += message.record_faults(may_end_early=message is self.response)
                 found += self._embedded_faults(message) if self.embedded else ()
-            here, number = self.connection, self.number
-            self._faults = tuple(each._replace(connection=here, exchange=number) for each in found)
+            place = (self.connection, self.number)
+            self._faults = tuple(Fault(*each[:-2], *place) for each in found)
         return list(self._faults)
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
@@ -254,6 +255,8 @@ class Exchange:
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):
                 yield topic_id, name, message.frame.last_packet
+            if self.response is None:
+                message.forget_body()  # it may wait for long
         if self.api in METADATA_CARRIERS:
             yield from self._topics_in_metadata()
 

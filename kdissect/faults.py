@@ -31,7 +31,11 @@ KINDS: dict[str, tuple[str, str]] = {
     "gap": ("tcp", "bytes existed and were not captured"),
     "different-retransmission": ("tcp", "bytes were sent again with other contents; the first copy counts"),
     "out-of-window": ("tcp", "a segment far outside what was seen so far; left out"),
-    "buffer-limit": ("tcp", "more bytes wait behind a gap than the limit; the gap was given up"),
+    "buffer-limit": (
+        "tcp",
+        "more bytes wait (behind a gap, for the rest of a frame, for a response) than the limit; these wait "
+        "no longer",
+    ),
     "too-many-connections": (
         "tcp",
         "more connections at a time than the limit; those that were silent longest were given up",
@@ -62,6 +66,7 @@ KINDS: dict[str, tuple[str, str]] = {
         "session",
         "more requests wait for their response than the limit; the oldest was given up",
     ),
+    "too-many-names": ("session", "more topic ids are named than the limit; those told later stay ids"),
     # message
     "malformed": ("message", "bytes that do not have the form of their type"),
     "truncated": ("message", "the message ends inside a field, or before what a count announces"),

@@ -32,9 +32,10 @@ class Limits(NamedTuple):
     """Bytes of one direction that wait behind a hole (Zeek)."""
     reorder_one_sided_bytes: int = MIB
     """The same where the other direction was not captured: no acknowledgement will ever settle the hole."""
-    reorder_total_bytes: int = 256 * MIB
-    """The same over all connections (Suricata's reassembly memcap); of more, the hole that is oldest is
-    given up."""
+    waiting_bytes: int = 256 * MIB
+    """What waits in all connections together (Suricata's reassembly memcap): bytes behind holes and for a TLS
+    secret, bytes of connections of which it is not known yet what they speak, the beginnings of frames, and
+    requests for their responses. Of more, the connections that hold most wait no longer."""
     frame_bytes: int = 104_857_600
     """Kafka's socket.request.max.bytes; a larger size prefix is taken for a lost boundary."""
     connections: int = 100_000
@@ -62,6 +63,8 @@ class Limits(NamedTuple):
     """Unpacked to packed bytes, beyond the first MiB (gzip reaches 1,029, zstd 32,700)."""
     pending_requests: int = 1_024
     """Requests of one connection that wait for a response."""
+    topic_names: int = 250_000
+    """Topic ids whose names are remembered; more than any cluster has topics."""
     rows: int = 100_000
     """Rows of one statistic; of more, those that came first are kept."""
 

@@ -107,6 +107,11 @@ class Message:
             self._body = self._decode()
         return self._body
 
+    def forget_body(self) -> None:
+        """Decode the body anew when it is asked for again: what many small elements decode to takes a
+        hundred times their bytes."""
+        self._body = None
+
     def body(self) -> dict[str, Any]:
         """The body's fields, by Kafka's names, as far as they could be decoded."""
         return self.decoded().values

@@ -122,6 +122,9 @@ class Segment(NamedTuple):
     identity: int = 0
     """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet,
     captured at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not known."""
+    network: int = 0
+    """What tells networks apart that may have the same addresses: the identifiers of the tunnels that the
+    packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 where there is none."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ class TopicNames:
     def __init__(self) -> None:
         self._told: dict[str, tuple[int, str]] = {METADATA_TOPIC_ID: (0, METADATA_TOPIC)}
 
+    def __len__(self) -> int:
+        return len(self._told)
+
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         """``packet`` told the name; of several, the earliest counts."""
         known = self._told.get(topic_id)

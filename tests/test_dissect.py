@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from kdissect.dissect import AT_THE_END, LINGER_NS, Dissector, Event, Numbering
+import pytest
+
+from kdissect.dissect import AT_THE_END, LINGER_NS, LINGERING, Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import RST, SYN, Endpoint, Fault, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
+from kdissect.protocol.cursor import uuid_text
 from kdissect.session.conversation import Connection
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 
@@ -98,7 +101,7 @@ def test_more_connections_than_the_limit_evict_the_longest_silent() -> None:
 
 def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait_ends_first() -> None:
     limit = 50_000
-    dissector = Dissector(DEFAULTS._replace(reorder_total_bytes=limit))
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=limit))
     events: list[Event] = []
     for i in range(100):
         events += run(dissector, renumbered(with_a_hole(1000 + i)))
@@ -111,6 +114,138 @@ def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait
     list(dissector.close())
     rest = [c.held_bytes for c in dissector._table.values()]
     assert rest == []
+
+
+def waiting(kind: str, port: int) -> Talk:
+    """A connection of which about 20,000 bytes wait."""
+    one = Talk(client=endpoint(1, port), broker=endpoint(2, 9092))
+    many = [{"name": f"topic-{i:04}"} for i in range(1500)]
+    if kind == "not settled":
+        return one.say(one.client, b"\x00\x00" + b"?" * 8_000)
+    if kind == "a frame's beginning":
+        one.ask(request("Metadata", 1, 1, topics=[]))
+        answer = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=[])
+        return one.say(one.broker, (30_000).to_bytes(4, "big") + answer + bytes(18_000))
+    if kind == "a request":
+        return one.ask(request("Metadata", 1, 1, topics=many))
+    for number in range(10):
+        one.ask(request("Metadata", 1, number, topics=[]))
+    return one
+
+
+@pytest.mark.parametrize("kind", ["not settled", "a frame's beginning", "a request", "requests"])
+def test_whatever_waits_is_bounded_over_all_connections(kind: str) -> None:
+    limit = 200_000
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=limit))
+    events: list[Event] = []
+    for i in range(100):
+        events += run(dissector, renumbered(waiting(kind, 1000 + i).segments))
+        assert 0 < dissector.held_bytes <= limit
+        assert dissector.held_bytes == sum(c.held_bytes for c in set(dissector._table.values()))
+    events += dissector.close()
+    assert dissector.held_bytes == 0
+    told = [event for event in events if isinstance(event, Fault) and event.kind == "buffer-limit"]
+    found = exchanges(events)
+    if kind == "not settled":
+        assert [row.protocol for row in connections(events)] == ["unknown"] * 100
+        return
+    assert 80 < len(told) < 100
+    assert len(found) == (1000 if kind == "requests" else 100)
+    given_up = {fault.connection for fault in told}
+    assert {e.connection for e in found if e.missing == "evicted"} == given_up
+    assert {e.missing for e in found} == {"evicted", "capture ended"}
+
+
+def test_a_connection_whose_frame_was_given_up_goes_on_behind_it() -> None:
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=30_000))
+    one = waiting("a frame's beginning", 1000)
+    answer = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=[])
+    one.say(one.broker, bytes(30_000 - len(answer) - 18_000))
+    one.ask(request("Metadata", 1, 2, topics=[]))
+    one.answer(response("Metadata", 1, 2, brokers=[], controllerId=1, topics=[]))
+    events = run(dissector, renumbered(one.segments)) + list(dissector.close())
+    first, second = exchanges(events)
+    assert (first.missing, second.missing) == ("evicted", None)
+    assert first.response is not None
+    assert first.response.is_cut
+    assert [event.kind for event in events if isinstance(event, Fault)] == ["buffer-limit", "skipped"] + [
+        "skipped"
+    ] * (len([event for event in events if isinstance(event, Fault)]) - 2)
+
+
+def test_the_connections_that_hold_most_wait_no_longer() -> None:
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=50_000))
+    small = [waiting("requests", 1000 + i).segments[:4] for i in range(10)]
+    events = run(dissector, renumbered(*small))
+    events += run(dissector, renumbered(waiting("a request", 2000).segments))
+    assert [e.connection for e in exchanges(events)] == [10]
+    assert {event.connection for event in events if isinstance(event, Fault)} == {10}
+
+
+def test_what_is_remembered_of_clients_is_bounded_too() -> None:
+    limit = 200_000
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=limit))
+    ask = request("Metadata", 1, 1, "x" * 1_000, topics=[])
+    answer = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=[])
+    talks = [Talk(client=endpoint(1, 1000 + i), broker=endpoint(2, 9092)) for i in range(150)]
+    events: list[Event] = []
+    for segment in renumbered(*(talk.ask(ask).answer(answer).segments for talk in talks)):
+        events += dissector.feed_segment(segment)
+        assert dissector.held_bytes <= limit
+    assert {row.end for row in connections(events)} == {"evicted"}
+    assert [row.connection for row in connections(events)] == list(range(len(connections(events))))
+    assert 40 < len(connections(events)) < 80
+    assert len([e for e in exchanges(events) if e.request is not None]) == 150
+
+
+def test_what_is_numbered_at_the_end_is_bounded_too() -> None:
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=50_000))
+    ask = request("Metadata", 1, 1, "client", topics=[{"name": "orders"}])
+    events: list[Event] = []
+    for i in range(100):
+        cut = Talk(client=endpoint(1, 1000 + i), broker=endpoint(2, 9092))
+        cut.say(cut.client, len(ask).to_bytes(4, "big") + ask[:-3])
+        cut._add(cut.client, flags=RST)
+        events += run(dissector, renumbered(cut.segments, start_ns=i * 2 * LINGER_NS))
+        assert dissector.held_bytes <= 50_000
+    assert len(exchanges(events)) > 50
+    events += dissector.close()
+    assert [e.number for e in exchanges(events)] == list(range(1, 101))
+
+
+def test_connections_that_are_evicted_leave_nothing_behind() -> None:
+    dissector = Dissector(DEFAULTS._replace(connections=10))
+    for i in range(3_000):
+        run(dissector, [s._replace(timestamp_ns=0) for s in talk(1001 + i).close().segments])
+    assert len(dissector._lingering) <= LINGERING + 2 * 10 + 1
+    assert len(dissector._closed) <= 10
+
+
+def test_names_of_topic_ids_are_bounded() -> None:
+    ask = request(
+        "Metadata", 13, 1, topics=None, allowAutoTopicCreation=False, includeTopicAuthorizedOperations=False
+    )
+    topics = [
+        {
+            "errorCode": 0,
+            "name": f"t{i}",
+            "topicId": uuid_text(bytes((i,)) * 16),
+            "isInternal": False,
+            "partitions": [],
+            "topicAuthorizedOperations": 0,
+        }
+        for i in range(1, 11)
+    ]
+    answer = response(
+        "Metadata", 13, 1, throttleTimeMs=0, brokers=[], clusterId=None, controllerId=1, errorCode=0,
+        topics=topics,
+    )  # fmt: skip
+    one = Talk(client=endpoint(1, 1001), broker=endpoint(2, 9092)).ask(ask).answer(answer)
+    dissector = Dissector(DEFAULTS._replace(topic_names=5))
+    events = run(dissector, renumbered(one.segments)) + list(dissector.close())
+    (told,) = [event for event in events if isinstance(event, Fault)]
+    assert (told.kind, len(dissector.names)) == ("too-many-names", 5)
+    assert "left out: 6" in told.message
 
 
 def test_what_a_closed_or_evicted_connection_held_is_free_again() -> None:

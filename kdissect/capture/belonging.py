@@ -31,7 +31,12 @@ def belonging(
         carriers = reader.packets_of(packet.number)
         if segment.flags & SYN:
             earlier = begun.setdefault(ends, [])
-            if segment.ack is None and not any(each.seq == segment.seq for each, _ in earlier):
+            same = [each for each, _ in earlier if each.network == segment.network]
+            if (
+                segment.ack is None
+                and (same or not earlier)
+                and not any(each.seq == segment.seq for each in same)
+            ):
                 earlier.clear()  # the endpoints are used for another connection
                 shown.discard(ends)
             earlier.append((segment, carriers))

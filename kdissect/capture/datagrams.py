@@ -15,7 +15,7 @@ import dpkt
 
 from kdissect.capture.fragments import Fragment, FragmentKey, Fragments, fits
 from kdissect.capture.links import IPV4, IPV6, LINK_TYPES, carried, network
-from kdissect.capture.tunnels import CARRIERS, UDP, begins_tunnel, inner
+from kdissect.capture.tunnels import CARRIERS, UDP, begins_tunnel, inner, within
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
@@ -89,17 +89,19 @@ class DatagramReader:
         protocol, at = network(packet.link_type, packet.data, self._limits.layers)
         # The wire length is wrong in some files; a captured byte was there in any case.
         room = max(packet.wire_length, len(packet.data)) - at
-        return self._network(packet, protocol, packet.data[at:], room, 0)
+        return self._network(packet, protocol, packet.data[at:], room, 0, 0)
 
-    def _network(self, packet: Packet, protocol: int, data: bytes, room: int, tunnels: int) -> Segment | None:
-        """A network layer of ``room`` bytes on the wire, inside so many tunnels."""
+    def _network(
+        self, packet: Packet, protocol: int, data: bytes, room: int, tunnels: int, net: int
+    ) -> Segment | None:
+        """A network layer of ``room`` bytes on the wire, inside so many tunnels, in the network ``net``."""
         if protocol == IPV4:
-            return self._ipv4(packet, data, room, tunnels)
+            return self._ipv4(packet, data, room, tunnels, net)
         if protocol == IPV6:
-            return self._ipv6(packet, data, room, tunnels)
+            return self._ipv6(packet, data, room, tunnels, net)
         return None
 
-    def _ipv4(self, packet: Packet, data: bytes, room: int, tunnels: int) -> Segment | None:
+    def _ipv4(self, packet: Packet, data: bytes, room: int, tunnels: int, net: int) -> Segment | None:
         if len(data) < 20:
             raise _cut("IPv4", data, 20)
         first, total, identification, fragmented, protocol, source, destination = _ipv4(data)
@@ -119,7 +121,7 @@ class DatagramReader:
             raise DecodeError(f"an IPv4 packet of {plural(total, 'byte')} with a header of {header_bytes}", 2)
         payload, length = data[header_bytes:total], total - header_bytes
         if fragmented & (_FRAGMENT_OFFSET | _MORE_FRAGMENTS):
-            key = (source, destination, protocol, identification)
+            key = (source, destination, protocol, identification, net)
             offset = (fragmented & _FRAGMENT_OFFSET) * 8
             whole = self._add_fragment(
                 packet, key, offset, payload, length, bool(fragmented & _MORE_FRAGMENTS)
@@ -128,10 +130,10 @@ class DatagramReader:
                 return None
             payload, length = whole
         return self._upper(
-            packet, source, destination, protocol, payload, length, tunnels, identification << 16
+            packet, source, destination, protocol, payload, length, tunnels, net, identification << 16
         )
 
-    def _ipv6(self, packet: Packet, data: bytes, room: int, tunnels: int) -> Segment | None:
+    def _ipv6(self, packet: Packet, data: bytes, room: int, tunnels: int, net: int) -> Segment | None:
         if len(data) < 40:
             raise _cut("IPv6", data, 40)
         if data[0] >> 4 != 6:
@@ -139,7 +141,7 @@ class DatagramReader:
         # 0 is segmentation offload, or a jumbogram (RFC 2675), whose length is that of the packet.
         length = int.from_bytes(data[4:6], "big") or room - 40
         return self._upper(
-            packet, data[8:24], data[24:40], data[6], data[40 : 40 + length], length, tunnels, 0
+            packet, data[8:24], data[24:40], data[6], data[40 : 40 + length], length, tunnels, net, 0
         )
 
     def _upper(
@@ -151,6 +153,7 @@ class DatagramReader:
         data: bytes,
         length: int,
         tunnels: int,
+        net: int,
         identity: int,
     ) -> Segment | None:
         """Through extension headers to TCP, or into a tunnel; ``length`` is that of ``data`` on the wire."""
@@ -167,7 +170,7 @@ class DatagramReader:
             if protocol_here == _FRAGMENT and (header.frag_off or header.m_flag):
                 if protocol not in _CARRIED and protocol not in EXTENSIONS:
                     return None
-                key = (source, destination, protocol, header.id)
+                key = (source, destination, protocol, header.id, net)
                 whole = self._add_fragment(
                     packet, key, header.frag_off * 8, data, length, bool(header.m_flag)
                 )
@@ -175,14 +178,15 @@ class DatagramReader:
                     return None
                 data, length = whole
         if protocol == TCP:
-            return _segment(packet, source, destination, data, length, identity)
-        within = inner(protocol, data) if protocol in CARRIERS else None
-        if within is None:
+            return _segment(packet, source, destination, data, length, identity, net)
+        found = inner(protocol, data) if protocol in CARRIERS else None
+        if found is None:
             return None
         if tunnels >= self._limits.tunnels:
             raise DecodeError(f"more than {self._limits.tunnels} tunnels", 0, "too-many-layers")
-        network_type, at = carried(within[0], data, within[1], self._limits.layers)
-        return self._network(packet, network_type, data[at:], length - at, tunnels + 1)
+        network_type, at = carried(found.type, data, found.at, self._limits.layers)
+        net = within(net, found.network)
+        return self._network(packet, network_type, data[at:], length - at, tunnels + 1, net)
 
     def _add_fragment(
         self, packet: Packet, key: FragmentKey, offset: int, data: bytes, length: int, more: bool
@@ -202,10 +206,10 @@ class DatagramReader:
 
 
 def _segment(
-    packet: Packet, source: bytes, destination: bytes, data: bytes, length: int, identity: int
+    packet: Packet, source: bytes, destination: bytes, data: bytes, length: int, identity: int, net: int
 ) -> Segment:
     """The TCP header at the begin of ``data``, which had ``length`` bytes on the wire; ``identity`` as far
-    as the IP header has it."""
+    as the IP header has it; ``net`` is the network."""
     if len(data) < _TCP_LEAST:
         raise _cut("TCP", data, _TCP_LEAST)
     source_port, destination_port, seq, ack, offset, flags = _tcp(data)
@@ -224,6 +228,7 @@ def _segment(
         data[header_bytes:],
         length - header_bytes,
         identity | int.from_bytes(data[16:18], "big") if has_checksum else 0,
+        net,
     )
 
 

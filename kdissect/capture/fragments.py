@@ -20,8 +20,8 @@ from kdissect.limits import Limits
 from kdissect.model import Fault
 from kdissect.wording import plural
 
-FragmentKey = tuple[bytes, bytes, int, int]
-"""Source, destination, protocol, identification."""
+FragmentKey = tuple[bytes, bytes, int, int, int]
+"""Source, destination, protocol, identification, and the network (:class:`~kdissect.model.Segment`)."""
 
 _DATAGRAM_COST = 512
 """Charged for each datagram, so that those of empty fragments are bounded too. What it takes in memory,

@@ -83,6 +83,7 @@ class SegmentReader:
                 data[at + header_bytes : at + length],
                 length - header_bytes,
                 identity,
+                0,
             ),
         )
 

@@ -10,6 +10,7 @@ Only where the inner headers begin is told here; :func:`kdissect.capture.links.c
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 
 from kdissect.capture.links import ETHERNET_FRAME, IPV4, IPV6, MPLS, OTHER
 from kdissect.model import DecodeError
@@ -30,12 +31,33 @@ _GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET_FRAME, 5: MPLS}
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE, _GRE_VERSION = 0x8000, 0x4000, 0x2000, 0x1000, 0x0007
 
+_VXLAN_NETWORK, _GENEVE_NETWORK, _GRE_NETWORK = 1 << 32, 2 << 32, 3 << 32
+_NESTING = 1_000_003
+"""Any large odd number: what tells nested networks apart stays one integer."""
+
 _uint16 = Struct(">H").unpack_from
 _two = Struct(">HH").unpack_from
 
 
-def inner(protocol: int, data: bytes) -> tuple[int, int] | None:
-    """The EtherType of what an IP payload carries, and where in it that begins; None if it is no tunnel.
+class Inner(NamedTuple):
+    """What is in a tunnel."""
+
+    type: int
+    """Its EtherType."""
+    at: int
+    """Where it begins in the IP payload."""
+    network: int = 0
+    """What tells it from other networks in tunnels of its kind, and the kind; 0 where nothing does. (ERSPAN's
+    session and MPLS' labels tell mirrors and paths apart, which may be two for the two directions.)"""
+
+
+def within(network: int, inner_network: int) -> int:
+    """A network in a tunnel that itself came through ``network``."""
+    return (network * _NESTING + inner_network) & 0x7FFF_FFFF_FFFF_FFFF if network else inner_network
+
+
+def inner(protocol: int, data: bytes) -> Inner | None:
+    """What an IP payload carries; None if it is no tunnel.
 
     :param protocol: one of :data:`CARRIERS`.
     :raises DecodeError: the payload ends inside the tunnel's header.
@@ -45,8 +67,8 @@ def inner(protocol: int, data: bytes) -> tuple[int, int] | None:
     if protocol == GRE:
         return _gre(data)
     if protocol == _MPLS_IN_IP:
-        return MPLS, 0
-    return (IPV4 if protocol == _IPV4_IN_IP else IPV6), 0
+        return Inner(MPLS, 0)
+    return Inner(IPV4 if protocol == _IPV4_IN_IP else IPV6, 0)
 
 
 def begins_tunnel(udp: bytes) -> bool:
@@ -54,26 +76,31 @@ def begins_tunnel(udp: bytes) -> bool:
     return len(udp) >= 4 and _uint16(udp, 2)[0] in _PORTS
 
 
-def _over_udp(data: bytes) -> tuple[int, int] | None:
+def _over_udp(data: bytes) -> Inner | None:
     if not begins_tunnel(data):
         return None
     (port,) = _uint16(data, 2)
     if port == _MPLS_IN_UDP:
-        return MPLS, 8
+        return Inner(MPLS, 8)
     _require(data, 16, "VXLAN or Geneve")
     if port == _GENEVE:
         first, control = data[8], data[9] & 0x80
         if first >> 6 or control:
             return None
-        return _uint16(data, 10)[0], 16 + (first & 0x3F) * 4
+        return Inner(_uint16(data, 10)[0], 16 + (first & 0x3F) * 4, _GENEVE_NETWORK | _vni(data))
     if not data[8] & 0x08:  # without a valid network identifier it is something else on that port
         return None
     if port == _VXLAN_GPE and data[8] & 0x04:
-        return _GPE_PROTOCOLS.get(data[11], OTHER), 16
-    return ETHERNET_FRAME, 16
+        return Inner(_GPE_PROTOCOLS.get(data[11], OTHER), 16, _VXLAN_NETWORK | _vni(data))
+    return Inner(ETHERNET_FRAME, 16, _VXLAN_NETWORK | _vni(data))
 
 
-def _gre(data: bytes) -> tuple[int, int] | None:
+def _vni(data: bytes) -> int:
+    """The virtual network identifier, which VXLAN and Geneve have in the same place."""
+    return int.from_bytes(data[12:15], "big")
+
+
+def _gre(data: bytes) -> Inner | None:
     _require(data, 4, "GRE")
     flags, protocol = _two(data)
     if flags & (_GRE_VERSION | _GRE_ROUTING):
@@ -81,11 +108,16 @@ def _gre(data: bytes) -> tuple[int, int] | None:
     at = 4 + 4 * (bool(flags & _GRE_CHECKSUM) + bool(flags & _GRE_KEY) + bool(flags & _GRE_SEQUENCE))
     if protocol == _ERSPAN_2:
         # Type I has no header of its own, and no sequence number by which it is told from type II.
-        return ETHERNET_FRAME, at + (8 if flags & _GRE_SEQUENCE else 0)
+        return Inner(ETHERNET_FRAME, at + (8 if flags & _GRE_SEQUENCE else 0))
     if protocol == _ERSPAN_3:
         _require(data, at + 12, "ERSPAN")
-        return ETHERNET_FRAME, at + (20 if data[at + 11] & 1 else 12)
-    return protocol, at
+        return Inner(ETHERNET_FRAME, at + (20 if data[at + 11] & 1 else 12))
+    network = 0
+    if flags & _GRE_KEY:
+        _require(data, at, "GRE")
+        key = 8 if flags & _GRE_CHECKSUM else 4
+        network = _GRE_NETWORK | int.from_bytes(data[key : key + 4], "big")
+    return Inner(protocol, at, network)
 
 
 def _require(data: bytes, size: int, what: str) -> None:

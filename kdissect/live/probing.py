@@ -22,7 +22,7 @@ SECONDS = 2.0
 MOST_PACKETS = 20_000
 MOST_PORTS = 5
 _BUFFER = 1 << 20
-_LIMITS = DEFAULTS._replace(connections=1_000, reorder_total_bytes=16 << 20)
+_LIMITS = DEFAULTS._replace(connections=1_000, waiting_bytes=16 << 20)
 
 
 class Probe:

@@ -28,8 +28,17 @@ Witness = Callable[[bytes, int, bool], bool | None]
 """``(data, position, at_segment_start)``: can a frame begin there? None: more bytes are needed to tell."""
 
 
+PART_BYTES = 256
+"""What a captured piece costs beside its bytes: about what its objects take."""
+
+
 class Framer:
     """The machine of one direction."""
+
+    __slots__ = (
+        *("_cut_at", "_found_by_search", "_have", "_limits", "_parts"),
+        *("_searching", "_size", "_skip", "direction"),
+    )
 
     def __init__(self, direction: Direction, limits: Limits = DEFAULTS, trusted: bool = True) -> None:
         self.direction = direction
@@ -42,6 +51,8 @@ class Framer:
         self._skip = 0
         """Bytes still to be skipped, because they belong to a frame that a gap cut."""
         self._found_by_search = False
+        self._cut_at = -1
+        """Where the first piece at hand begins, if that is not where its segment began."""
 
     def feed(self, piece: Chunk | Gap, witness: Witness) -> Sequence[Event]:
         """The frames that ``piece`` completes, and everything that is in none."""
@@ -49,6 +60,21 @@ class Framer:
             return self._feed_gap(piece, witness)
         out: list[Event] = []
         self._feed_chunk(piece, witness, out)
+        return out
+
+    @property
+    def held_bytes(self) -> int:
+        """What the bytes of a frame cost whose others are yet to come."""
+        return self._have + PART_BYTES * len(self._parts)
+
+    def give_up(self, reason: str) -> Sequence[Event]:
+        """Keep none of the bytes at hand: the frame that they begin is cut, and its others are skipped."""
+        out: list[Event] = []
+        if self._searching:
+            self._drop(out, reason)
+        elif self._size is not None:
+            self._skip = self._size + 4 - self._have
+            self._cut(out, reason)
         return out
 
     def close(self, witness: Witness) -> Sequence[Event]:
@@ -197,7 +223,8 @@ class Framer:
         data = self._peek(self._have)
         starts, at = [], 0
         for chunk in self._parts:
-            starts.append(at)
+            if chunk.offset != self._cut_at:
+                starts.append(at)
             at += len(chunk.data)
         undecided = None
         for position in starts:
@@ -228,7 +255,11 @@ class Framer:
             first = self._parts[0]
             taken = min(count, len(first.data))
             out.append(Skipped(first.offset, taken, "no frame is known to begin here", first.packet))
-            self._parts[:1] = [_tail(first, taken)] if taken < len(first.data) else []
+            if taken < len(first.data):
+                self._parts[0] = _tail(first, taken)
+                self._cut_at = first.offset + taken
+            else:
+                del self._parts[0]
             self._have -= taken
             count -= taken
 

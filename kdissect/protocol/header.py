@@ -7,6 +7,7 @@ API that is not known only what all headers share is read.
 from __future__ import annotations
 
 from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 
 from kdissect.model import DecodeError
@@ -35,6 +36,10 @@ class ResponseHeader(NamedTuple):
     """Of the header."""
 
 
+_common = Struct(">hhi").unpack_from
+"""What all request headers begin with: API key, version, correlation id."""
+
+
 @lru_cache(maxsize=4096)
 def _versions(api_key: int, api_version: int) -> tuple[int, int]:
     """Header versions of the request and of the response."""
@@ -49,8 +54,7 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
 
     :raises DecodeError: the bytes do not hold one.
     """
-    api_key, api_version = cursor.read_int16(), cursor.read_int16()
-    correlation_id = cursor.read_int32()
+    api_key, api_version, correlation_id = _common(cursor.data, cursor.take(8))
     version, _ = _versions(api_key, api_version)
     client_id: str | None = None
     if version >= 1:

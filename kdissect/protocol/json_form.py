@@ -99,9 +99,12 @@ def text_or_base64(text: str) -> str | dict[str, str]:
 _MAYBE_FLOAT = re.compile(r"[\[:, ]-?(?:\d+[.e]|NaN|Infinity)")
 
 
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def dumps(value: Any) -> str:
     """One line of ASCII JSON text, doubles as Java prints them."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    text = _compact(value)
     # Doubles are rare (quotas), and the plain encoder is many times faster: only where its text may
     # hold one, in a string or not, is the text made again by hand.
     return _text(value) if _MAYBE_FLOAT.search(text) else text

@@ -72,6 +72,7 @@ class Conversation:
         "_skipped",
         "_tls",
         "_verdict",
+        "held_bytes",
         "number",
     )
 
@@ -101,6 +102,9 @@ class Conversation:
         self._bytes = (0, 0)
         self._skipped = 0
         self._flushed = False
+        self.held_bytes = 0
+        """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
+        known what they are, the beginnings of frames, and requests for their responses."""
 
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
@@ -110,6 +114,8 @@ class Conversation:
         out = self._take(pieces, segment.packet)
         if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
             out += self._flush(segment.packet, "connection closed")
+        if pieces or segment.length:
+            self._weigh()
         return out
 
     @property
@@ -124,6 +130,7 @@ class Conversation:
         out = self._hear_all(self._tls.retry(), packet)
         if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
             out += self._flush(packet, "connection closed")
+        self._weigh()
         return out
 
     @property
@@ -154,15 +161,37 @@ class Conversation:
         """The latest packet of it."""
         return self._duplex.last_packet
 
-    @property
-    def held_bytes(self) -> int:
-        """What its bytes that wait behind holes cost."""
-        return self._duplex.held_bytes + (self._tls.held_bytes if self._tls is not None else 0)
-
     def give_up(self, packet: int, limit: int) -> list[Event]:
-        """Wait no longer for missing bytes: all connections together hold more than ``limit``."""
+        """Wait no longer for anything: all connections together hold more than ``limit``. A frame of which
+        only the beginning is there is cut, and the connection goes on behind it."""
         out = self._take(self._duplex.give_up(limit), packet)
-        return out if self._tls is None else out + self._hear_all(self._tls.give_up(), packet)
+        if self._tls is not None:
+            out += self._hear_all(self._tls.give_up(), packet)
+        if self._recogniser is not None:
+            out += self._settle(self._recogniser.close(), packet)
+        if self._framers is not None and self._session is not None:
+            reason = f"more than {limit:,} bytes wait in all connections"
+            if self._session.held_bytes or any(framer.held_bytes for framer in self._framers):
+                message = f"{reason}; frames and requests of this connection wait no longer"
+                out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
+            self._session.end("evicted")
+            for side, framer in enumerate(self._framers):
+                out += self._pair(side, framer.give_up(reason), packet)
+            out += self._mark(self._session.give_up())
+            self._session.end("capture ended")
+        self._weigh()
+        return out
+
+    def _weigh(self) -> None:
+        held = self._duplex.held_bytes
+        if self._framers is not None and self._session is not None:
+            first, second = self._framers
+            held += first.held_bytes + second.held_bytes + self._session.held_bytes
+        elif self._recogniser is not None:
+            held += self._recogniser.held_bytes
+        if self._tls is not None:
+            held += self._tls.kept_bytes
+        self.held_bytes = held
 
     def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
         """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
@@ -178,6 +207,10 @@ class Conversation:
     def is_reopened_by(self, segment: Segment) -> bool:
         """Whether this SYN begins another connection on the same addresses and ports."""
         return self._duplex.is_reopened_by(segment)
+
+    def continues(self, segment: Segment) -> bool:
+        """Whether a segment between the same endpoints, of another network, is of this connection."""
+        return self._duplex.continues(segment)
 
     def summary(self, end: str | None = None) -> Connection:
         """The connection's row; ``end`` says why it ended where TCP does not."""
@@ -348,6 +381,7 @@ class Conversation:
             for side, framer in enumerate(self._framers):
                 out += self._pair(side, framer.close(self._witness(framer)), packet)
             out += self._mark(self._session.close())
+        self._weigh()
         return out
 
     def _mark(self, events: list[Event]) -> list[Event]:

@@ -27,11 +27,17 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token, bare_frame, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kdissect.session.pending import Pending, Waiting
+from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
 from kdissect.session.witness import FrameWitness
 from kdissect.wording import plural
+
+ORDINARY_TOLD_BYTES = 512
+"""What clients say of themselves is shorter, and not counted."""
+
+PARTITION_BYTES = 100
+"""What a partition of a Produce request takes when it is decoded, beside its records, at the least."""
 
 
 class Recognised(NamedTuple):
@@ -56,6 +62,12 @@ class Session:
     :param correlation_id: of a request that is known to come, before it has.
     """
 
+    __slots__ = (
+        *("_broker", "_client", "_connection", "_ending", "_expects_tokens", "_inferred", "_limits"),
+        *("_pending", "_request_gaps", "_response_gaps", "_saw_request", "_saw_response", "_told_bytes"),
+        *("client_id", "exchanges", "login", "software", "witness"),
+    )
+
     def __init__(
         self,
         connection: int,
@@ -79,6 +91,7 @@ class Session:
         self._ending = "capture ended"
         self._response_gaps = 0
         self._request_gaps = 0
+        self._told_bytes = 0
         self.exchanges = 0
         self.client_id: str | None = None
         self.software: str | None = None
@@ -103,6 +116,19 @@ class Session:
         """Frames that come from now on are what is left: ``connection closed``, ``capture ended`` or
         ``evicted`` is why they are not whole."""
         self._ending = reason
+
+    @property
+    def held_bytes(self) -> int:
+        """What requests cost that wait for their responses, and what is remembered of the client."""
+        return self._pending.held_bytes + self._told_bytes
+
+    def give_up(self) -> list[Event]:
+        """Wait no longer for responses: all connections together hold more than the limit."""
+        out: list[Event] = []
+        for waiting in self._pending.clear():
+            waiting.exchange.missing = "evicted"
+            out.append(Completed(waiting.exchange))
+        return out
 
     def close(self) -> list[Event]:
         """No response will come any more."""
@@ -132,7 +158,7 @@ class Session:
         exchange.request = request
         self._learn_from_request(request)
         out: list[Event] = [Recognised(exchange)]
-        if request.api_key == PRODUCE and request.body().get("acks") == 0:
+        if request.api_key == PRODUCE and self._asks_for_nothing(request):
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
             return out
@@ -141,6 +167,14 @@ class Session:
             exchange.session_faults.append(fault("duplicate-correlation", message, frame.last_packet, 4))
         self._pending.add(exchange, self._response_gaps)
         return out + self._evict()
+
+    def _asks_for_nothing(self, produce: Request) -> bool:
+        """Whether the broker sends no response to it."""
+        body = produce.body()
+        partitions = sum(len(topic.get("partitionData") or ()) for topic in body.get("topicData") or ())
+        if PARTITION_BYTES * partitions > REQUEST_BYTES + len(produce.frame.payload):
+            produce.forget_body()  # more than what it is counted for while it waits
+        return body.get("acks") == 0
 
     def _is_token(self, frame: Frame) -> bool:
         payload = frame.payload
@@ -169,11 +203,9 @@ class Session:
             return []
         exchange = self._pending.remove(self._pending.oldest())
         exchange.missing = "evicted"
-        message = (
-            f"more than {plural(self._limits.pending_requests, 'request')} waiting for a response; "
-            "the oldest was given up"
-        )
-        exchange.session_faults.append(fault("too-many-pending", message, exchange.last_packet))
+        limit = plural(self._limits.pending_requests, "request")
+        message = f"more than {limit} waiting for a response; the oldest was given up"
+        exchange.session_faults.append(fault("too-many-pending", message, exchange.request_packet))
         return [Completed(exchange)]
 
     # -- responses ----------------------------------------------------------------------------------
@@ -265,14 +297,21 @@ class Session:
 
     def _learn_from_request(self, request: Request) -> None:
         self.witness.learn(request)
-        if request.client_id is not None:
+        if request.client_id is not None and request.client_id != self.client_id:
             self.client_id = request.client_id
+            self._count_told()
         if request.api_key == API_VERSIONS and (name := request.body().get("clientSoftwareName")):
             self.software = f"{name} {request.body().get('clientSoftwareVersion')}"
+            self._count_told()
         elif request.api_key == SASL_HANDSHAKE:
             self.login.begin(request.body().get("mechanism"))
         elif request.api_key == SASL_AUTHENTICATE:
             self.login.read_token(request.body().get("authBytes") or b"")
+
+    def _count_told(self) -> None:
+        words = (self.client_id, self.client_id, self.software)  # the witness has the client id too
+        told = sum(len(word) for word in words if word is not None)
+        self._told_bytes = told if told > ORDINARY_TOLD_BYTES else 0
 
     def _learn_from_response(self, exchange: Exchange) -> None:
         if exchange.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):

@@ -12,6 +12,10 @@ Serial = int
 """A running number that tells those that wait apart, and which is older."""
 
 
+REQUEST_BYTES = 2_048
+"""What one that waits costs beside its bytes: about what its objects take."""
+
+
 class Waiting(NamedTuple):
     """One that waits."""
 
@@ -23,11 +27,15 @@ class Waiting(NamedTuple):
 class Pending:
     """All that wait. Several requests may have the same correlation id."""
 
+    __slots__ = ("_by_correlation", "_serial", "_tokens", "_waiting", "held_bytes")
+
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
         self._by_correlation: dict[int, list[Serial]] = {}
         self._tokens: dict[Serial, None] = {}
         self._serial = 0
+        self.held_bytes = 0
+        """What all of them cost."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -36,6 +44,7 @@ class Pending:
         """A request or a token begins to wait."""
         self._serial += 1
         self._waiting[self._serial] = Waiting(exchange, gaps)
+        self.held_bytes += _cost(exchange)
         if isinstance(exchange.request, Request):
             self._by_correlation.setdefault(exchange.request.correlation_id, []).append(self._serial)
         else:
@@ -70,6 +79,7 @@ class Pending:
     def remove(self, serial: Serial) -> Exchange:
         """It waits no more."""
         exchange = self._waiting.pop(serial).exchange
+        self.held_bytes -= _cost(exchange)
         if isinstance(exchange.request, Request):
             same = self._by_correlation[exchange.request.correlation_id]
             same.remove(serial)
@@ -77,6 +87,10 @@ class Pending:
                 del self._by_correlation[exchange.request.correlation_id]
         else:
             del self._tokens[serial]
+        if not self._waiting:
+            # An emptied dict keeps its table; most connections are silent most of the time.
+            self._waiting.clear()
+            self._by_correlation.clear()
         return exchange
 
     def clear(self) -> list[Waiting]:
@@ -85,4 +99,11 @@ class Pending:
         self._waiting.clear()
         self._by_correlation.clear()
         self._tokens.clear()
+        self.held_bytes = 0
         return left
+
+
+def _cost(exchange: Exchange) -> int:
+    """Its bytes count twice: what was decoded of it has copies."""
+    assert exchange.request is not None
+    return REQUEST_BYTES + 2 * len(exchange.request.frame.payload)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
+from kdissect.protocol.framing import PART_BYTES
 from kdissect.session.evidence import Evidence, defect_of, examine_request, is_telling_response
 from kdissect.tcp.duplex import Side
 from kdissect.tls.records import LONGEST_FRAGMENT
@@ -137,6 +138,11 @@ class Recogniser:
         self._effort = PROBE_EFFORT * limits.settle_bytes
         self._doubt: Doubt | None = None
         """The first there was."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What its bytes cost, and the pieces that they came in, which are kept beside it."""
+        return sum(2 * len(side.data) + PART_BYTES * len(side.starts) for side in self._sides)
 
     def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
         """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""

@@ -28,6 +28,8 @@ class FrameWitness:
     :param correlation_id: of a request that is known to come, before it has.
     """
 
+    __slots__ = ("_client_id", "_effort", "_known_correlation", "_limits", "_pending")
+
     def __init__(
         self, pending: Pending, limits: Limits = DEFAULTS, correlation_id: int | None = None
     ) -> None:

@@ -45,12 +45,16 @@ class Told(NamedTuple):
     connections: int
     """At a time, at most."""
     held_bytes: int
-    """The same of bytes that waited behind holes."""
+    """The same of what waited."""
 
     def is_within(self, settings: Settings) -> bool:
         """Whether no limit over all connections can have been reached."""
         limits = settings.limits
-        return self.connections < limits.connections and self.held_bytes <= limits.reorder_total_bytes
+        return (
+            self.connections < limits.connections
+            and self.held_bytes <= limits.waiting_bytes
+            and len(self.names) < limits.topic_names
+        )
 
     @property
     def is_prompt(self) -> bool:

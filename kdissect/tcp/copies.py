@@ -7,8 +7,6 @@ again at once) it is taken for a copy. Nothing but counts depends on it.
 
 from __future__ import annotations
 
-from collections import deque
-
 RECENT = 16
 """Segments with bytes whose identity is remembered: more than a card hands over at a time between two
 interfaces of a host."""
@@ -22,12 +20,14 @@ class Copies:
     __slots__ = ("_identities", "_latest_ns")
 
     def __init__(self) -> None:
-        self._identities: deque[int] = deque(maxlen=RECENT)
+        self._identities: list[int] = []  # a deque takes 700 bytes for the first
         self._latest_ns = 0
 
     def remember(self, identity: int, timestamp_ns: int) -> None:
         """This one brought new bytes."""
         self._identities.append(identity)
+        if len(self._identities) > RECENT:
+            del self._identities[0]
         self._latest_ns = timestamp_ns
 
     def has(self, identity: int, timestamp_ns: int) -> bool:

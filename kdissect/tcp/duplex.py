@@ -102,6 +102,17 @@ class Duplex:
         ended = self.reset or (self.streams[0].ended_at is not None and self.streams[1].ended_at is not None)
         return ended or not stream.initial(segment.seq)
 
+    def continues(self, segment: Segment) -> bool:
+        """Whether the sequence numbers of a segment between the same endpoints are those of this
+        connection."""
+        side = self._side(segment)
+        ours, theirs = self.streams[side], self.streams[1 - side]
+        if segment.flags & SYN and ours.opened:
+            return ours.initial(segment.seq)
+        said = ours.is_near(segment.seq)
+        heard = None if segment.ack is None else theirs.is_near(segment.ack)
+        return (said or heard or False) and said is not False and heard is not False
+
     def feed(self, segment: Segment) -> Sequence[Piece]:
         """What this segment makes available, of both directions."""
         self.packets += 1

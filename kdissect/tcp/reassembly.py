@@ -34,8 +34,16 @@ PATIENCE_NS = 1_000_000_000
 FARTHEST_ACKNOWLEDGEMENT = 1 << 30
 """The largest window of TCP (RFC 7323): an acknowledgement beyond it is damage, not news."""
 
+NEAR = 16 << 20
+"""How far apart the numbers of two segments of one stream may be that are captured one soon after the
+other: more than windows in use, and one in 128 of all numbers."""
+
 REBASE_BYTES = 65_536
 """How far before a merely acknowledged position the first captured byte may lie."""
+
+AT_HAND = 1_460
+"""Bytes delivered last that stay at hand, to hold a retransmission against them: what an ordinary packet has,
+of those that offloading made longer the end."""
 
 FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
@@ -121,6 +129,11 @@ class Reassembler:
     def initial(self, seq: int) -> bool:
         """Whether a SYN with this number opens the stream that is being reassembled."""
         return self.opened and self._base == (seq + 1) & 0xFFFFFFFF
+
+    def is_near(self, seq: int) -> bool | None:
+        """Whether a sequence number, or one that acknowledges, lies about where the stream is; None where
+        nothing is known of the stream."""
+        return None if self._base is None else abs(self._place(seq) - self.next) <= NEAR
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
@@ -261,7 +274,8 @@ class Reassembler:
             piece = piece.part(self.next, piece.end)
         out: list[Chunk | Gap | Fault] = []
         if piece.data:
-            self._last = piece
+            is_long = piece.length > AT_HAND
+            self._last = piece.part(piece.end - AT_HAND, piece.end) if is_long else piece
             self.next += len(piece.data)
             out.append(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
         if len(piece.data) < piece.length:

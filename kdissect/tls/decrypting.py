@@ -154,6 +154,11 @@ class Tls:
         return None
 
     @property
+    def kept_bytes(self) -> int:
+        """What all cost that is kept: records that wait, and the beginnings of others."""
+        return self.held_bytes + sum(flow.reader.held_bytes for flow in self._flows)
+
+    @property
     def is_decrypted(self) -> bool:
         """Whether a record was opened."""
         return any(flow.opened for flow in self._flows)

@@ -28,6 +28,8 @@ HEADER_BYTES = 5
 LONGEST_FRAGMENT = (1 << 14) + 2048
 """RFC 5246, 6.2.3."""
 MOST_DEFECTS = 64
+PART_BYTES = 256
+"""What a captured piece costs beside its bytes: about what its objects take."""
 
 _HEADER = re.compile(rb"[\x14-\x17]\x03[\x00-\x03]")
 
@@ -98,6 +100,11 @@ class RecordReader:
         self._lost: Loss | None = None
         """While the boundary is searched for: what was lost so far."""
         self._defects = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """What the bytes of a record cost whose others are yet to come."""
+        return self._have + PART_BYTES * len(self._parts)
 
     def feed(self, piece: Chunk | Gap) -> Sequence[Item]:
         """The records that ``piece`` completes, and what is lost."""

@@ -145,5 +145,5 @@ def test_memory_for_bytes_that_wait_is_given_back(name: str) -> None:
     for item in Case(name).packets():
         dissector.feed(item)
         most = max(most, dissector.held_bytes)
-    assert 0 < most < DEFAULTS.reorder_total_bytes
+    assert 0 < most < DEFAULTS.waiting_bytes
     list(dissector.close())

@@ -138,7 +138,7 @@ def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
     tracemalloc.start()
     try:
         for number in range(5_000):
-            key = (number.to_bytes(4, "big"), bytes([10, 0, 0, number & 0xFF]), 6, number)
+            key = (number.to_bytes(4, "big"), bytes([10, 0, 0, number & 0xFF]), 6, number, 0)
             fragments.add([number], number, Fragment(key, 800, bytes([number & 0xFF]) * size, size, True))
             fragments.faults.clear()
         # Threads of other tests in this process allocate too: only what was allocated here counts.
@@ -152,8 +152,8 @@ def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
 def test_a_flood_of_lost_fragments_is_reported_in_order() -> None:
     fragments = Fragments(DEFAULTS)
     for number in range(100):
-        fragments.add([number], 0, Fragment((b"a", b"b", 6, number), 0, b"", 0, True))
-    fragments.add([100], DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100), 0, b"", 0, True))
+        fragments.add([number], 0, Fragment((b"a", b"b", 6, number, 0), 0, b"", 0, True))
+    fragments.add([100], DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100, 0), 0, b"", 0, True))
     assert isinstance(fragments.faults, deque)  # they are taken from the front, one a packet
     assert [fault.packet for fault in fragments.faults] == list(range(100))
 

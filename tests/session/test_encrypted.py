@@ -94,7 +94,7 @@ def test_a_secret_that_comes_when_the_connection_is_closed() -> None:
 
 def test_what_waits_counts_to_the_limit_over_all_connections() -> None:
     made, _ = talk(40, padding=2000)
-    limits = Limits(reorder_total_bytes=50_000)
+    limits = Limits(waiting_bytes=50_000)
     found = dissected(made.segments, limits=limits)
     (connection,) = found.connections
     assert connection.tls is not None

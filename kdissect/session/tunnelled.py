@@ -1,0 +1,66 @@
+"""Whose is a packet that came through a tunnel?
+
+Tenants of one network may have the same addresses, and are told apart by the identifier of their tunnel. But
+the identifier alone does not make a connection: its two directions may have different ones (Cilium puts the
+sender's identity there; a packet that is routed between two networks has that of the one it goes to), and a
+host may capture each packet twice, in the tunnel and out of it. So between endpoints that are known, a
+network that is new belongs to the connection whose sequence numbers it continues; where it continues none,
+it is another tenant's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.model import Endpoint, Segment
+from kdissect.session.conversation import Conversation
+
+Key = tuple[Endpoint, Endpoint] | tuple[Endpoint, Endpoint, int]
+"""Source, destination and, behind a tunnel with an identifier, the network."""
+
+
+class Tunnelled:
+    """The connections of which packets came through tunnels, and their keys, of which each stands for one
+    direction. The other connections have their endpoints in both orders, and are not known here."""
+
+    def __init__(self) -> None:
+        self._by_ends: dict[frozenset[Endpoint], list[Conversation]] = {}
+        self._keys: dict[Conversation, list[Key]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def add(self, conversation: Conversation, key: Key) -> None:
+        """A connection that is not known here yet, with its first key."""
+        self._keys[conversation] = [key]
+        self._by_ends.setdefault(frozenset(key[:2]), []).append(conversation)
+
+    def find(self, segment: Segment, table: dict[Key, Conversation]) -> Conversation | None:
+        """The connection that a segment continues whose key is not in the table; it is put there."""
+        ends: Key = (segment.source, segment.destination)
+        found = next(self._continued(segment, table.get(ends)), None)
+        if found is None:
+            return None
+        key = (*ends, segment.network) if segment.network else ends
+        if found not in self._keys:
+            self.add(found, ends)
+            self._keys[found].append((ends[1], ends[0]))
+        self._keys[found].append(key)
+        table[key] = found
+        return found
+
+    def remove(self, conversation: Conversation) -> list[Key]:
+        """Forget a connection; gives its keys, none where it is not known here."""
+        keys = self._keys.pop(conversation, [])
+        if keys:
+            ends = frozenset(keys[0][:2])
+            self._by_ends[ends].remove(conversation)
+            if not self._by_ends[ends]:
+                del self._by_ends[ends]
+        return keys
+
+    def _continued(self, segment: Segment, outside: Conversation | None) -> Iterator[Conversation]:
+        ends = frozenset((segment.source, segment.destination))
+        for each in (*self._by_ends.get(ends, ()), *([outside] if outside is not None else [])):
+            if each.continues(segment):
+                yield each

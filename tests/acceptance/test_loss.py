@@ -1,0 +1,37 @@
+"""What is left of captures that lost packets is found. In full: ``python -m tests.acceptance.loss``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.loss import Score, in_all, score, tried, truth
+
+PARTS = 4
+COUNT = 120
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_was_not_lost_is_found_and_nothing_else(part: int) -> None:
+    total = in_all(f"{part}-{number}" for number in range(COUNT // PARTS))
+    assert total.there > 5_000
+    assert total.is_good, total
+
+
+def test_without_loss_everything_is_there() -> None:
+    whole = truth("java43-basic")
+    found = score(whole, list(whole.packets))
+    assert found.there == found.recovered == found.found
+    assert (found.false, found.wrong_pairs) == (0, 0)
+
+
+def test_a_tail_that_a_search_kept_is_no_start_of_a_segment() -> None:
+    """Its first bytes were the length of a record batch, and its leader epoch passed for a correlation id."""
+    found = tried("0-232")
+    assert (found.false, found.wrong_pairs) == (0, 0)
+
+
+def test_a_score_that_is_not_good_says_so() -> None:
+    assert Score(1, 100, 95, 95, 0, 10, 0).is_good
+    assert not Score(1, 100, 94, 95, 0, 10, 0).is_good
+    assert not Score(1, 100, 99, 99, 1, 10, 0).is_good
+    assert not Score(1, 100, 99, 99, 0, 10, 1).is_good
