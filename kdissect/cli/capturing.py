@@ -18,7 +18,7 @@ import click
 
 from kdissect.cli.errors import Refused, Wrong
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
-from kdissect.live.errors import LiveError, NotPermittedError
+from kdissect.live.errors import LiveError, NotPermittedError, NotPermittedThereError
 from kdissect.live.rotation import Bounds, bounds_of
 from kdissect.live.session import SPOOL_FILE, Opened, Session, open_interfaces
 from kdissect.live.sources import Interfaces
@@ -88,20 +88,21 @@ def opened(given: dict[str, Any]) -> Opened:
         for name in given["interfaces"]:
             if external.is_external(name):
                 found.openers.append(external.opener(name, wanted))
-    except NotPermittedError as error:
-        raise Refused(f"{error}: {way_out()}") from None
     except LiveError as error:
-        raise Wrong(str(error)) from None
+        raise _failure(error) from None
     if not given["allow_root"]:
         privileged.drop_privileges(user, group)
     return found
 
 
 def live_in_own_home() -> None:
-    """By sudo, configuration and definitions are those of the user behind it, who reads them later."""
+    """By sudo, configuration and definitions are those of the user behind it, who reads them later: what sudo
+    leaves is root's home, also for who is that user already."""
     from kdissect.live import privileged
 
     user, _ = privileged.invoking_user()
+    if user is None and os.environ.get("SUDO_UID") == str(os.geteuid()):
+        user = os.geteuid()
     if user is not None:
         import pwd
 
@@ -113,11 +114,19 @@ def started(start: Callable[[], Session]) -> Session:
     """A capture that runs.
 
     :raises Wrong: it cannot begin.
+    :raises Refused: it is not permitted.
     """
     try:
         return start()
     except LiveError as error:
-        raise Wrong(str(error)) from None
+        raise _failure(error) from None
+
+
+def _failure(error: LiveError) -> Wrong | Refused:
+    """How a command fails by it, with the way out."""
+    if not isinstance(error, NotPermittedError):
+        return Wrong(str(error))
+    return Refused(str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}")
 
 
 def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:

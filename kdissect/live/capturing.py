@@ -207,7 +207,7 @@ class Capturer:
 
 
 def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
-    """What the process does. Says on ``control`` None when it has begun, or why it cannot."""
+    """What the process does. Sends None when it has begun, or the error that says why it cannot."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides when it stops
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold what was captured
@@ -217,13 +217,13 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         opened = [opener() for opener in openers]
         spool = Spool(job.path, job.rotation, clock, journal.began)
     except LiveError as error:
-        control.send(str(error))
+        control.send(error)
         return
     except OSError as error:
-        control.send(f"{error.filename or 'the spool'}: {error.strerror or error}")
+        control.send(LiveError(f"{error.filename or 'the spool'}: {error.strerror or error}"))
         return
     except Exception as error:
-        control.send(defect(error))
+        control.send(LiveError(defect(error)))
         return
     control.send(None)
     capturer = Capturer(opened, spool, journal, job.stop, clock)

@@ -17,3 +17,7 @@ class NoInterfaceError(LiveError):
 
 class NotPermittedError(LiveError):
     """The system does not permit it."""
+
+
+class NotPermittedThereError(NotPermittedError):
+    """Another system does not permit it; the text tells the way out."""

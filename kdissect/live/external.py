@@ -26,18 +26,22 @@ from kdissect.capture import pcap, pcapng
 from kdissect.capture.blocks import Captured
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.limits import DEFAULTS
-from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
+from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError, NotPermittedThereError
 from kdissect.live.sources import Counts, Interfaces
 from kdissect.model import CaptureError, Fault, Packet
 
 STDIN = "-"
+_SSH = "ssh://"
 _PROGRAMS = ("tcpdump", "dumpcap")
 _INTERFACE = re.compile(r"[A-Za-z0-9_.:@][A-Za-z0-9_.:@-]*")
 _HOST = re.compile(r"([A-Za-z0-9_.][A-Za-z0-9_.-]*@)?([A-Za-z0-9_.][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])")
 _SSH_PORT = 22
 _PIECE = 1 << 20
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel|received/dropped on interface [^:]*: \d+/(\d+)")
-_DENIED = re.compile(r"permi(tted|ssion)|not have permission", re.IGNORECASE)
+_DENIED = re.compile(r"operation not permitted|permission to (perform|capture)", re.IGNORECASE)
+"""What the programs say that may not capture. That somebody may not log in is something else."""
+_SAID = re.compile(r"(tcpdump|dumpcap|ssh): (?!listening on|cap_set_proc)")
+"""How the line begins that tells what is wrong. Behind it there may be advice."""
 _LAST_WORDS = 4096
 """Bytes of what a program said last that are kept."""
 _END_SECONDS = 1.0
@@ -46,7 +50,7 @@ _END_SECONDS = 1.0
 
 def is_external(name: str) -> bool:
     """Whether an interface is captured from by another program."""
-    return name == STDIN or name.startswith("ssh://") or name.partition(":")[0] in _PROGRAMS
+    return name == STDIN or name.startswith(_SSH) or name.partition(":")[0] in _PROGRAMS
 
 
 def command_of(name: str, wanted: Interfaces) -> list[str]:
@@ -54,7 +58,7 @@ def command_of(name: str, wanted: Interfaces) -> list[str]:
 
     :raises NoInterfaceError: the name has another form.
     """
-    if not name.startswith("ssh://"):
+    if not name.startswith(_SSH):
         program, _, interface = name.partition(":")
         return _local(program, interface, wanted, wanted.filter)
     parts = urlsplit(name)
@@ -186,8 +190,11 @@ class Stream:
             while piece := os.read(self._errors, _LAST_WORDS):
                 self._words = (self._words + piece)[-_LAST_WORDS:]
         said = self._last_line() or "it ended without a capture"
-        kind = NotPermittedError if _DENIED.search(said) else LiveError
-        return kind(f"{self.name}: {said}")
+        if not _DENIED.search(said):
+            return LiveError(f"{self.name}: {said}")
+        if self.name.startswith(_SSH):
+            return NotPermittedThereError(f"{self.name}: {said}: log in as somebody who may, {_SSH}root@…")
+        return NotPermittedError(f"{self.name}: {said}")
 
     def fileno(self) -> int:
         return self._output
@@ -233,8 +240,9 @@ class Stream:
                 self._words = (self._words + piece)[-_LAST_WORDS:]
 
     def _last_line(self) -> str:
-        lines = self._words.decode("utf-8", "replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        lines = [line.strip() for line in self._words.decode("utf-8", "replace").split("\n")]
+        told = [line for line in lines if _SAID.match(line)] or [line for line in lines if line]
+        return told[-1] if told else ""
 
     def counts(self) -> Counts:
         """What came, and what the program said it lost, which is known when it has ended."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import errno
 import json
 import os
 import socket
@@ -63,9 +64,12 @@ def open_sockets(wanted: list[Wanted]) -> list[socket.socket]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         command = [sys.executable, "-I", "-S", os.path.abspath(__file__)]
-        process = subprocess.Popen(
-            [*command, str(theirs.fileno()), json.dumps(asked)], pass_fds=[theirs.fileno()]
-        )
+        try:
+            process = subprocess.Popen(
+                [*command, str(theirs.fileno()), json.dumps(asked)], pass_fds=[theirs.fileno()]
+            )
+        except OSError as error:  # of Python itself, which is no privilege to capture
+            raise OSError(errno.ENOEXEC, f"cannot be run: {error.strerror}", sys.executable) from None
         theirs.close()
         sockets: list[socket.socket] = []
         try:

@@ -140,12 +140,12 @@ class Session:
         theirs.close()
         self._is_mended = False
         try:
-            said = self._control.recv()
+            error: LiveError | None = self._control.recv()
         except EOFError:
-            said = "the capture process could not be started"
-        if said is not None:
+            error = LiveError("the capture process could not be started")
+        if error is not None:
             self.close()
-            raise LiveError(said)
+            raise error
 
     @property
     def pid(self) -> int | None:

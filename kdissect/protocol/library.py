@@ -153,9 +153,11 @@ def _reason(error: ValueError | OSError) -> str:
 
 
 def _inside(folder: Traversable) -> list[Traversable]:
-    if not folder.is_dir():
+    try:
+        found = list(folder.iterdir()) if folder.is_dir() else []
+    except PermissionError:  # another user's home, which is left in the environment of whoever became one
         return []
-    return sorted((file for file in folder.iterdir() if file.name[0] not in "._"), key=lambda file: file.name)
+    return sorted((file for file in found if file.name[0] not in "._"), key=lambda file: file.name)
 
 
 @cache

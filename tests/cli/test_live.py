@@ -25,7 +25,9 @@ from tests.live.machine import (
     end,
     eventually,
     network,
+    nobody,
     requires_namespaces,
+    requires_nobody,
     requires_raw_sockets,
     start,
     until_it_captures,
@@ -333,6 +335,35 @@ def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_tol
     done = run(capsysbinary, "live", AS_ROOT, "-i", "lo")
     assert done.code == 5
     assert done.err.startswith("kdissect: not permitted to capture on lo: run sudo setpriv --reuid=")
+
+
+@requires_nobody
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("live", "-i", "lo"), 5, "not permitted to capture on lo: run sudo setpriv --reuid=nobody"),
+        (("live", "-i", "any"), 5, "not permitted to capture on any: run sudo setpriv --reuid=nobody"),
+        (("live", "-i", "nix0"), 2, "there is no interface nix0; there are any, lo"),
+        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is no capture filter"),
+    ],
+)
+def test_who_may_not_capture_is_told_in_one_line(arguments: tuple[str, ...], code: int, words: str) -> None:
+    command = [*nobody(), "-m", "kdissect", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
+    error = done.stderr.decode()
+    assert (done.returncode, done.stdout, error.count("\n")) == (code, b"", 1), error
+    assert words in error
+
+
+@requires_nobody
+@requires_raw_sockets
+def test_the_line_that_is_printed_mends_it() -> None:
+    command = nobody()
+    at = command.index("--inh-caps=-all")
+    command[at : at + 2] = ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
+    command += ["-m", "kdissect", "live", "-i", "lo", "-a", "duration:1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:

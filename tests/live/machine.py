@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -52,15 +53,15 @@ class Network:
     """A namespace with two ends of a cable, ``va`` and ``vb``."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def ip(self, *arguments: str) -> None:
         """Run ``ip`` in it."""
-        subprocess.run(["ip", "-n", self._name, *arguments], check=True, capture_output=True)
+        subprocess.run(["ip", "-n", self.name, *arguments], check=True, capture_output=True)
 
     def command(self, *arguments: object) -> list[str]:
         """A command line of Python, to be run in it."""
-        return ["ip", "netns", "exec", self._name, sys.executable, *map(str, arguments)]
+        return ["ip", "netns", "exec", self.name, sys.executable, *map(str, arguments)]
 
     def start(self, *arguments: object) -> subprocess.Popen[bytes]:
         """Start kdissect in it."""
@@ -170,3 +171,27 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+@functools.cache
+def nobody() -> list[str]:
+    """A command line that runs Python as a user who may do nothing, with what sudo leaves in the environment;
+    empty where that cannot be.
+
+    Python may stand where only we can read it: the system's own does then, with our packages.
+    """
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        return []
+    become = ["setpriv", "--reuid=nobody", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    packages = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        path, home = f"PATH={os.environ['PATH']}", pwd.getpwnam("nobody")
+        of_sudo = (f"SUDO_UID={home.pw_uid}", f"SUDO_GID={home.pw_gid}", "HOME=/root")
+        found = [*become, "env", "-i", path, f"PYTHONPATH={':'.join(packages)}", *of_sudo, python]
+        tried = [*found, "-c", f"import click, kdissect, subprocess; subprocess.run(['{python}', '-V'])"]
+        if subprocess.run(tried, capture_output=True, check=False).returncode == 0:
+            return found
+    return []
+
+
+requires_nobody = pytest.mark.skipif(not nobody(), reason="nobody can be become here")
