@@ -16,7 +16,7 @@ from kdissect.cli import DONE, root
 from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, started
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
-from kdissect.cli.errors import Wrong
+from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.inputs import packets_of
 from kdissect.cli.keys import Keys, key_options, keys_of
 from kdissect.cli.showing import ports_of
@@ -28,6 +28,7 @@ from kdissect.wording import how_to_install
 if TYPE_CHECKING:
     from kdissect.live.rates import Rates
     from kdissect.tui.feed.batches import Feed
+    from kdissect.tui.feed.live import Live
     from kdissect.tui.feed.source import Source
 
 
@@ -118,6 +119,12 @@ def command(
     return app.return_code or DONE
 
 
+def _close(feed: Live) -> None:
+    feed.close()
+    if feed.left is not None:
+        complain(f"not all was decoded; what was captured is in {feed.left}")
+
+
 def _rates() -> Rates | None:
     """What tells of interfaces; None where nothing can be captured."""
     if find_spec("scapy") is None:
@@ -186,7 +193,7 @@ class _Opener:
         keys = keys_of(self._options, growing=True)
         source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)
         feed = Live(source, session, Silence(capturing["capture_filter"], found.probe))
-        self._stack.callback(feed.close)
+        self._stack.callback(_close, feed)
         return feed
 
     def standard_input(self) -> Feed:

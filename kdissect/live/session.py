@@ -2,7 +2,7 @@
 
 The process gets sockets that are open, and no privilege. Its folder holds the journal and, unless the capture
 was asked for as a file, the spool; it is removed when the session is closed, unless the capture process was
-left to itself.
+left to itself, or nobody decoded what is in it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Session:
         with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
             self._process.start()
         theirs.close()
-        self._is_mended = False
+        self._is_mended = self._is_kept = False
         try:
             error: LiveError | None = self._control.recv()
         except EOFError:
@@ -186,14 +186,19 @@ class Session:
             if latest is not None:
                 cut_to_whole_blocks(latest)
 
+    def keep(self) -> None:
+        """Leave the folder when this is closed: nobody has decoded all that is in it."""
+        self._is_kept = True
+
     def close(self) -> None:
-        """End it, and remove the folder."""
+        """End it, and remove the folder, unless it is to be kept."""
         self.stop()
         self.join()
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._is_kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def wait_until(done: Callable[[], bool], seconds: float, every: float = 0.02) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.dissect import dissect
+from kdissect.exchange import Exchange
+from kdissect.live.journal import status_of
 from kdissect.live.session import wait_until
 from kdissect.model import Fault
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
@@ -83,3 +87,60 @@ def test_screens_that_are_killed_leave_a_spool_that_can_be_read(
         return capture.interfaces[0].received is not None  # what is written at a clean end
 
     assert wait_until(is_complete, 20)
+
+
+def test_without_the_decoder_the_capture_goes_on_and_is_kept(
+    terminal: Terminal, port: int, tmp_path: Path
+) -> None:
+    talk(port, 7)
+    terminal.until(b"7 exchanges")
+    decoder, capture = sorted(helpers(terminal), key=is_capture)
+    assert (is_capture(decoder), is_capture(capture)) == (False, True)
+    os.kill(decoder, signal.SIGKILL)
+    terminal.until(b"the decoder was killed by signal 9")
+    (folder,) = tmp_path.glob("kdissect-live-*")
+    before = status_of(str(folder))
+    assert before is not None
+    talk(port, 7)
+    assert wait_until(lambda: (status_of(str(folder)) or before).written >= before.written + 14, 20)
+    terminal.send(b"8")
+    terminal.until(b"the capture goes on, in ")
+    terminal.send(b"1")
+    terminal.until(b"Metadata v1")  # what was decoded is there to be looked at
+    terminal.send(b"qq")
+    assert terminal.end() == 0
+    assert f"what was captured is in {folder}".encode() in terminal.output
+    assert exchanges_in(folder) == 14
+
+
+def test_without_the_capture_process_what_came_before_is_shown(
+    terminal: Terminal, port: int, tmp_path: Path
+) -> None:
+    talk(port, 7)
+    terminal.until(b"7 exchanges")
+    (capture,) = filter(is_capture, helpers(terminal))
+    os.kill(capture, signal.SIGKILL)
+    terminal.until(b"the capture process was killed by signal 9; what it had written is whole")
+    terminal.send(b"8")
+    terminal.until(b"of Kafka 1")
+    terminal.send(b"1qq")
+    assert terminal.end() == 0
+    assert list(tmp_path.glob("kdissect-live-*")) == []
+
+
+def helpers(terminal: Terminal) -> list[int]:
+    """The processes beside that of the screens."""
+    spawned = b"spawn_main"
+    return [pid for pid in terminal.children() if spawned in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def is_capture(pid: int) -> bool:
+    """Whether it has a packet socket's ring."""
+    return "socket:[" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def exchanges_in(folder: Path) -> int:
+    """How many a spool holds; it is whole."""
+    events = list(dissect(read_packets(sorted(folder.glob("*.pcapng")))))
+    assert not [event for event in events if isinstance(event, Fault)]
+    return sum(isinstance(event, Exchange) for event in events)

@@ -35,6 +35,8 @@ class Live(Decoder):
         self._latest = Batch()
         """What was counted up to now."""
         self._look_at = 0.0
+        self.left: str | None = None
+        """The folder of the spool that stays when this is closed: not all of it was decoded."""
         super().__init__(source)
 
     @property
@@ -57,11 +59,18 @@ class Live(Decoder):
         elif now >= self._silent_at:
             self._silent_at = float("inf")
             Thread(target=self._say, daemon=True, name="silence").start()
-        if out and isinstance(out[-1], Ended) and out[-1].reason is None:
-            self._session.join()
-            death = self._session.death()
-            out[-1] = Ended(death) if death is not None else out[-1]
+        if out and isinstance(out[-1], Ended):
+            out[-1] = self._end(out[-1])
         return out
+
+    def _end(self, ended: Ended) -> Ended:
+        if ended.reason is not None:
+            self._session.keep()
+            self.left = self._session.folder
+            return Ended(f"{ended.reason}; the capture goes on, in {self.left}")
+        self._session.join()
+        death = self._session.death()
+        return ended if death is None else Ended(death)
 
     def _say(self) -> None:
         self._said.append(self._silence.say(self._session.status()))
