@@ -10,6 +10,7 @@ Rule 3  What follows from damage is a Fault of the layer ``file`` with the offse
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -53,7 +54,7 @@ class Packets(Protocol):
         """Let go of what is open."""
 
 
-class Reader:
+class Reader(ABC):
     """Base of :class:`~kdissect.capture.pcap.PcapReader` and
     :class:`~kdissect.capture.pcapng.PcapngReader`.
 
@@ -105,6 +106,6 @@ class Reader:
         self._waiting = [buffer[consumed:]]
         self._waiting_bytes = len(buffer) - consumed
 
+    @abstractmethod
     def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
         """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
-        raise NotImplementedError

@@ -21,6 +21,7 @@ from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NotPermittedError, NotPermittedThereError
 from kdissect.live.rotation import Bounds, bounds_of
 from kdissect.live.session import SPOOL_FILE, Opened, Session, open_interfaces
+from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from kdissect.wording import how_to_install
 
@@ -81,6 +82,8 @@ def opened(given: dict[str, Any]) -> Opened:
             "captured bytes are not decoded as root: start kdissect by sudo from an ordinary account, or by "
             f"{line_without_root('USER')}, or say --allow-root"
         )
+    if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
+        raise Wrong("-f is for what is captured now; -Y chooses among what standard input brings")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
     wanted = Interfaces(names, given["capture_filter"], given["snap_length"], not given["not_promiscuous"])
     try:
@@ -93,6 +96,18 @@ def opened(given: dict[str, Any]) -> Opened:
     if not given["allow_root"]:
         privileged.drop_privileges(user, group)
     return found
+
+
+def _is_only_read(given: dict[str, Any]) -> bool:
+    """Whether all that comes was captured by somebody else, with whatever filter."""
+    from kdissect.live import external
+
+    return all(name == external.STDIN for name in given["interfaces"])
+
+
+def silence_of(given: dict[str, Any], found: Opened) -> Silence:
+    """What is said while nothing of Kafka's comes."""
+    return Silence(None if _is_only_read(given) else given["capture_filter"], found.probe)
 
 
 def live_in_own_home() -> None:

@@ -9,7 +9,15 @@ from typing import Any, BinaryIO
 import click
 
 from kdissect.cli import UNREADABLE
-from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, rotation_of, started, stop_of
+from kdissect.cli.capturing import (
+    capturing_options,
+    live_in_own_home,
+    opened,
+    rotation_of,
+    silence_of,
+    started,
+    stop_of,
+)
 from kdissect.cli.conditions import Conditions, condition_options
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Wrong, complain
@@ -23,11 +31,10 @@ from kdissect.cli.watching import Watch, drops
 from kdissect.dissect import Event
 from kdissect.live.following import Spooled
 from kdissect.live.session import Session
-from kdissect.live.silence import Silence
 from kdissect.present.form import plural
 
 
-@click.command()
+@click.command(context_settings={"allow_extra_args": True})
 @capturing_options
 @showing_options
 @click.option(
@@ -59,8 +66,13 @@ def command(**given: Any) -> int:
     Packets go to a spool of files first, from which they are decoded: if decoding falls behind, none is lost.
     What the system or the disk did not take is told on stderr.
     """
+    context = click.get_current_context()
+    if context.args:
+        raise click.UsageError(
+            f"{context.args[0]}: interfaces stand behind -i: -i {context.args[0]}", context
+        )
     if not given["interfaces"]:
-        raise click.UsageError("no interface is given: -i eth0, -i any …", click.get_current_context())
+        raise click.UsageError("no interface is given: -i eth0, -i any …", context)
     live_in_own_home()
     return _Live(given, load_config()).run()
 
@@ -110,7 +122,7 @@ class _Live:
             reading = stack.enter_context(closing(self._reading(session)))
             reading.open()
             self._conditions.begin(stack, reading, session.status)
-            silence = Silence(given["capture_filter"], found.probe)
+            silence = silence_of(given, found)
             stack.callback(silence.close)
             shows_line = self._showing.talks and not _is_terminal(given["output"])
             with (

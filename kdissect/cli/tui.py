@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli import DONE, root
-from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, started
+from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, silence_of, started
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong, complain
@@ -184,7 +184,6 @@ class _Opener:
     def live(self, capturing: dict[str, Any]) -> Feed:
         """What interfaces give from now on."""
         from kdissect.live.session import Session
-        from kdissect.live.silence import Silence
         from kdissect.tui.feed.live import Live
 
         found = opened(capturing)
@@ -192,7 +191,7 @@ class _Opener:
         self._stack.callback(session.close)
         keys = keys_of(self._options, growing=True)
         source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)
-        feed = Live(source, session, Silence(capturing["capture_filter"], found.probe))
+        feed = Live(source, session, silence_of(capturing, found))
         self._stack.callback(_close, feed)
         return feed
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BufferedIOBase
@@ -94,13 +95,13 @@ class Following(Iterator[Item]):
         if self._capture is not None:
             self._capture.close()
 
+    @abstractmethod
     def _next_file(self) -> str | None:
         """The path of the next file; None if there is none, and there will be none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _is_complete(self) -> bool:
         """Whether no more comes of the file that is read."""
-        raise NotImplementedError
 
     def _read(self) -> Iterator[Item]:
         while (path := self._next_file()) is not None:

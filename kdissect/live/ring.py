@@ -22,11 +22,13 @@ from kdissect.live import devices
 from kdissect.live.bpf import COOKED, SNAP_LENGTH
 from kdissect.live.sources import Counts
 
-BLOCK_BYTES = 1 << 20
-BLOCKS = 64
+BLOCK_BYTES = 1 << 19
+"""More than the largest packet takes."""
+BLOCKS = 128
 """Of a ring: at 100,000 packets of 300 bytes a second it takes two seconds to fill."""
-RETIRE_MS = 20
-"""When a block is handed over that is not full."""
+RETIRE_MS = 40
+"""When a block is handed over that is not full. However little comes, the ring is full after so long for each
+block: if nobody reads for five seconds, packets are dropped."""
 
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION = 263, 5, 6, 10
 _TPACKET_V3 = 2

@@ -13,17 +13,21 @@ SILENCE_SECONDS = 8.0
 class Silence:
     """Says it once.
 
+    :param capture_filter: through which packets come; None where others have captured them.
     :param probe: sees what the filter does not let through.
     """
 
-    def __init__(self, capture_filter: str, probe: Probe | None) -> None:
+    def __init__(self, capture_filter: str | None, probe: Probe | None) -> None:
         self._filter = capture_filter
         self._probe = probe
 
     def say(self, status: Status) -> str:
         """What came, and on which ports there is more to see."""
         if status.received:
-            said = f"{plural(status.received, 'packet')} of {self._filter} so far, nothing of Kafka's in them"
+            of = "" if self._filter is None else f" of {self._filter}"
+            said = f"{plural(status.received, 'packet')}{of} so far, nothing of Kafka's in them"
+        elif self._filter is None:
+            said = "no packet has come so far"
         else:
             said = f"no packet has matched {self._filter} so far"
         if self._probe is None:

@@ -294,6 +294,9 @@ def test_a_wrong_capture_filter_is_one_line(capsysbinary: pytest.CaptureFixture[
     ("arguments", "words"),
     [
         ((), "-i eth0"),
+        (("-",), "-i -"),
+        (("eth0", "-T", "ndjson"), "-i eth0"),
+        (("-i", "-", "-f", "tcp port 1", AS_ROOT), "-Y chooses"),
         (("-i", "lo", "-Y", "api = x"), "-Y"),
         (("-i", "lo", "-b", "files:2"), "-w FILE"),
         (("-i", "lo", "-w", "x", "-b", "files:2"), "when one is full"),

@@ -1,0 +1,162 @@
+"""A disk that is full and a ring that overflows: told in a line each, counted right, and the file is whole
+for other programs, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.live.journal import Status, status_of
+from kdissect.live.ring import BLOCKS, RETIRE_MS
+from kdissect.live.session import wait_until
+from kdissect.model import Fault, Packet
+from tests.live.machine import (
+    ROOT,
+    Network,
+    children,
+    end,
+    ended,
+    eventually,
+    kdissect_of,
+    network,
+    requires_namespaces,
+    until_it_captures,
+)
+
+pytestmark = requires_namespaces
+pytest.importorskip("scapy")
+
+
+class Live:
+    """``kdissect live -w`` on one end of a cable."""
+
+    def __init__(self, cable: Network, process: subprocess.Popen[bytes], folder: Path, path: Path) -> None:
+        self._cable, self._process, self.path = cable, process, path
+        self._sent = 0
+        self._journal = until_it_captures(process, folder)
+        self.capture = children(kdissect_of(process.pid))["capture"]
+
+    @property
+    def status(self) -> Status:
+        return status_of(str(self._journal)) or Status()
+
+    def send(self, rate: int, seconds: float) -> None:
+        """Send packets that are alike."""
+        command = self._cable.command("-m", "benchmarks.sending", "va", "frames")
+        done = subprocess.run(
+            [*command, "--rate", str(rate), "--seconds", str(seconds)],
+            check=True,
+            capture_output=True,
+            cwd=ROOT,
+        )
+        self._sent += json.loads(done.stdout)["packets"]
+
+    def settled(self) -> Status:
+        """How it goes when all that came is dealt with."""
+
+        def is_settled() -> bool:
+            status = self.status
+            return self._sent == status.received == status.dropped + status.lost + status.written
+
+        eventually(is_settled)
+        return self.status
+
+    def end(self) -> list[str]:
+        """End it; gives what it said, but for that nothing of Kafka's came."""
+        code, _, error = end(self._process)
+        assert code == 0
+        return [line for line in error.splitlines() if not re.search("nothing of Kafka|no packet has", line)]
+
+
+@contextmanager
+def live(folder: Path, path: Path) -> Iterator[Live]:
+    with network() as cable:
+        given = ("live", "-i", "vb", "--allow-root", "-q", "--spool", folder, "-w", path)
+        with ended(cable.start(*given)) as process:
+            yield Live(cable, process, folder, path)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk of two megabytes, if we may have one."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("disks cannot be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def packets_by_all(path: Path) -> set[int]:
+    """How many packets a file has, by us and by the other programs there are; none finds fault with it."""
+    items = list(read_packets([path]))
+    assert not [item for item in items if isinstance(item, Fault)]
+    found = {sum(isinstance(item, Packet) for item in items)}
+    for command in (
+        ["tshark", "-r", path, "-T", "fields", "-e", "frame.number"],
+        ["tcpdump", "-n", "-r", path],
+    ):
+        if shutil.which(str(command[0])):
+            done = subprocess.run(command, capture_output=True, check=True)
+            assert b"cut short" not in done.stderr
+            assert b"truncated" not in done.stderr
+            found.add(len(done.stdout.splitlines()))
+    return found
+
+
+def test_a_disk_that_is_full_costs_what_does_not_fit_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    with small_disk(tmp_path / "disk") as disk, live(tmp_path / "journal", disk / "out.pcapng") as capturing:
+        capturing.send(8_000, 2)
+        full = capturing.settled()
+        assert 0 < full.lost < full.received
+        assert packets_by_all(capturing.path) == {full.written}
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        capturing.send(1_000, 0.5)
+        after = capturing.settled()
+        assert after.lost == full.lost
+        eventually(lambda: len(capturing.status.notes) == 2)
+        said = capturing.end()
+        assert packets_by_all(capturing.path) == {after.written}
+    path = capturing.path
+    lost = f"{after.lost:,} could not be written"
+    assert said == [
+        f"kdissect: {path}: No space left on device: packets are lost until it can be written again",
+        f"kdissect: writing goes on; {full.lost:,} packets were lost",
+        f"kdissect: {after.written:,} packets captured, 0 dropped by the system, {lost}",
+    ]
+
+
+def test_a_ring_that_overflows_is_told_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "out.pcapng"
+    with live(tmp_path, path) as capturing:
+        os.kill(capturing.capture, signal.SIGSTOP)
+        try:
+            capturing.send(20_000, 2 * BLOCKS * RETIRE_MS / 1_000)
+        finally:
+            os.kill(capturing.capture, signal.SIGCONT)
+        status = capturing.settled()
+        assert status.dropped > 0
+        wait_until(lambda: bool(capturing.status.notes), 5)
+        said = capturing.end()
+        assert packets_by_all(path) == {status.written}
+    assert [line for line in said if "the system drops packets" in line] == said[:1]
+    assert f"{status.dropped:,} dropped by the system" in said[-1]
+    capture = read_packets([path])
+    assert sum(isinstance(item, Packet) for item in capture) == status.written
+    assert (capture.interfaces[0].received, capture.interfaces[0].dropped) == (
+        status.received,
+        status.dropped,
+    )
