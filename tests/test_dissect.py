@@ -88,6 +88,18 @@ def test_the_same_endpoints_are_another_connection_once_it_has_lingered() -> Non
     assert [c.connection for c in connections(events)] == [0, 1]
 
 
+def test_a_syn_with_another_number_begins_another_connection_on_the_same_endpoints() -> None:
+    dissector, one = Dissector(), talk(1001)
+    events = run(dissector, renumbered(one.segments))
+    again = [s._replace(seq=s.seq + 500_000, ack=s.ack and s.ack + 500_000) for s in talk(1001).segments]
+    events += run(dissector, renumbered(again, start_ns=LINGER_NS // 2))
+    assert [(c.connection, c.end, c.packets) for c in connections(events)] == [
+        (0, "reused", len(one.segments))
+    ]
+    events += dissector.close()
+    assert [e.connection for e in exchanges(events)] == [0, 1]
+
+
 def test_more_connections_than_the_limit_evict_the_longest_silent() -> None:
     dissector = Dissector(DEFAULTS._replace(connections=20))
     ask = request("Metadata", 1, 1, topics=[])

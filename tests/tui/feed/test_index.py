@@ -96,3 +96,10 @@ def test_ports_of_addresses() -> None:
     assert index.ports().tolist() == [-1, 9092, 40000, -1, -1, -1, -1]
     index.add(Batch(texts=["z:1"]))
     assert index.ports().tolist()[-1] == 1
+
+
+def test_the_first_and_the_last_with_an_error_are_told_by_number_over_all_batches() -> None:
+    """Rows come as exchanges are complete: a later batch may bring a lower number."""
+    index = index_with([{"number": 5, "error": 1}], ["NOT_COORDINATOR"])
+    index.add(Batch(row(number=2, error=1) + row(number=3, error=1)))
+    assert index.errors() == [("NOT_COORDINATOR", 3, 1, 0)]
