@@ -75,7 +75,7 @@ def keys_of(
         raise Unreadable(NEEDS_PACKAGE)
     secrets = Secrets()
     for path in given["rsa_keys"]:
-        secrets.add_rsa_key(_rsa_key(path))
+        secrets.add_rsa_key(read_rsa_key(path))
     paths: tuple[str, ...] = given["key_logs"]
     usual = environment.get(ENVIRONMENT)
     if not paths and usual and (growing or os.path.exists(usual)):
@@ -98,7 +98,11 @@ def keys_of(
     return Keys(secrets)
 
 
-def _rsa_key(path: str) -> bytes:
+def read_rsa_key(path: str) -> bytes:
+    """A private key from a file.
+
+    :raises Unreadable: it cannot be read, or is none.
+    """
     try:
         with open(path, "rb") as file:
             data = file.read()

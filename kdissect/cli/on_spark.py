@@ -12,6 +12,7 @@ import click
 
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.keys import read_rsa_key
 from kdissect.cli.showing import ports_of
 from kdissect.spark.complaint import why
 
@@ -41,6 +42,9 @@ def content_options(function: Any) -> Any:
     options = (
         click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
         click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets; workers read it."),
+        click.option(
+            "--rsa-key", multiple=True, metavar="FILE", help="A broker's private key; workers read it."
+        ),
         click.option("--payload", default="full", metavar="none|head:N|full", help="Keys, values, bodies."),
         click.option("--capture-point", metavar="REGEX", help="What in a path tells captures apart."),
         click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
@@ -56,20 +60,22 @@ def settings_of(given: dict[str, Any]) -> Settings:
     """What the options and the configuration ask for.
 
     :raises Wrong: one of them is wrong.
-    :raises Unreadable: a key log is not there.
+    :raises Unreadable: a key log is not there, or a key is none.
     """
     from kdissect.spark.choice import Choice
     from kdissect.spark.settings import Settings
 
     config = load_config()
     names = ["payload", "capture_point", "records", "embedded", "show_secrets", "filter", "two_pass"]
-    names += ["tasks", "keylog"]
+    names += ["tasks", "keylog", "rsa_key"]
     options = {name: given[name] for name in names if given.get(name) is not None}
     options["ports"] = config.ports | ports_of(given["decode_as"])
     options |= {"topics": config.topics, "limits": config.limits}
     for path in given["keylog"]:
         if "://" not in path and not os.path.exists(path):
             raise Unreadable(f"{path}: there is no such key log")
+    for path in given["rsa_key"]:
+        read_rsa_key(path)
     try:
         settings = Settings.of(options)
         Choice(settings)

@@ -62,7 +62,7 @@ def table(
     settings = Settings.of({**options, "table": name})
     given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
-    alone = name == "packets" or settings.layer == "file" or settings.keylog
+    alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
     if strategy != "replicas" and not alone:
         from kdissect.spark.plan import MOST_REPLICAS, plan
 

@@ -20,6 +20,7 @@ from kdissect.names import TopicNames
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import open_file
+from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 EXCHANGE_COST = 2_048
@@ -83,18 +84,38 @@ def new_dissector(
 
     :param names: names that hold from the start.
     :param learned: takes the names that are learned, where none hold from the start.
-    :raises CaptureError: a key log cannot be read.
+    :raises CaptureError: a key log, or a key, cannot be read.
     """
     secrets = KnownSecrets()
-    for path in settings.keylog:
-        for item in KeyLogs((path,)).read():
-            secrets.add(item.data)
+    secrets.rsa_keys = rsa_keys_of(settings)
+    for item in KeyLogs(settings.keylog).read():
+        secrets.add(item.data)
     dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=secrets)
     if learned is not None:
         dissector.names = learned
     for topic_id, name in settings.topics.items():
         dissector.names.learn(topic_id, name, 0)
     return dissector
+
+
+def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
+    """The private keys that the settings name.
+
+    :raises CaptureError: one cannot be read, or is none.
+    """
+    return tuple(map(_rsa_key, settings.rsa_key))
+
+
+def _rsa_key(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        load_rsa_key(data)
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CaptureError(f"{path}: cannot be used as an RSA private key: {error}") from error
+    return data
 
 
 def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:

@@ -46,6 +46,8 @@ class Settings(NamedTuple):
     """Those that are not the usual ones: ``connections=1000,frame_bytes=1048576``."""
     keylog: tuple[str, ...] = ()
     """Files, or directories of files, with TLS secrets, which all workers can read; with commas between."""
+    rsa_key: tuple[str, ...] = ()
+    """Private keys of brokers, in files that all workers can read; with commas between."""
     tasks: int | None = None
     """How many tasks share the work of one capture point."""
     layer: str | None = None
@@ -98,7 +100,7 @@ def _plain(name: str) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    if name == "keylog":
+    if name in ("keylog", "rsa_key"):
         return ",".join(value)
     if name == "ports":
         return ",".join(map(str, sorted(value)))
@@ -193,6 +195,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "topics": _topics,
     "limits": _limits,
     "keylog": _paths,
+    "rsa_key": _paths,
     "tasks": _count,
     "layer": _word,
     "pushdown": _flag,

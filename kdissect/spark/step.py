@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.reader import Item
 from kdissect.dissect import Event
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.present.form import Clock
 from kdissect.spark.carried import Carried, States
-from kdissect.spark.replay import new_dissector
+from kdissect.spark.replay import new_dissector, rsa_keys_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span, limited
 
@@ -25,9 +26,14 @@ def events_of_batch(
 
     :raises StateError: the state cannot be used.
     """
-    carried = states.load(point, batch) or Carried(new_dissector(settings))
+    carried = states.load(point, batch)
+    if carried is None:
+        carried = Carried(new_dissector(settings))
+    else:
+        yield from _learn(carried, settings)
     for span in spans:
         yield from _events_of_span(carried, span, settings)
+    carried.dissector.secrets.rsa_keys = ()  # private keys stay where they are
     states.save(point, batch, carried)
 
 
@@ -36,10 +42,18 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
     carried = states.load(point, batch)
     if carried is None:
         return
+    yield from _learn(carried, settings)
     for path in list(carried.items):
         if path not in carried.final:
             yield from _events_of_span(carried, Span(point, path, carried.sizes[path], True, None), settings)
     yield from carried.dissector.close()
+
+
+def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
+    """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
+    carried.dissector.secrets.rsa_keys = rsa_keys_of(settings)
+    for lines in KeyLogs(settings.keylog).read():
+        yield from carried.dissector.learn_secrets(lines.data, carried.packets)
 
 
 def _events_of_span(carried: Carried, span: Span, settings: Settings) -> Iterator[Event]:

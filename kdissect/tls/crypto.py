@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kdissect.wording import how_to_install
+
 try:
     from cryptography import x509
     from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
@@ -69,6 +71,8 @@ def load_rsa_key(data: bytes) -> Any:
 
     :raises ValueError: it is something else; the text says what.
     """
+    if not IS_AVAILABLE:
+        raise ValueError(f"a package is not installed: {how_to_install('tls')}")
     load = load_pem_private_key if b"-----BEGIN" in data else load_der_private_key
     try:
         key = load(data, None)

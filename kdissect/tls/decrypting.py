@@ -7,8 +7,9 @@ Rules
 1. Bytes come out only of records that are authentic. A chunk has the packet and the time at which its
    record was whole; its offset counts the bytes that came out of its direction.
 2. A record whose key is not known yet waits, and those behind it: for the secret, which may come later, and
-   early data for the broker's word whether it takes it. What waits is bounded; beyond it the connection is
-   dark, and says why. What is read out of those that waited keeps their order.
+   early data for the broker's word whether it takes it. Data of the other direction waits with it, for it may
+   be the answer. What waits is bounded; beyond it the connection is dark, and says why. What is read out of
+   those that waited keeps their order.
 3. Records that are lost are a Gap. It is exact where the one record that was lost says how long its content
    was; else its length is an estimate, and says so.
 4. A record that is not authentic is a Fault and a Gap. A direction of which too many in a row are not is
@@ -81,7 +82,7 @@ class Tls:
         flow = self._flows[side]
         for item in flow.reader.feed(piece):
             # Data under keys that are known is nearly all there is: it takes the short way.
-            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._holds[side]:
+            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._held:
                 opened = flow.open(item)
                 if opened is not None:
                     self._content(side, opened[0], opened[1], item, out)
@@ -170,7 +171,7 @@ class Tls:
     # -- waiting ------------------------------------------------------------------------------------
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
-        if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
+        if self._must_wait(side, item):
             self._hold(side, item)
             if self.held_bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True
@@ -179,6 +180,12 @@ class Tls:
             self._read(side, item, out)
         if self._keying.moved:
             self._drain(out)
+
+    def _must_wait(self, side: Side, item: Item) -> bool:
+        if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
+            return True
+        # What is said under the last keys may answer what waits. Nothing that waits is in need of it.
+        return self._holds[1 - side] and self._flows[side].stage == TRAFFIC
 
     def _hold(self, side: Side, item: Item) -> None:
         self._held.append((side, item))
@@ -192,7 +199,7 @@ class Tls:
             held, self._held = self._held, []
             self._holds, self.held_bytes = [False, False], 0
             for side, item in held:
-                if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
+                if self._must_wait(side, item):
                     self._hold(side, item)
                 else:
                     self._read(side, item, out)

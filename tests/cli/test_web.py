@@ -18,6 +18,7 @@ import pytest
 
 from kdissect.cli import USAGE
 from kdissect.cli import web as web_command
+from kdissect.tui import web as web_screens
 from tests.cli.run import CAPTURES, ROOT, run
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -149,3 +150,25 @@ def test_an_address_that_is_not_ours_is_told_after_the_warning(
     first, second = ran.err.splitlines()
     assert first.endswith("sees these captures: there is no password")
     assert "cannot be served" in second
+
+
+def test_secrets_are_handed_on_by_path(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[list[str]] = []
+
+    class Recorder:
+        def __init__(self, arguments: list[str], *_: object) -> None:
+            made.append(arguments)
+
+        def serve(self) -> None:
+            """Nobody visits."""
+
+    monkeypatch.setattr(web_screens, "Screens", Recorder)
+    monkeypatch.chdir(tmp_path)
+    Path("keys.log").write_bytes(b"# nothing yet\n")
+    ran = run(capsysbinary, "web", CAPTURE, "--keylog", "keys.log")
+    assert (ran.code, "no secrets in it" in ran.err) == (0, True)
+    assert made == [["--keylog", str(tmp_path / "keys.log"), "--", str(CAPTURE)]]
+    ran = run(capsysbinary, "web", CAPTURE, "--rsa-key", "keys.log")
+    assert (ran.code, len(made)) == (3, 1)

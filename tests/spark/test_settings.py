@@ -21,6 +21,7 @@ CHOSEN = Settings(
     limits=DEFAULTS._replace(connections=7, frame_bytes=1_000),
     tasks=3,
     keylog=("a.log", "b.log"),
+    rsa_key=("a.pem", "b.pem"),
     progress="notes",
 )
 

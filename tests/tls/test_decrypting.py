@@ -262,6 +262,22 @@ def test_a_key_log_that_grows_line_by_line() -> None:
     assert (is_all(made, out + machine.close()), machine.dark) == (True, None)
 
 
+@pytest.mark.parametrize("last", ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"])
+def test_an_answer_does_not_come_out_before_what_it_answers(last: str) -> None:
+    """One look at a growing key log may find the secret of one direction only."""
+    made = talk()
+    secrets = Secrets()
+    machine = Tls(secrets)
+    known = [line for line in made.key_log.splitlines() if not line.startswith(last.encode())]
+    secrets.add(b"\n".join(known))
+    out = run(machine, segments(made.flights), close=False)
+    assert not any(isinstance(piece, Chunk) for _, piece in out[1:])
+    secrets.add(made.key_log)
+    out += machine.retry() + machine.close()
+    whole = Tls(made.secrets())
+    assert out == run(whole, segments(made.flights))
+
+
 def test_waiting_is_bounded() -> None:
     made = talk()
     secrets = Secrets()

@@ -1,0 +1,61 @@
+"""Batches of a stream, without Spark: what TLS needs from one to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.writer import PcapngWriter
+from kdissect.exchange import Exchange
+from kdissect.model import Packet
+from kdissect.spark.carried import States
+from kdissect.spark.settings import Settings
+from kdissect.spark.spool import Span
+from kdissect.spark.step import events_at_end, events_of_batch
+from tests.lab import Case
+from tests.tls.endpoints import certificate
+
+TLS13 = Case("tls13")
+
+
+def states(tmp_path: Path) -> States:
+    made = States(str(tmp_path / "state"))
+    made.prepare()
+    return made
+
+
+def capture(tmp_path: Path) -> Path:
+    path = tmp_path / "capture.pcapng"
+    with path.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([TLS13.capture]):
+            if isinstance(item, Packet):
+                writer.write(item)
+    return path
+
+
+def test_a_key_log_that_grows_between_batches(tmp_path: Path) -> None:
+    kept, path, keys = states(tmp_path), capture(tmp_path), tmp_path / "keys.log"
+    lines = (TLS13.folder / "keys.log").read_bytes().splitlines(keepends=True)
+    settings, size = Settings(keylog=(str(keys),)), path.stat().st_size
+    found = []
+    for batch, share in enumerate((0.3, 0.6, 0.8)):
+        keys.write_bytes(b"".join(lines[: round(batch * len(lines) / 3)]))
+        span = Span("one", str(path), round(share * size), False, None)
+        found += list(events_of_batch(kept, batch, "one", [span], settings))
+    keys.write_bytes(b"".join(lines))
+    found += list(events_of_batch(kept, 3, "one", [Span("one", str(path), size, True, None)], settings))
+    found += list(events_at_end(kept, 4, "one", settings))
+    assert sum(isinstance(event, Exchange) for event in found) == 55
+
+
+def test_private_keys_are_in_no_state(tmp_path: Path) -> None:
+    kept, path, key = states(tmp_path), capture(tmp_path), certificate("rsa")
+    settings = Settings(rsa_key=(str(key.path),))
+    span = Span("one", str(path), path.stat().st_size, True, None)
+    list(events_of_batch(kept, 0, "one", [span], settings))
+    (file,) = (tmp_path / "state").glob("*/*")
+    assert key.key_pem[:200] not in file.read_bytes()
+    again = kept.load("one", 1)
+    assert again is not None
+    assert again.dissector.secrets.rsa_keys == ()
