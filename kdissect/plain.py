@@ -1,0 +1,115 @@
+"""An exchange ↔ plain values, on its way to another process: what it was made from, not what was decoded.
+
+The frames, what their headers told and what was found out about them become tuples of numbers, text and
+bytes, which pickle and marshal carry an order of magnitude faster than objects. Names of topic ids are not
+among them: they belong to the capture, and whoever makes an exchange again gives them to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Message, Request, Response, Token
+from kdissect.model import Direction, Fault, Frame
+from kdissect.names import NO_NAMES, Names
+
+_FROM_BROKER = Direction.FROM_BROKER
+_make = tuple.__new__
+
+
+def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
+    """What an exchange was made from."""
+    return (
+        exchange.connection,
+        exchange.client_endpoint,
+        exchange.broker_endpoint,
+        _plain_message(exchange.request),
+        _plain_message(exchange.response),
+        exchange.missing,
+        exchange.inferred,
+        exchange.number,
+        _plain_faults(exchange.session_faults),
+        exchange.embedded,
+        exchange.is_encrypted,
+    )
+
+
+def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
+    """The exchange as it was when it was complete; its bodies are decoded when asked for."""
+    connection, client, broker, request, response, missing, inferred, number, faults, embedded, tls = plain
+    return Exchange(
+        connection,
+        client,
+        broker,
+        None if request is None else _request(request, limits),
+        None if response is None else _response(response, limits),
+        missing,
+        inferred,
+        number,
+        session_faults=[_make(Fault, each) for each in faults],
+        topic_names=names,
+        embedded=embedded,
+        is_encrypted=tls,
+    )
+
+
+def _plain_message(message: Message | None) -> tuple[Any, ...] | None:
+    if message is None:
+        return None
+    frame = _plain_frame(message.frame)
+    if isinstance(message, Token):
+        return frame, message.kind, message.client_id
+    known = (
+        frame,
+        message.api_key,
+        message.api_version,
+        message.correlation_id,
+        message.header_version,
+        message.body_start,
+        _plain_faults(message.header_faults),
+    )
+    return (*known, message.client_id) if isinstance(message, Request) else known
+
+
+def _plain_frame(frame: Frame) -> tuple[Any, ...]:
+    fault = None if frame.fault is None else tuple(frame.fault)
+    return (frame.direction is _FROM_BROKER, *frame[1:-1], fault)
+
+
+def _plain_faults(faults: list[Fault] | tuple[Fault, ...]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, faults)) if faults else ()
+
+
+def _frame(plain: tuple[Any, ...]) -> Frame:
+    direction = _FROM_BROKER if plain[0] else Direction.TO_BROKER
+    fault = None if plain[-1] is None else _make(Fault, plain[-1])
+    return _make(Frame, (direction, *plain[1:-1], fault))
+
+
+def _request(plain: tuple[Any, ...], limits: Limits) -> Request | Token:
+    if len(plain) == 3:
+        return _token(plain)
+    frame, key, version, correlation, header_version, start, faults, client_id = plain
+    request = Request(_frame(frame), key, version, correlation, client_id, header_version, start, limits)
+    if faults:
+        request.header_faults = tuple(_make(Fault, each) for each in faults)
+    return request
+
+
+def _response(plain: tuple[Any, ...], limits: Limits) -> Response | Token:
+    if len(plain) == 3:
+        return _token(plain)
+    frame, key, version, correlation, header_version, start, faults = plain
+    response = Response(_frame(frame), key, version, correlation, header_version, start, limits)
+    if faults:
+        response.header_faults = tuple(_make(Fault, each) for each in faults)
+    return response
+
+
+def _token(plain: tuple[Any, ...]) -> Token:
+    frame, kind, client_id = plain
+    token = Token(_frame(frame), kind)
+    token.client_id = client_id
+    return token
