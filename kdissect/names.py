@@ -58,14 +58,15 @@ class TopicNames:
 class KnownNames:
     """The names that count for one exchange."""
 
-    __slots__ = ("_names", "_packet")
+    __slots__ = ("_names", "packet")
 
     def __init__(self, names: TopicNames, packet: int) -> None:
         self._names = names
-        self._packet = packet
+        self.packet = packet
+        """The last that counts."""
 
     def get(self, topic_id: str, /) -> str | None:
-        return self._names.find(topic_id, self._packet)
+        return self._names.find(topic_id, self.packet)
 
 
 NO_NAMES = TopicNames().up_to(0)

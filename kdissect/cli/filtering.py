@@ -7,6 +7,7 @@ filter ``slow``, beside another one or alone.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,8 +70,14 @@ class Chooser:
         :meth:`learn`."""
         self._filters = [_filter(text, options, self.slowness) for text in texts]
         self._table = table
-        self._connections: set[int] = set()
-        """Those with an exchange that the filter shows."""
+        self.chosen: set[int] = set()
+        """Connections with an exchange that the filter shows."""
+
+    def part(self) -> Chooser:
+        """The same for some of the events: it knows nothing of connections that others tell."""
+        part = copy(self)
+        part.chosen = set()
+        return part
 
     @property
     def must_learn(self) -> bool:
@@ -89,21 +96,21 @@ class Chooser:
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
         if isinstance(event, Connection):
-            return event.connection in self._connections
+            return event.connection in self.chosen
         if isinstance(event, Fault) or self._table in ("records", "faults"):
             return True
         is_listed = self._table != "connections"
-        if (is_listed or event.connection not in self._connections) and self._matches(event):
-            self._connections.add(event.connection)
+        if (is_listed or event.connection not in self.chosen) and self._matches(event):
+            self.chosen.add(event.connection)
             return is_listed
         return False
 
     def counts(self, event: Event) -> bool:
         """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
         if isinstance(event, Exchange) and self._matches(event):
-            self._connections.add(event.connection)
+            self.chosen.add(event.connection)
             return True
-        return isinstance(event, Connection) and event.connection in self._connections
+        return isinstance(event, Connection) and event.connection in self.chosen
 
     def row(self, event: Event, source: Any) -> bool:
         """Whether a row that an event brought is shown."""

@@ -90,6 +90,9 @@ def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
 class Printer(Protocol):
     """Prints what an event means for one table."""
 
+    state: Any
+    """What its next row depends on, beside the event: how wide columns have grown."""
+
     def show(self, event: Event) -> Iterator[Event]:
         """Print its rows; gives the event once for each row that was printed."""
 
@@ -119,6 +122,8 @@ def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writ
 
 class TablePrinter:
     """Rows of one table in one of the :data:`FORMATS`."""
+
+    state: Any = None
 
     def __init__(
         self,
@@ -168,6 +173,14 @@ class LinePrinter:
         self._options = options
         self._dump = dump
 
+    @property
+    def state(self) -> Any:
+        return tuple(self._lines.widths)
+
+    @state.setter
+    def state(self, widths: Any) -> None:
+        self._lines.widths = list(widths)
+
     def show(self, event: Event) -> Iterator[Event]:
         if isinstance(event, Exchange):
             self._output.line(self._lines.line(event))
@@ -191,6 +204,8 @@ class LinePrinter:
 class TreePrinter:
     """Every field of every exchange; of TLS connections, when they are over, what their handshakes showed and
     why they stay dark. Those count for no row: what is listed are exchanges."""
+
+    state: Any = None
 
     def __init__(self, output: TextOutput, options: Options, dump: bool) -> None:
         self._output = output

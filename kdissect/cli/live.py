@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any, BinaryIO
 
@@ -26,9 +25,8 @@ from kdissect.cli.keys import keys_of, with_secrets_option
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.showing import Showing, showing_options
-from kdissect.cli.shown import Shown
+from kdissect.cli.shown import Shown, ShownPackets
 from kdissect.cli.watching import Watch, drops
-from kdissect.dissect import Event
 from kdissect.live.following import Spooled
 from kdissect.live.session import Session
 from kdissect.present.form import plural
@@ -171,13 +169,13 @@ class _Live:
             open_output(given["packets_to"], inputs_of(given)) as capture,
         ):
             try:
-                self._print(reading, file, shown.add)
+                self._print(reading, file, shown.found)
             finally:
                 shown.write(capture, reading.packets, reading.secrets)
 
-    def _print(self, reading: Reading, file: BinaryIO, add: Callable[[Event], None] | None) -> None:
+    def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
         with closing(self._conditions.events(reading)) as events:
-            self._showing.print(reading, events, file, True, add)
+            self._showing.print(reading, events, file, True, found)
 
 
 def _is_terminal(output: str | None) -> bool:

@@ -15,6 +15,7 @@ from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.inputs import read_twice
 from kdissect.cli.interrupts import stopped_by_signals
+from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.keys import keys_of, with_secrets_option
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading
@@ -46,6 +47,7 @@ from kdissect.live.following import Files
     is_flag=True,
     help="Wait for more at the end: of files that are still written, and of folders with rotated files.",
 )
+@jobs_option
 def command(**given: Any) -> int:
     """Read captures: pcap or pcapng, also gzip, zstd or lz4 compressed; - is standard input.
 
@@ -77,7 +79,11 @@ class _Read:
         elif given["with_secrets"]:
             raise Wrong("--with-secrets goes with -w: rows have no secrets")
         self._following: Files | None = None
+        self._jobs = jobs_of(given, paths)
         if given["follow"]:
+            if self._jobs.processes > 1 and self._jobs.at_once:
+                raise Wrong("--follow shows each row as it comes, which is the work of one: leave out --jobs")
+            self._jobs = ALONE
             self._see_that_it_can_be_followed()
 
     def _see_that_it_can_be_followed(self) -> None:
@@ -143,10 +149,10 @@ class _Read:
 
     def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
         flush = "-" in self._paths or self._given["follow"]
-        add = None if shown is None else shown.add
+        found = None if shown is None else shown.found
         ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
         with ends, closing(self._events(reading)) as events:
-            self._showing.print(reading, events, file, flush, add)
+            self._showing.print(reading, events, file, flush, found, self._jobs)
 
     def _events(self, reading: Reading) -> Generator[Event]:
         """What the capture holds, read before as often as it must be."""

@@ -6,7 +6,6 @@ import math
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Packets
@@ -15,15 +14,14 @@ from kdissect.cli.errors import Complaints, complain
 from kdissect.cli.inputs import packets_of
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.keys import Keys
+from kdissect.cli.tally import Tally
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.message import Token
+from kdissect.jobs.batches import Learned
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
-from kdissect.session.conversation import Connection
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
@@ -56,7 +54,10 @@ class Reading:
         self.is_damaged = False
         self.is_interrupted = False
         """Whether Ctrl-C has ended the input."""
-        self.exchanges = self.faults = 0
+        self.exchanges = 0
+        self.tally = Tally(count_faults)
+        self.is_counted_elsewhere = False
+        """Whether somebody else adds the events to :attr:`tally`."""
         self.keep: Callable[[Packet | Secrets], None] | None = None
         """Is given every packet when it is read."""
         self._capture: Packets | None = None
@@ -67,9 +68,7 @@ class Reading:
         self._keys = Keys() if keys is None else keys
         self._topics = topics or {}
         self._progress = Progress(self._paths) if progress else None
-        self._count_faults = count_faults
         self._dissector = self._new_dissector(None)
-        self._not_decoded: Counter[str] = Counter()
         self._complaints = Complaints()
 
     def _new_dissector(self, names: TopicNames | None) -> Dissector:
@@ -130,6 +129,12 @@ class Reading:
         """How many packets were read."""
         return self._dissector.packets
 
+    def note_names(self) -> Learned:
+        """The names of topic ids that are known; from now on they keep the order in which more come."""
+        names = Learned(self._dissector.names.told())
+        self._dissector.names = names
+        return names
+
     def __iter__(self) -> Iterator[Event]:
         """The events. Where Ctrl-C ends the input, those that its end brings come before it.
 
@@ -183,34 +188,10 @@ class Reading:
     def _count(self, event: Event) -> None:
         if isinstance(event, Exchange):
             self.exchanges += 1
-            self._count_exchange(event)
-        elif isinstance(event, Fault):
-            self.faults += 1
-            if event.layer == "file":
-                self._complain(event)
-        else:
-            self._count_connection(event)
-
-    def _count_exchange(self, exchange: Exchange) -> None:
-        if not self._count_faults:
-            return
-        self.faults += len(exchange.faults)
-        for message in exchange.messages:
-            if isinstance(message, Token):
-                continue
-            body = message.decoded()
-            if body.opaque is not None:
-                self._not_decoded["message of unknown form"] += 1
-            elif body.remainder:
-                self._not_decoded["message with bytes left"] += 1
-
-    def _count_connection(self, connection: Connection) -> None:
-        if connection.protocol == "tls":
-            self._not_decoded[f"{_OF_TLS}: {why_dark(connection)}"] += 1
-        elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
-            self._not_decoded[_NOT_RECOGNISED] += 1
-        elif connection.skipped_bytes:
-            self._not_decoded["byte skipped"] += connection.skipped_bytes
+        elif isinstance(event, Fault) and event.layer == "file":
+            self._complain(event)
+        if not self.is_counted_elsewhere:
+            self.tally.add(event)
 
     def _complain(self, fault: Fault) -> None:
         self.is_damaged = True
@@ -224,12 +205,11 @@ class Reading:
             plural(self._dissector.packets, "packet"),
             plural(self._dissector.connections, "connection"),
             plural(self.exchanges, "exchange"),
-            plural(self.faults, "fault"),
+            plural(self.tally.faults, "fault"),
         ]
         text = ", ".join(parts)
-        if self._not_decoded:
-            text += "; not decoded: " + ", ".join(_counted(each, n) for each, n in self._not_decoded.items())
-        return text
+        not_decoded = self.tally.not_decoded()
+        return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 
     def exit_code(self, talks: bool, strict: bool, shown: bool) -> int:
         """How a command that read it ends, and the closing line.
@@ -242,34 +222,13 @@ class Reading:
             complain(self.summary())
         if self.is_damaged:
             return UNREADABLE
-        if strict and self.faults:
+        if strict and self.tally.faults:
             return FAULTS_SEEN
         return DONE if shown else NOTHING_MATCHED
 
     def progress_text(self) -> str:
         """What there is so far."""
         return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
-
-
-_NOT_RECOGNISED = "connection not recognised as Kafka"
-_OF_TLS = "TLS connection"
-
-_PLURALS = {
-    "message of unknown form": "messages of unknown form",
-    "message with bytes left": "messages with bytes left",
-    _NOT_RECOGNISED: "connections not recognised as Kafka",
-    "byte skipped": "bytes skipped",
-}
-
-
-def _counted(what: str, count: int) -> str:
-    what, colon, why = what.partition(": ")
-    if what == _NOT_RECOGNISED:
-        colon, why = ":", "-d tcp.port==9092,kafka takes a port for Kafka's"
-    elif what == _OF_TLS and why == NO_SECRET:
-        why = f"{why}; {HOW_TO}"
-    text = plural(count, what, _PLURALS.get(what))
-    return f"{text} ({why})" if colon else text
 
 
 class Progress:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO
+from collections.abc import Iterable
+from typing import Any, BinaryIO, cast
 
 import click
 
@@ -26,14 +26,18 @@ from kdissect.cli.formats import (
     names_of,
     see_that_it_can_be_written,
 )
+from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.keys import key_options
 from kdissect.cli.output import TextOutput, colour_option, is_same_file, refuse_terminal, wants_colour
 from kdissect.cli.reading import Reading
+from kdissect.cli.rows import Rows
+from kdissect.cli.shown import ShownPackets
 from kdissect.dissect import Event
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
 from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.tables import BINARY
 
 _OPTIONS = (
     click.option(
@@ -118,8 +122,8 @@ class Showing:
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
-        self.rows = 0
-        """How many were printed."""
+        self._rows: Rows | None = None
+        """What was printed, once something could be."""
         self.options = Options(
             show_secrets=given["show_secrets"],
             records=given["records"],
@@ -181,38 +185,49 @@ class Showing:
         events: Iterable[Event],
         file: BinaryIO,
         flush: bool,
-        shown: Callable[[Event], None] | None = None,
+        shown: ShownPackets | None = None,
+        jobs: Jobs = ALONE,
     ) -> None:
         """Print the rows of events. However it ends, what was printed can be read.
 
         :param reading: where the events come from.
         :param flush: whether each row is needed at once.
         :param shown: is given what is shown.
+        :param jobs: how many processes share it, where they can.
         """
         clock = Clock(self._given["clock"] or self._config.time)
-        printer = self._printer(file, clock, flush)
+        flush = flush or (self._given["output"] is None and sys.stdout.isatty())
+        outlet = Outlet(file)
+        printer = self._printer(cast(BinaryIO, outlet), clock, flush)
+        self._rows = Rows(reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown)
         try:
+            if jobs.processes > 1 and self._can_be_shared(clock):
+                share(reading, events, self._rows, jobs, self._rows.write)
+                return
+            most = self._given["count"]
             for event in events:
-                clock.first_ns = reading.first_ns
-                if self.chooser is not None and not self.chooser.event(event):
-                    continue
-                for each in printer.show(event):
-                    self.rows += 1
-                    if shown is not None:
-                        shown(each)
-                    if self.rows == self._given["count"]:
-                        return
+                self._rows.one(event, most)
+                if self._rows.count == most:
+                    return
         finally:
             printer.close()
+
+    def _can_be_shared(self, clock: Clock) -> bool:
+        """Whether rows can be made apart: not where they end with one of them, where each begins with the
+        time since the one before it, or where they are written as columns."""
+        form = self.form.format
+        if self._given["count"] is not None or form in BINARY:
+            return False
+        return not (form == "text" and clock.letter == "d" and not self._given["fields"])
 
     def exit_code(self, reading: Reading) -> int:
         """How the command ends; tells the closing line."""
         given = self._given
-        return reading.exit_code(self.talks, given["strict"], self.rows > 0 or not given["exit_status"])
+        rows = 0 if self._rows is None else self._rows.count
+        return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])
 
     def _printer(self, file: BinaryIO, clock: Clock, flush: bool) -> Printer:
         given, form = self._given, self.form.format
-        flush = flush or (given["output"] is None and sys.stdout.isatty())
         output = TextOutput(file, given["output"], flush)
         keep = None if self.chooser is None else self.chooser.row
         if form == "tree":

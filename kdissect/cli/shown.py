@@ -28,8 +28,31 @@ from kdissect.present.form import plural
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 
+class ShownPackets:
+    """Collects which packets are shown. Parts that were collected apart can be added."""
+
+    def __init__(self) -> None:
+        self.packets: set[int] = set()
+        self.encrypted: set[frozenset[Endpoint]] = set()
+        """The ends of TLS connections that are shown."""
+
+    def add(self, event: Event) -> None:
+        """This was shown."""
+        if isinstance(event, Exchange):
+            self.packets.update(number for message in event.messages for number in message.frame.packets)
+            if event.is_encrypted:
+                self.encrypted.add(frozenset((event.client_endpoint, event.broker_endpoint)))
+        elif isinstance(event, Fault) and event.packet is not None:
+            self.packets.add(event.packet)
+
+    def merge(self, other: ShownPackets) -> None:
+        """Add what another collected."""
+        self.packets |= other.packets
+        self.encrypted |= other.encrypted
+
+
 class Shown:
-    """Collects what is shown, and writes its packets."""
+    """Writes the packets of what is shown."""
 
     def __init__(
         self,
@@ -47,9 +70,7 @@ class Shown:
         self._only_once = only_once or any(map(reads_once, paths))
         self._limits = limits
         self._with_secrets = with_secrets
-        self._packets: set[int] = set()
-        self._encrypted: set[frozenset[Endpoint]] = set()
-        """The ends of TLS connections that are shown."""
+        self.found = ShownPackets()
         self._spool: BinaryIO | None = None
         """What of the input can be read only once."""
 
@@ -66,15 +87,6 @@ class Shown:
             self._paths, self._spool = (spool.name,), file
             yield
 
-    def add(self, event: Event) -> None:
-        """This was shown."""
-        if isinstance(event, Exchange):
-            self._packets.update(number for message in event.messages for number in message.frame.packets)
-            if event.is_encrypted:
-                self._encrypted.add(frozenset((event.client_endpoint, event.broker_endpoint)))
-        elif isinstance(event, Fault) and event.packet is not None:
-            self._packets.add(event.packet)
-
     def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
         """Write the packets, in the order of the capture, of which so many packets were ``read``.
 
@@ -83,7 +95,8 @@ class Shown:
         """
         if self._spool is not None:
             self._spool.flush()
-        wanted = self._packets | belonging(self._items(read), self._packets, self._limits, self._encrypted)
+        shown, encrypted = self.found.packets, self.found.encrypted
+        wanted = shown | belonging(self._items(read), shown, self._limits, encrypted)
         last = max(wanted, default=0)
         capture = packets_of(self._paths, self._limits)
         writer = PcapngWriter(file, capture.interfaces)

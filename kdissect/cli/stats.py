@@ -13,14 +13,17 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Statistic
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
+from kdissect.cli.counts import COUNTED_BYTES, COUNTED_EVENTS, Counts
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.filtering import chooser_of, filter_options
 from kdissect.cli.formats import names_of, see_that_it_can_be_written, writer_of
 from kdissect.cli.inputs import read_twice
+from kdissect.cli.jobs import jobs_of, jobs_option, share
 from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.showing import ports_of
+from kdissect.jobs.batches import Batch
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import TIMES, Clock, plural
 from kdissect.present.nearest import nearest
@@ -69,6 +72,7 @@ from kdissect.present.tables import FORMATS
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+@jobs_option
 def command(**given: Any) -> int:
     """Response times, traffic of topics, groups, connections, clients, errors, what went on when.
 
@@ -114,6 +118,7 @@ class _Stats:
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
         )
+        self._jobs = jobs_of(given, paths)
 
     def _statistic(self, text: str) -> tuple[str, str, Statistic]:
         """What was asked for, the name of its table, and the fold."""
@@ -166,14 +171,15 @@ class _Stats:
         )
 
     def _count(self, reading: Reading) -> None:
-        """Feed the statistics: what is not chosen too, for what it tells of the rest."""
+        """Feed the statistics."""
+        limits = self._config.limits
+        names = [text for text, _, _ in self._asked]
+        counts = Counts(reading, names, [fold for _, _, fold in self._asked], limits, self._chooser)
+        if self._jobs.processes > 1:
+            share(reading, reading, counts, self._jobs, counts.write, Batch(COUNTED_BYTES, COUNTED_EVENTS))
+            return
         for event in reading:
-            counts = self._chooser is None or self._chooser.counts(event)
-            for _, _, fold in self._asked:
-                if counts:
-                    fold.feed(event)
-                else:
-                    fold.see(event)
+            counts.one(event)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""

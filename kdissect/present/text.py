@@ -38,7 +38,8 @@ class Lines:
         self._clock = clock or Clock()
         self._colour = colour
         self._options = options
-        self._widths = list(_WIDTHS)
+        self.widths = list(_WIDTHS)
+        """Cells of each column."""
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
@@ -54,7 +55,7 @@ class Lines:
             "" if exchange.latency_ns is None else duration(exchange.latency_ns),
             sizes(exchange),
         )
-        out, widths = [], self._widths
+        out, widths = [], self.widths
         for at, text in enumerate(cells):
             columns = width(text)
             widths[at] = max(widths[at], columns)

@@ -1,0 +1,108 @@
+"""Events → statistics: by one process, event by event, or shared, batch by batch.
+
+What a batch counts is added in the order of the batches, which gives what one statistic fed with all of it
+would hold (:mod:`kdissect.analysis.fold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.fold import Statistic
+from kdissect.cli.filtering import Chooser
+from kdissect.cli.jobs import problems_so_far
+from kdissect.cli.reading import Reading
+from kdissect.cli.tally import Tally
+from kdissect.dissect import Event
+from kdissect.jobs.batches import NameHistory, opened
+from kdissect.jobs.workers import Piece, Write
+from kdissect.limits import Limits
+from kdissect.protocol.library import Problem
+from kdissect.session.conversation import Connection
+
+COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
+"""A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
+
+
+class Part(NamedTuple):
+    """What comes of a batch."""
+
+    folds: Sequence[Statistic]
+    tally: Tally
+    chosen: frozenset[int]
+    """Connections with an exchange that the filter shows."""
+    connections: Sequence[tuple[Connection, bool]]
+    """Those that are over, where a filter chooses; and whether the batch itself tells that it does."""
+    problems: list[Problem]
+
+
+class Counts:
+    """Feeds statistics: what is not chosen too, for what it tells of the rest."""
+
+    state: None = None
+    """No batch depends on how the one before it ended."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        texts: Sequence[str],
+        folds: Sequence[Statistic],
+        limits: Limits,
+        chooser: Chooser | None,
+    ) -> None:
+        """:param texts: what was asked for, of which ``folds`` are the statistics."""
+        self.history = NameHistory()
+        self._reading = reading
+        self._texts = texts
+        self._folds = folds
+        self._limits = limits
+        self._chooser = chooser
+
+    def one(self, event: Event) -> None:
+        """Count an event, the next."""
+        _feed(self._folds, event, self._chooser is None or self._chooser.counts(event))
+
+    def hear(self, news: Sequence[Any]) -> None:
+        """Names of topic ids."""
+        for told in news:
+            self.history.hear(told)
+
+    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part]:
+        """Count a batch."""
+        _, events = opened(batch, self.history, self._limits)
+        folds = [statistic(text, self._limits)[1] for text in self._texts]
+        tally = self._reading.tally.part()
+        chooser = None if self._chooser is None else self._chooser.part()
+        connections: list[tuple[Connection, bool]] = []
+        for event in events:
+            tally.add(event)
+            counts = chooser is None or chooser.counts(event)
+            if chooser is not None and isinstance(event, Connection):
+                connections.append((event, counts))
+            else:
+                _feed(folds, event, counts)
+        chosen = frozenset(() if chooser is None else chooser.chosen)
+        return None, Part(folds, tally, chosen, connections, problems_so_far())
+
+    def done(self, part: Part) -> None:
+        """Add what a batch counted."""
+        self._reading.tally.merge(part.tally)
+        for whole, fold in zip(self._folds, part.folds, strict=True):
+            whole.merge(fold)
+        if self._chooser is not None:
+            for connection, counts in part.connections:
+                _feed(self._folds, connection, counts or connection.connection in self._chooser.chosen)
+            self._chooser.chosen |= part.chosen
+
+    def write(self, _: Piece) -> None:
+        """Counting writes nothing."""
+
+
+def _feed(folds: Sequence[Statistic], event: Event, counts: bool) -> None:
+    for fold in folds:
+        if counts:
+            fold.feed(event)
+        else:
+            fold.see(event)

@@ -1,0 +1,234 @@
+"""``--jobs``: events → work that several processes share (:mod:`kdissect.jobs`).
+
+Without the option more processes begin when there is enough to do; with it at once. Rows that are wanted one
+by one, as they come, are the work of one process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import click
+
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.inputs import reads_once
+from kdissect.cli.reading import Reading
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.jobs.batches import Batch, NameHistory
+from kdissect.jobs.workers import IS_POSSIBLE, JobError, Work, Workers, Write
+from kdissect.protocol.library import Problem, library
+
+WORTH_BYTES = 4 << 20
+"""So many bytes of messages are decoded by one process, before it is worth it to have others."""
+
+
+class Jobs(NamedTuple):
+    """How many processes decode."""
+
+    processes: int = 1
+    at_once: bool = False
+    """Whether they begin with the first event."""
+
+
+ALONE = Jobs()
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="So many processes decode; without it one, and for large captures as many as there are processors.",
+)
+
+
+def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
+    """What the option asks for, or else what is best.
+
+    :raises Wrong: it asks for what this system does not have.
+    """
+    asked: int | None = given["jobs"]
+    if asked is not None and asked > 1 and not IS_POSSIBLE:
+        raise Wrong("--jobs: processes cannot share work on this system: leave it out")
+    if asked is not None:
+        return Jobs(asked, at_once=True)
+    # A fork of a process that has used Apple's frameworks may hang; nobody asked for one.
+    if not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
+        return ALONE
+    return Jobs(_processors())
+
+
+def _comes_slowly(path: str) -> bool:
+    """Whether what is read there may still be captured, so that each row is wanted as soon as it is there."""
+    if path == "-":
+        try:
+            return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+        except (OSError, ValueError):  # it is closed, or no file
+            return True
+    return reads_once(path)
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Part(Protocol):
+    """What comes of a batch, beside what it writes."""
+
+    problems: list[Problem]
+
+
+class Shared(Work, Protocol):
+    """Work that may be done by one process, event by event, or shared."""
+
+    history: NameHistory
+    """For :func:`~kdissect.jobs.batches.opened`."""
+
+    @property
+    def state(self) -> Any:
+        """How what was done so far ended."""
+
+    def one(self, event: Event) -> None:
+        """Do the work of an event, which is the next."""
+
+    def done(self, part: Any) -> None:
+        """Add what came of the next batch."""
+
+
+def share(
+    reading: Reading,
+    found: Iterable[Event],
+    work: Shared,
+    jobs: Jobs,
+    write: Write,
+    batch: Batch | None = None,
+) -> None:
+    """Do the work of a capture, in as many processes as are wanted and worth it.
+
+    :param found: the events of ``reading``.
+    :raises Unreadable: a process died; the work of what came before it was done.
+    """
+    reading.is_counted_elsewhere = jobs.at_once
+    with closing(_Sharing(reading, work, jobs, write, batch or Batch())) as sharing:
+        events = iter(found)
+        while True:
+            try:
+                event = next(events, None)
+            except KeyboardInterrupt:
+                if reading.is_interrupted:  # it was the end of the input, else it was pressed twice
+                    sharing.finish()
+                raise
+            except Exception:
+                sharing.finish()
+                raise
+            if event is None:
+                break
+            sharing.add(event)
+        sharing.finish()
+
+
+class _Sharing:
+    """Hands events out."""
+
+    def __init__(self, reading: Reading, work: Shared, jobs: Jobs, write: Write, batch: Batch) -> None:
+        self._reading = reading
+        self._work = work
+        self._jobs = jobs
+        self._write = write
+        self._batch = batch
+        self._workers: Workers | None = None
+        self._bytes = 0
+        """Of messages, that one process has decoded."""
+
+    def add(self, event: Event) -> None:
+        """The next event."""
+        if self._workers is None:
+            if not self._jobs.at_once and self._bytes < WORTH_BYTES:
+                self._work.one(event)
+                if isinstance(event, Exchange):
+                    self._bytes += sum(len(message.frame.payload) for message in event.messages)
+                if self._bytes >= WORTH_BYTES:
+                    self._reading.is_counted_elsewhere = True
+                return
+            self._begin()
+        self._batch.add(event, self._names)
+        if self._batch.is_full:
+            self._submit()
+
+    def finish(self) -> None:
+        """Have done what is not done yet."""
+        if self._workers is not None:
+            if self._batch:
+                self._submit()
+            with _told():
+                self._workers.finish()
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._workers is not None:
+            self._workers.close()
+
+    def _begin(self) -> None:
+        self._names = self._reading.note_names()
+        self._told_names = 0
+        work = self._work
+        self._workers = Workers(
+            work, self._jobs.processes, self._write, self._done, work.state, shared=(work.history,)
+        )
+
+    def _submit(self) -> None:
+        assert self._workers is not None
+        news = self._names.order[self._told_names :]
+        self._told_names += len(news)
+        with _told():
+            self._workers.submit(self._batch.take(self._reading.first_ns), news)
+
+    def _done(self, part: Part) -> None:
+        known = library().problems
+        known += [each for each in part.problems if each not in known]
+        self._work.done(part)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except JobError as error:
+        raise Unreadable(
+            f"a process that decodes {error}; what was decoded before is written (--jobs 1 has no others)"
+        ) from None
+
+
+class Outlet:
+    """What printers write to: the output, or whatever a batch has for it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.to: Write | None = None
+        """Where it goes while a batch is done."""
+
+    def write(self, data: bytes) -> None:
+        """Write whole lines."""
+        if self.to is None:
+            self.file.write(data)
+        else:
+            self.to(data)
+
+    def flush(self) -> None:
+        """Rows of a batch are needed together only."""
+        if self.to is None:
+            self.file.flush()
+
+
+def problems_so_far() -> list[Problem]:
+    """Damaged definition files that this process met since it was asked last."""
+    problems = list(library().problems)
+    library().problems.clear()
+    return problems

@@ -1,0 +1,86 @@
+"""What a reading counts of its events: faults, and what was not decoded."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.message import Token
+from kdissect.model import Fault
+from kdissect.present.form import plural
+from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
+from kdissect.session.conversation import Connection
+
+
+class Tally:
+    """Counts events. Parts that were counted apart can be added."""
+
+    def __init__(self, looks_inside: bool) -> None:
+        """:param looks_inside: whether exchanges are decoded for what is wrong in them."""
+        self.looks_inside = looks_inside
+        self.faults = 0
+        self._not_decoded: Counter[str] = Counter()
+
+    def part(self) -> Tally:
+        """One for some of the events."""
+        return Tally(self.looks_inside)
+
+    def add(self, event: Event) -> None:
+        """Count an event."""
+        if isinstance(event, Exchange):
+            if self.looks_inside:
+                self._exchange(event)
+        elif isinstance(event, Fault):
+            self.faults += 1
+        else:
+            self._connection(event)
+
+    def merge(self, later: Tally) -> None:
+        """Add what was counted of later events."""
+        self.faults += later.faults
+        self._not_decoded.update(later._not_decoded)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self.faults += len(exchange.faults)
+        for message in exchange.messages:
+            if isinstance(message, Token):
+                continue
+            body = message.decoded()
+            if body.opaque is not None:
+                self._not_decoded["message of unknown form"] += 1
+            elif body.remainder:
+                self._not_decoded["message with bytes left"] += 1
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.protocol == "tls":
+            self._not_decoded[f"{_OF_TLS}: {why_dark(connection)}"] += 1
+        elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
+            self._not_decoded[_NOT_RECOGNISED] += 1
+        elif connection.skipped_bytes:
+            self._not_decoded["byte skipped"] += connection.skipped_bytes
+
+    def not_decoded(self) -> str:
+        """What was not decoded, in words; empty if there is nothing."""
+        return ", ".join(_counted(each, n) for each, n in self._not_decoded.items())
+
+
+_NOT_RECOGNISED = "connection not recognised as Kafka"
+_OF_TLS = "TLS connection"
+
+_PLURALS = {
+    "message of unknown form": "messages of unknown form",
+    "message with bytes left": "messages with bytes left",
+    _NOT_RECOGNISED: "connections not recognised as Kafka",
+    "byte skipped": "bytes skipped",
+}
+
+
+def _counted(what: str, count: int) -> str:
+    what, colon, why = what.partition(": ")
+    if what == _NOT_RECOGNISED:
+        colon, why = ":", "-d tcp.port==9092,kafka takes a port for Kafka's"
+    elif what == _OF_TLS and why == NO_SECRET:
+        why = f"{why}; {HOW_TO}"
+    text = plural(count, what, _PLURALS.get(what))
+    return f"{text} ({why})" if colon else text

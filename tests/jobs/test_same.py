@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import CAPTURES
+from tests.jobs.same import FORMS, differences, said, small_batches
+
+CASES = sorted(CAPTURES.glob("*.pcap*"))
+SHORT = (0, 1, 3, 9, 10, 13)
+"""Places of the forms that every change is held against, one a capture; :mod:`tests.jobs.long` takes all."""
+
+
+@pytest.mark.parametrize(("place", "path"), list(enumerate(CASES)), ids=lambda each: getattr(each, "stem", ""))
+def test_so_many_jobs_say_what_one_says(place: int, path: Path) -> None:
+    assert not differences([path], [FORMS[SHORT[place % len(SHORT)]]], (2, 3), 7)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: " ".join(form)[:40])
+def test_so_do_they_in_every_form(form: tuple[str, ...]) -> None:
+    assert not differences([CAPTURES / "errors.pcapng"], [form], (2,), 5)
+
+
+def test_several_files_are_one_capture_for_all_of_them() -> None:
+    assert not differences(CASES[:3], [("read", "-T", "ndjson")], (2,), 50)
+
+
+def test_the_packets_of_what_is_shown_are_the_same(tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        with small_batches(4):
+            ran = said(
+                *("read", CAPTURES / "basic-kafka43.pcapng", "-Y", "api == Fetch", "--jobs", jobs),
+                *("-w", tmp_path / f"{jobs}.pcapng"),
+            )
+        assert ran.code == 0
+    assert (tmp_path / "1.pcapng").read_bytes() == (tmp_path / "2.pcapng").read_bytes()
+
+
+@pytest.mark.parametrize("form", [("-c", "3"), ("-t", "d"), ("-T", "parquet"), ("-T", "records.arrow")])
+def test_what_cannot_be_shared_is_done_by_one(form: tuple[str, ...], tmp_path: Path) -> None:
+    if form[0] == "-T":
+        pytest.importorskip("pyarrow")
+    outputs = []
+    for jobs in (1, 3):
+        output = tmp_path / str(jobs)
+        with small_batches(4):
+            ran = said("read", CAPTURES / "basic-kafka43.pcapng", *form, "--jobs", jobs, "-o", output)
+        assert (ran.code, ran.err) == (0, "")
+        outputs.append(output.read_bytes())
+    assert outputs[0] == outputs[1] != b""
