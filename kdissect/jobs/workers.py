@@ -321,17 +321,18 @@ class Workers:
         """Write what is ready and whose turn has come."""
         while self._parts:
             part = self._parts[0]
-            if part.state != self._state:
+            died = None if part.owner is None or part.is_done else part.owner.how_it_ended
+            if part.state != self._state and died is None:  # what killed a process may kill this one
                 if part.goes_on:
                     return
                 self._do_again(part)
-            for piece in self._drop(part):
+            for piece in self._drop(part) if part.state == self._state else ():
                 self._write(piece)
             if part.error is not None:
                 raise part.error
+            if died is not None:
+                raise JobError(died)
             if not part.is_done:
-                if part.owner is not None and part.owner.how_it_ended is not None:
-                    raise JobError(part.owner.how_it_ended)
                 return
             self._parts.popleft()
             self._state = part.after

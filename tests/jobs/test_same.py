@@ -12,7 +12,9 @@ SHORT = (0, 1, 3, 9, 10, 13)
 """Places of the forms that every change is held against, one a capture; :mod:`tests.jobs.long` takes all."""
 
 
-@pytest.mark.parametrize(("place", "path"), list(enumerate(CASES)), ids=lambda each: getattr(each, "stem", ""))
+@pytest.mark.parametrize(
+    ("place", "path"), list(enumerate(CASES)), ids=lambda each: getattr(each, "stem", "")
+)
 def test_so_many_jobs_say_what_one_says(place: int, path: Path) -> None:
     assert not differences([path], [FORMS[SHORT[place % len(SHORT)]]], (2, 3), 7)
 

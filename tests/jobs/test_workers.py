@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import kdissect.jobs.workers as module
+from kdissect.jobs.workers import JobError, Maybe, Piece, Workers, Write
+
+
+class Echo:
+    """Writes what batches say, each line numbered by its place; the width of the widest word so far is its
+    state."""
+
+    def __init__(self) -> None:
+        self.news: list[str] = []
+
+    def hear(self, news: Sequence[Any]) -> None:
+        self.news += news
+
+    def do(self, batch: bytes, state: int, write: Write) -> tuple[int, Any]:
+        for word in batch.decode().split():
+            if word.startswith("sleep"):
+                time.sleep(float(word[5:]))
+            elif word.startswith("die"):
+                os.kill(os.getpid(), int(word[3:]))
+            elif word == "fail":
+                raise LookupError("there is no such word")
+            elif word.startswith("many"):
+                for _ in range(int(word[4:])):
+                    write(b"x" * 1_023 + b"\n")
+            elif word.startswith("maybe"):
+                write(Maybe(int(word[5:]), 1, b"perhaps\n"))
+            else:
+                state = max(state, len(word))
+                write(word.rjust(state).encode() + b"\n")
+        return state, (len(self.news), os.getpid())
+
+
+class Bench:
+    """Workers, and what comes of them."""
+
+    def __init__(self, count: int, state: int = 0) -> None:
+        self.out: list[Piece] = []
+        self.done: list[Any] = []
+        self.work = Echo()
+        self.workers = Workers(self.work, count, self.out.append, self.done.append, state)
+
+    @property
+    def text(self) -> str:
+        return b"".join(piece for piece in self.out if isinstance(piece, bytes)).decode()
+
+
+@contextmanager
+def bench(count: int, state: int = 0) -> Iterator[Bench]:
+    found = Bench(count, state)
+    try:
+        yield found
+    finally:
+        found.workers.close()
+
+
+def alone(batches: Sequence[str]) -> str:
+    with bench(1) as one:
+        for each in batches:
+            one.workers.submit(each.encode())
+        one.workers.finish()
+        return one.text
+
+
+def are_gone(pids: Sequence[int]) -> bool:
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    return True
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
+    batches = [f"{'sleep0.02' if number % 3 == 0 else ''} word{number:03}" for number in range(40)]
+    with bench(count) as several:
+        pids = several.workers.pids
+        assert len(pids) == count - 1
+        for each in batches:
+            several.workers.submit(each.encode())
+        several.workers.finish()
+        assert several.text.split() == [f"word{number:03}" for number in range(40)]
+        assert len(several.done) == 40
+        assert are_gone(pids)
+
+
+def test_the_others_do_some_of_it_and_so_does_this_one() -> None:
+    with bench(2) as both:
+        (pid,) = both.workers.pids
+        for _ in range(12):
+            both.workers.submit(b"sleep0.01 a")
+        both.workers.finish()
+    assert {who for _, who in both.done} == {pid, os.getpid()}
+
+
+def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
+    batches = ["a b", "sleep0.05 " + "c" * 9, "d", "e", "f" * 12, "g", "sleep0.05 h", "i" * 20, *"jklmno"]
+    with bench(3) as several:
+        for each in batches:
+            several.workers.submit(each.encode())
+        several.workers.finish()
+    assert several.text == alone(batches)
+    assert len(several.done) == len(batches)
+
+
+def test_news_is_known_to_whoever_does_a_batch_behind_it() -> None:
+    with bench(3) as several:
+        for number in range(20):
+            several.workers.submit(b"sleep0.005 a", [f"news {number}"])
+        several.workers.finish()
+    known = [count for count, _ in several.done]
+    assert all(count >= number + 1 for number, count in enumerate(known))
+
+
+def test_what_may_be_wanted_comes_in_its_place() -> None:
+    for count in (1, 2):
+        with bench(count) as several:
+            for number in range(6):
+                several.workers.submit(b"a maybe%d b" % number)
+            several.workers.finish()
+        pieces = b"".join(b"?%d" % p.key if isinstance(p, Maybe) else p for p in several.out)
+        assert pieces.replace(b"\n", b"") == b"".join(b"a?%db" % number for number in range(6))
+
+
+def test_whoever_writes_more_than_is_kept_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_HELD", 64 << 10)
+    batches = ["sleep0.1 first", *["many4000"] * 6, "last"]
+    with bench(2) as both:
+        held = 0
+        for each in batches:
+            both.workers.submit(each.encode())
+            held = max(held, both.workers._held)
+        both.workers.finish()
+    assert both.text == alone(batches)
+    assert held < 1 << 20
+
+
+def test_a_batch_done_here_beyond_what_is_kept_is_begun_anew_if_the_state_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_HELD", 8 << 10)
+    batches = ["sleep0.1 wiiiiiiiiide", "sleep0.1 a", "b many40 c", "d"]
+    with bench(2) as both:
+        for each in batches:
+            both.workers.submit(each.encode())
+        both.workers.finish()
+    assert both.text == alone(batches)
+
+
+def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
+    for count in (1, 2, 3):
+        with bench(count) as several, pytest.raises(LookupError, match="no such word"):
+            for word in ("a", "sleep0.02 b", "c fail d", "e", "f", "g"):
+                several.workers.submit(word.encode())
+            several.workers.finish()
+        assert several.text.split() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("number", "how"), [(9, "was killed by signal 9"), (10, "was killed by signal 10")])
+def test_a_process_that_dies_ends_the_work_behind_what_came_before(number: int, how: str) -> None:
+    with bench(2, state=1) as both:  # no batch is done again, here
+        (pid,) = both.workers.pids
+        both.workers.submit(b"sleep0.05 a")
+        both.workers.submit(b"b die%d c" % number)
+        with pytest.raises(JobError, match=how):
+            both.workers.finish()
+        assert both.text.split() in (["a"], ["a", "b"])
+        both.workers.close()
+        assert are_gone([pid])
+
+
+def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
+    with bench(2, state=1) as both:
+        (pid,) = both.workers.pids
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(JobError, match="was killed by signal 9"):
+            for _ in range(50):
+                both.workers.submit(b"a " * 100_000)
+            both.workers.finish()
+
+
+def test_the_interrupt_key_is_not_for_the_others() -> None:
+    with bench(2) as both:
+        (pid,) = both.workers.pids
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(pid, number)
+        both.workers.submit(b"a")
+        both.workers.finish()
+        assert both.text == "a\n"
+
+
+def test_an_output_that_fails_ends_it_and_leaves_nobody() -> None:
+    def write(_: Piece) -> None:
+        raise BrokenPipeError
+
+    workers = Workers(Echo(), 3, write, lambda _: None, 0)
+    pids = workers.pids
+    with pytest.raises(BrokenPipeError):
+        for _ in range(9):
+            workers.submit(b"a")
+        workers.finish()
+    workers.close()
+    assert are_gone(pids)
+
+
+def test_where_no_process_may_begin_this_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refused)
+    before = len(os.listdir("/proc/self/fd"))
+    with bench(3) as several:
+        assert several.workers.pids == []
+        assert len(os.listdir("/proc/self/fd")) == before
+        several.workers.submit(b"a")
+        several.workers.finish()
+    assert several.text == "a\n"
+
+
+def test_they_end_when_this_one_does() -> None:
+    """The others hear of the death of the first process by their pipes, whoever else was forked."""
+    told, tell = os.pipe()
+    first = os.fork()
+    if first == 0:
+        try:
+            found = Bench(3)
+            os.write(tell, ",".join(map(str, found.workers.pids)).encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    os.waitpid(first, 0)
+    pids = list(map(int, os.read(told, 100).split(b",")))
+    os.close(told)
+    os.close(tell)
+    assert len(pids) == 2
+    assert within(5, lambda: not any(map(is_there, pids)))
+
+
+def within(seconds: float, what: Callable[[], bool]) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if what():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def is_there(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except FileNotFoundError:
+        return False
