@@ -51,6 +51,12 @@ class Bench:
         self.work = Echo()
         self.workers = Workers(self.work, count, self.out.append, self.done.append, state)
 
+    def do(self, *batches: str) -> None:
+        """All of these, to the end."""
+        for each in batches:
+            self.workers.submit(each.encode())
+        self.workers.finish()
+
     @property
     def text(self) -> str:
         return b"".join(piece for piece in self.out if isinstance(piece, bytes)).decode()
@@ -67,9 +73,7 @@ def bench(count: int, state: int = 0) -> Iterator[Bench]:
 
 def alone(batches: Sequence[str]) -> str:
     with bench(1) as one:
-        for each in batches:
-            one.workers.submit(each.encode())
-        one.workers.finish()
+        one.do(*batches)
         return one.text
 
 
@@ -86,9 +90,7 @@ def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
     with bench(count) as several:
         pids = several.workers.pids
         assert len(pids) == count - 1
-        for each in batches:
-            several.workers.submit(each.encode())
-        several.workers.finish()
+        several.do(*batches)
         assert several.text.split() == [f"word{number:03}" for number in range(40)]
         assert len(several.done) == 40
         assert are_gone(pids)
@@ -97,18 +99,14 @@ def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
 def test_the_others_do_some_of_it_and_so_does_this_one() -> None:
     with bench(2) as both:
         (pid,) = both.workers.pids
-        for _ in range(12):
-            both.workers.submit(b"sleep0.01 a")
-        both.workers.finish()
+        both.do(*["sleep0.01 a"] * 12)
     assert {who for _, who in both.done} == {pid, os.getpid()}
 
 
 def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
     batches = ["a b", "sleep0.05 " + "c" * 9, "d", "e", "f" * 12, "g", "sleep0.05 h", "i" * 20, *"jklmno"]
     with bench(3) as several:
-        for each in batches:
-            several.workers.submit(each.encode())
-        several.workers.finish()
+        several.do(*batches)
     assert several.text == alone(batches)
     assert len(several.done) == len(batches)
 
@@ -151,18 +149,14 @@ def test_a_batch_done_here_beyond_what_is_kept_is_begun_anew_if_the_state_change
     monkeypatch.setattr(module, "MOST_HELD", 8 << 10)
     batches = ["sleep0.1 wiiiiiiiiide", "sleep0.1 a", "b many40 c", "d"]
     with bench(2) as both:
-        for each in batches:
-            both.workers.submit(each.encode())
-        both.workers.finish()
+        both.do(*batches)
     assert both.text == alone(batches)
 
 
 def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
     for count in (1, 2, 3):
         with bench(count) as several, pytest.raises(LookupError, match="no such word"):
-            for word in ("a", "sleep0.02 b", "c fail d", "e", "f", "g"):
-                several.workers.submit(word.encode())
-            several.workers.finish()
+            several.do("a", "sleep0.02 b", "c fail d", "e", "f", "g")
         assert several.text.split() == ["a", "b", "c"]
 
 
@@ -184,9 +178,7 @@ def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
         (pid,) = both.workers.pids
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(JobError, match="was killed by signal 9"):
-            for _ in range(50):
-                both.workers.submit(b"a " * 100_000)
-            both.workers.finish()
+            both.do(*["a " * 100_000] * 50)
 
 
 def test_the_interrupt_key_is_not_for_the_others() -> None:
@@ -203,14 +195,13 @@ def test_an_output_that_fails_ends_it_and_leaves_nobody() -> None:
     def write(_: Piece) -> None:
         raise BrokenPipeError
 
-    workers = Workers(Echo(), 3, write, lambda _: None, 0)
-    pids = workers.pids
-    with pytest.raises(BrokenPipeError):
-        for _ in range(9):
-            workers.submit(b"a")
-        workers.finish()
-    workers.close()
-    assert are_gone(pids)
+    with bench(3) as several:
+        several.workers._write = write
+        pids = several.workers.pids
+        with pytest.raises(BrokenPipeError):
+            several.do(*"abcdefgh")
+        several.workers.close()
+        assert are_gone(pids)
 
 
 def test_where_no_process_may_begin_this_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:

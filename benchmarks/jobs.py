@@ -1,0 +1,102 @@
+"""How much faster two processes are than one: ``python -m benchmarks.jobs [CAPTURE]``.
+
+Commands run in alternation, with one job and with more, on the same capture; without one, real client
+traffic is repeated until it has ``--exchanges`` on many connections. The medians of the seconds count. They
+say nothing on a machine that is busy, so the load is printed, and beside the ratio of the seconds the one
+that the processors would allow: CPU seconds of one job next to those of the busiest process of several.
+Peaks are of one process.
+"""
+
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.spark import measure
+from benchmarks.traffic import multiply
+
+EXCHANGES = 100_000
+COMMANDS = (
+    ("read", "-T", "text"),
+    ("read", "-T", "ndjson"),
+    ("read", "-T", "ndjson", "--records"),
+    ("read", "-T", "records"),
+    ("read", "-T", "csv"),
+    ("read", "-Y", "api == Fetch and latency > 5ms"),
+    ("stats", "-z", "srt"),
+    ("stats", "-z", "topics", "-z", "positions"),
+)
+
+
+class Figures(NamedTuple):
+    """One run."""
+
+    seconds: float
+    cpu: float
+    """Of all processes."""
+    busiest: float
+    """CPU seconds of the process that had most."""
+    peak: int
+    """Bytes of the process that had most."""
+
+
+def run(command: tuple[str, ...], capture: Path, jobs: int) -> Figures:
+    """Run a command once."""
+    words = [*command, str(capture), "--jobs", str(jobs), "-q", "-o", os.devnull]
+    seconds, used = measure([sys.executable, "-m", "kdissect", *words])
+    cpus = [each.cpu for each in used.values()]
+    return Figures(seconds, sum(cpus), max(cpus), max(each.peak for each in used.values()))
+
+
+def middle(runs: list[Figures]) -> Figures:
+    """The medians; of peaks the most."""
+    seconds, cpu, busiest = (median(run[at] for run in runs) for at in range(3))
+    return Figures(seconds, cpu, busiest, max(run.peak for run in runs))
+
+
+def compare(capture: Path, jobs: int, rounds: int) -> None:
+    """Print the table."""
+    size = capture.stat().st_size / 1e6
+    print(f"{size:,.0f} MB, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    print(f"{'':44} {'1 job':>8} {f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'peak':>6}")
+    for command in COMMANDS:
+        ones, others = [], []
+        for _ in range(rounds):
+            ones.append(run(command, capture, 1))
+            others.append(run(command, capture, jobs))
+        one, other = middle(ones), middle(others)
+        print(
+            f"{' '.join(command):44} {one.seconds:6.2f} s {other.seconds:6.2f} s"
+            f" {one.seconds / other.seconds:6.2f} {one.cpu / other.busiest:6.2f}"
+            f" {one.cpu:5.1f}→{other.cpu:.1f} {other.peak >> 20:3} MiB",
+            flush=True,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("capture", nargs="?", type=Path)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--exchanges", type=int, default=EXCHANGES)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kdissect-bench-") as folder:
+        capture = given.capture
+        if capture is None:
+            capture = Path(folder) / "traffic.pcap"
+            multiply(capture, given.exchanges)
+        compare(capture, given.jobs, given.rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
