@@ -64,6 +64,10 @@ class Counts:
         """Count an event, the next."""
         _feed(self._folds, event, self._chooser is None or self._chooser.counts(event))
 
+    def wants(self, _: Event) -> bool:
+        """Every event tells something."""
+        return True
+
     def hear(self, news: Sequence[Any]) -> None:
         """Names of topic ids."""
         for told in news:
@@ -77,7 +81,8 @@ class Counts:
         chooser = None if self._chooser is None else self._chooser.part()
         connections: list[tuple[Connection, bool]] = []
         for event in events:
-            tally.add(event)
+            if tally.looks_inside:  # else whoever reads has counted it
+                tally.add(event)
             counts = chooser is None or chooser.counts(event)
             if chooser is not None and isinstance(event, Connection):
                 connections.append((event, counts))

@@ -98,6 +98,9 @@ class Shared(Work, Protocol):
     def one(self, event: Event) -> None:
         """Do the work of an event, which is the next."""
 
+    def wants(self, event: Event) -> bool:
+        """Whether there is anything to do for an event, which is the next to be shared."""
+
     def done(self, part: Any) -> None:
         """Add what came of the next batch."""
 
@@ -115,7 +118,7 @@ def share(
     :param found: the events of ``reading``.
     :raises Unreadable: a process died; the work of what came before it was done.
     """
-    reading.is_counted_elsewhere = jobs.at_once
+    reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
     with closing(_Sharing(reading, work, jobs, write, batch or Batch())) as sharing:
         events = iter(found)
         while True:
@@ -155,9 +158,11 @@ class _Sharing:
                 if isinstance(event, Exchange):
                     self._bytes += sum(len(message.frame.payload) for message in event.messages)
                 if self._bytes >= WORTH_BYTES:
-                    self._reading.is_counted_elsewhere = True
+                    self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
                 return
             self._begin()
+        if not self._work.wants(event):
+            return
         self._batch.add(event, self._names)
         if self._batch.is_full:
             self._submit()

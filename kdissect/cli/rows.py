@@ -63,6 +63,8 @@ class Rows:
         self._clock = clock
         self._limits = limits
         self._chooser = chooser
+        self._is_chosen_before = chooser is not None and chooser.is_cheap and not reading.tally.looks_inside
+        """Whether only events that are shown are handed out: choosing then costs less than that."""
         self._found = found
 
     @property
@@ -81,6 +83,10 @@ class Rows:
                 self._found.add(each)
             if self.count == most:
                 return
+
+    def wants(self, event: Event) -> bool:
+        """Whether there is anything to do for an event, the next."""
+        return not self._is_chosen_before or self._chooser is None or self._chooser.event(event)
 
     def hear(self, news: Sequence[Any]) -> None:
         """Names of topic ids."""
@@ -102,10 +108,11 @@ class Rows:
         self._clock.first_ns, events = opened(batch, self.history, self._limits)
         tally = self._reading.tally.part()
         found = None if self._found is None else ShownPackets()
-        chooser = None if self._chooser is None else self._chooser.part()
+        chooser = None if self._chooser is None or self._is_chosen_before else self._chooser.part()
         rows = 0
         for event in events:
-            tally.add(event)
+            if tally.looks_inside:  # else whoever reads has counted it
+                tally.add(event)
             if chooser is not None and not chooser.event(event):
                 if isinstance(event, Connection):
                     self._connection(event, write)

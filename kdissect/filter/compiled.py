@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import Expression, compiled, fields_of
+from kdissect.filter.expression import Expression, compiled, cost, fields_of
+from kdissect.filter.field import HEADER
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
@@ -56,6 +57,11 @@ class Filter:
         """Whether a row of the table of faults is shown: ``fault.…`` asks about this one."""
         records = () if exchange is None else None
         return self._answer(Row(exchange, self.options, records, (fault,), fault.connection, self.slowness))
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether it asks for nothing that must be decoded."""
+        return cost(self.expression) == HEADER
 
     @property
     def fields(self) -> frozenset[str]:

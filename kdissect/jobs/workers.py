@@ -329,6 +329,8 @@ class Workers:
             for piece in self._drop(part) if part.state == self._state else ():
                 self._write(piece)
             if part.error is not None:
+                if part.owner is not None:  # it happens here again, and then shows where
+                    self._work.do(part.batch, part.state, _nowhere)
                 raise part.error
             if died is not None:
                 raise JobError(died)
@@ -371,6 +373,10 @@ class Workers:
         if part.state != self._state:
             raise _Stale
         self._settle()
+
+
+def _nowhere(_: Piece) -> None:
+    """What is written was written before."""
 
 
 def _become(

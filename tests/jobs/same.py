@@ -29,6 +29,8 @@ FORMS: tuple[tuple[str, ...], ...] = (
     ("read", "-T", "connections"),
     ("read", "-T", "connections", "-Y", "latency > 5ms or error"),
     ("read", "-T", "tree", "-Y", "latency > 5ms or error"),
+    ("read", "-T", "connections", "-Y", "latency > 5ms"),
+    ("read", "-T", "tree", "-Y", "api == Metadata and connection != 3"),
     ("read", "-t", "u", "--color", "always", "--slow"),
     ("read", "-T", "text", "-x", "--exit-status", "-Y", "api == Fetch or topic contains e"),
     ("stats", *_EVERY_TABLE, "-T", "ndjson", "--strict"),

@@ -13,6 +13,7 @@ import pytest
 
 import kdissect.cli.jobs
 from benchmarks.traffic import multiply
+from kdissect.jobs.workers import Workers
 from tests.cli.run import CAPTURES, ROOT, spawn
 from tests.jobs.same import said
 
@@ -142,14 +143,14 @@ def test_a_large_one_is_shared_behind_its_beginning(
 ) -> None:
     begun = []
 
-    class Workers(kdissect.cli.jobs.Workers):
+    class Counted(Workers):
         def __init__(self, *given: object, **named: object) -> None:
             begun.append(given[1])
             super().__init__(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(kdissect.cli.jobs, "_processors", lambda: 2)
     monkeypatch.setattr(kdissect.cli.jobs, "WORTH_BYTES", 200_000)
-    monkeypatch.setattr(kdissect.cli.jobs, "Workers", Workers)
+    monkeypatch.setattr(kdissect.cli.jobs, "Workers", Counted)
     assert said("read", traffic).out == alone
     assert begun == [2]
     strict = said("read", traffic, "--strict", "-T", "faults")
@@ -177,4 +178,4 @@ def test_a_defect_is_told_as_one_process_tells_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("kdissect.present.text.api_text", fail)
     ran = [said("read", CAPTURES / "errors.pcapng", "--jobs", jobs) for jobs in (1, 2)]
     assert ran[0] == ran[1]
-    assert "RuntimeError: the line cannot be made" in ran[0].err
+    assert "RuntimeError in kdissect.present.text" in ran[0].err

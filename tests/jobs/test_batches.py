@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.dissect import Dissector, Event
+from kdissect.exchange import Exchange
+from kdissect.jobs.batches import BATCH_EVENTS, Batch, Learned, NameHistory, NamesThen, opened
+from kdissect.model import Fault
+from kdissect.session.conversation import Connection
+from tests.cli.run import CAPTURES
+
+ID, OTHER = "Vfl7uCnbST6KTiOY1o9SbA", "bGlicmRrYWZrYS1pZC0wMQ"
+
+
+def events_of(path: Path) -> tuple[list[Event], Learned]:
+    """What a capture holds, and the names that it tells."""
+    dissector = Dissector()
+    names = dissector.names = Learned(dissector.names.told())
+    events = [event for item in read_packets([path]) for event in dissector.feed(item)]
+    return [*events, *dissector.close()], names
+
+
+@pytest.mark.parametrize("name", ["errors.pcapng", "loss.pcapng", "basic-kafka43.pcapng"])
+def test_events_come_back_in_order_with_their_topics_named(name: str) -> None:
+    events, names = events_of(CAPTURES / name)
+    batch, history = Batch(), NameHistory()
+    for event in events:
+        batch.add(event, names)
+    for told in names.order:
+        history.hear(told)
+    first_ns, found = opened(batch.take(17), history)
+    again = list(found)
+    assert first_ns == 17
+    assert [type(each) for each in again] == [type(each) for each in events]
+    for mine, theirs in zip(events, again, strict=True):
+        if isinstance(mine, Exchange) and isinstance(theirs, Exchange):
+            assert (theirs.number, theirs.topics, theirs.faults) == (mine.number, mine.topics, mine.faults)
+        else:
+            assert theirs == mine
+    assert {Connection, Exchange} <= {type(each) for each in again}
+    assert len(batch) == 0
+
+
+def test_a_batch_is_full_of_bytes_or_of_events() -> None:
+    (*_, exchange), names = events_of(CAPTURES / "errors.pcapng")
+    batch = Batch(most_events=2)
+    batch.add(exchange, names)
+    assert not batch.is_full
+    batch.add(exchange, names)
+    assert batch.is_full
+    fault = Fault("file", "damaged", "a text")
+    batch = Batch(most_bytes=1)
+    batch.add(fault, names)
+    assert not batch.is_full  # it has no message
+    batch = Batch()
+    for _ in range(BATCH_EVENTS):
+        batch.add(fault, names)
+    assert batch.is_full
+
+
+def test_a_name_counts_from_its_packet_and_not_before_it_was_learned() -> None:
+    names = Learned([(ID, "of the configuration", 0)])
+    history = NameHistory()
+    names.learn(OTHER, "late", 50)
+    names.learn(OTHER, "later still", 60)  # the earlier packet counts
+    known = len(names.order)
+    names.learn(OTHER, "early", 5)
+    for told in names.order:
+        history.hear(told)
+    assert NamesThen(history, known, 49).get(OTHER) is None
+    assert NamesThen(history, known, 50).get(OTHER) == "late"
+    assert NamesThen(history, known + 1, 49).get(OTHER) == "early"
+    assert NamesThen(history, known + 1, 4).get(OTHER) is None
+    assert NamesThen(history, 1, 99).get(OTHER) is None
+    assert NamesThen(history, known, 0).get(ID) == "of the configuration"
+    assert NamesThen(history, known, 99).get("unknown") is None
+
+
+def test_only_what_is_news_is_told() -> None:
+    names = Learned(())
+    for packet in (9, 9, 12, 3, 7):
+        names.learn(ID, f"at {packet}", packet)
+    assert [packet for _, _, packet in names.order] == [9, 3]
+
+
+def test_what_names_an_exchange_can_be_sent_back() -> None:
+    history = NameHistory()
+    history.hear((ID, "orders", 1))
+    assert pickle.loads(pickle.dumps(NamesThen(history, 1, 1))).get(ID) == "orders"
