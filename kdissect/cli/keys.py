@@ -10,6 +10,7 @@ import click
 
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.cli.errors import Unreadable, complain
+from kdissect.dissect import read_rsa_key
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.tls import crypto
@@ -75,7 +76,7 @@ def keys_of(
         raise Unreadable(NEEDS_PACKAGE)
     secrets = Secrets()
     for path in given["rsa_keys"]:
-        secrets.add_rsa_key(read_rsa_key(path))
+        secrets.add_rsa_key(rsa_key_of(path))
     paths: tuple[str, ...] = given["key_logs"]
     usual = environment.get(ENVIRONMENT)
     if not paths and usual and (growing or os.path.exists(usual)):
@@ -98,17 +99,12 @@ def keys_of(
     return Keys(secrets)
 
 
-def read_rsa_key(path: str) -> bytes:
+def rsa_key_of(path: str) -> bytes:
     """A private key from a file.
 
     :raises Unreadable: it cannot be read, or is none.
     """
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        crypto.load_rsa_key(data)
-    except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise Unreadable(f"{path}: cannot be used as an RSA private key: {error}") from None
-    return data
+        return read_rsa_key(path)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None

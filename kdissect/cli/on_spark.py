@@ -12,7 +12,7 @@ import click
 
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.keys import read_rsa_key
+from kdissect.cli.keys import rsa_key_of
 from kdissect.cli.showing import ports_of
 from kdissect.spark.complaint import why
 
@@ -75,7 +75,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
         if "://" not in path and not os.path.exists(path):
             raise Unreadable(f"{path}: there is no such key log")
     for path in given["rsa_key"]:
-        read_rsa_key(path)
+        rsa_key_of(path)
     try:
         settings = Settings.of(options)
         Choice(settings)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.dissect import Dissector, Event, Numbering
+from kdissect.dissect import Dissector, Event, Numbering, read_rsa_key
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, Secrets
@@ -20,7 +20,6 @@ from kdissect.names import TopicNames
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import open_file
-from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 EXCHANGE_COST = 2_048
@@ -103,19 +102,7 @@ def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
 
     :raises CaptureError: one cannot be read, or is none.
     """
-    return tuple(map(_rsa_key, settings.rsa_key))
-
-
-def _rsa_key(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        load_rsa_key(data)
-    except OSError as error:
-        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CaptureError(f"{path}: cannot be used as an RSA private key: {error}") from error
-    return data
+    return tuple(map(read_rsa_key, settings.rsa_key))
 
 
 def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kdissect import read
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.model import CaptureError
@@ -30,6 +31,7 @@ def test_the_key_of_a_broker_opens_what_it_can(tmp_path: Path) -> None:
     for keys, count in (((), 0), ((str(ends.certificate.path),), 1)):
         events = list(share_of([str(capture)], Settings(rsa_key=keys), 0, 1, Note(None, "")))
         assert sum(isinstance(event, Exchange) for event in events) == count
+        assert len(list(read(capture, rsa_keys=keys))) == count
 
 
 def test_what_is_no_key_ends_the_task_with_one_line(tmp_path: Path) -> None:
