@@ -124,6 +124,8 @@ class _Screen:
         given = ("tui", "-i", interface, "-f", capture_filter, "--allow-root")
         self._terminal = Terminal(command=[*command, *given], TMPDIR=self._folder.name)
         self._terminal.until(b"0 dropped")
+        self._terminal.send(b"F")  # the end of the list is shown, and so every row is for a moment
+        self._terminal.until(b"following")
         self._terminal.read_on()
 
     def __enter__(self) -> _Screen:

@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import parent_process
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 from kdissect.capture.blocks import Captured
 from kdissect.live.errors import LiveError
-from kdissect.live.journal import JournalWriter, Status
+from kdissect.live.journal import MOST_NOTES, JournalWriter, Status
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts, Opener, Source
 from kdissect.live.spool import SECOND, Clock, Spool
@@ -63,7 +64,7 @@ class Capturer:
         self._clock = clock
         self._start = self._last = clock.seconds()
         self._last_wall_ns = clock.wall_ns()
-        self._notes: list[str] = []
+        self._notes: deque[str] = deque(maxlen=MOST_NOTES)
         self._said = 0
         self._failure: str | None = None
         self._dropped = 0

@@ -51,7 +51,8 @@ MOST_DESCRIPTORS = 4
 """By so many more a process may have open at the end than in the second quarter."""
 _EVERY_SECONDS = 1.0
 _TELL_SECONDS = 60.0
-_ENDING_SECONDS = 30.0
+_ENDING_SECONDS = 120.0
+"""A busy machine decodes what is in the spool later."""
 
 
 class Watched:

@@ -105,10 +105,10 @@ def packets_by_all(path: Path) -> set[int]:
     assert not [item for item in items if isinstance(item, Fault)]
     found = {sum(isinstance(item, Packet) for item in items)}
     for command in (
-        ["tshark", "-r", path, "-T", "fields", "-e", "frame.number"],
-        ["tcpdump", "-n", "-r", path],
+        ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.number"],
+        ["tcpdump", "-n", "-r", str(path)],
     ):
-        if shutil.which(str(command[0])):
+        if shutil.which(command[0]):
             done = subprocess.run(command, capture_output=True, check=True)
             assert b"cut short" not in done.stderr
             assert b"truncated" not in done.stderr
