@@ -9,34 +9,34 @@ from typing import Any, BinaryIO, cast
 
 import click
 
-from kdissect.cli.completing import a_column_of, a_form
+from kdissect.cli.completing import a_form
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filtering import chooser_of, filter_options
-from kdissect.cli.formats import (
-    LINES,
-    FieldsPrinter,
-    Form,
-    LinePrinter,
-    Printer,
-    TablePrinter,
-    TreePrinter,
-    columns_of,
-    form_of,
-    names_of,
-    see_that_it_can_be_written,
-)
+from kdissect.cli.formats import LINES, Form
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.keys import key_options
-from kdissect.cli.output import TextOutput, colour_option, is_same_file, refuse_terminal, wants_colour
+from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
+from kdissect.cli.printing import (
+    AS_TREE,
+    BYTES_FORM,
+    CLOCK,
+    DUMP,
+    EMBEDDED,
+    FIELDS,
+    SHOW_SECRETS,
+    WITH_RECORDS,
+    chosen_columns,
+    chosen_form,
+    options_of,
+    printer_of,
+)
 from kdissect.cli.reading import Reading
 from kdissect.cli.rows import Rows
 from kdissect.cli.shown import ShownPackets
 from kdissect.dissect import Event
 from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import EXCHANGES, Table
-from kdissect.present.form import TIMES, Clock
-from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
 
 _OPTIONS = (
@@ -49,23 +49,11 @@ _OPTIONS = (
         "faults: those tables as NDJSON, or records.parquet, faults.csv …",
     ),
     filter_options,
-    click.option(
-        "-e",
-        "fields",
-        multiple=True,
-        metavar="FIELD",
-        shell_complete=a_column_of(TABLES),
-        help="Only this column; may be given often.",
-    ),
-    click.option("-V", "as_tree", is_flag=True, help="The same as -T tree."),
-    click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree)."),
+    FIELDS,
+    AS_TREE,
+    DUMP,
     click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
-    click.option(
-        "-t",
-        "clock",
-        type=click.Choice(tuple(TIMES)),
-        help=f"Times: {', '.join(map(' '.join, TIMES.items()))}.",
-    ),
+    CLOCK,
     click.option(
         "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's."
     ),
@@ -76,12 +64,10 @@ _OPTIONS = (
         metavar="FILE",
         help="Write there instead of stdout; a file of that name is replaced.",
     ),
-    click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
-    click.option(
-        "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
-    ),
-    click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too."),
-    click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."),
+    WITH_RECORDS,
+    BYTES_FORM,
+    EMBEDDED,
+    SHOW_SECRETS,
     click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
     click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
@@ -124,15 +110,9 @@ class Showing:
         self._config = config
         self._rows: Rows | None = None
         """What was printed, once something could be."""
-        self.options = Options(
-            show_secrets=given["show_secrets"],
-            records=given["records"],
-            embedded=given["embedded"],
-            bytes_form=given["bytes_form"],
-            limits=config.limits,
-        )
+        self.options = options_of(given, config.limits)
         self.form = self._chosen_form()
-        self._table = self._chosen_table()
+        self._table = chosen_columns(given, self.form, config)
         self.ports = config.ports | ports_of(given["decode_as"])
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
@@ -144,19 +124,11 @@ class Showing:
         return sys.stderr.isatty() and not self._given["quiet"]
 
     def _chosen_form(self) -> Form:
-        text, as_tree = self._given["form"], self._given["as_tree"]
-        if as_tree and text not in (None, "tree"):
-            raise Wrong(f"-V is -T tree; -T {text} is something else")
-        form = form_of(("tree" if as_tree else "text") if text is None else text)
-        if self._given["dump"] and form.format not in ("text", "tree"):
-            raise Wrong(f"-x goes with -T text and -T tree, not with -T {text}")
+        form = chosen_form(self._given, "text")
         for name in ("records", "bytes_form"):
             if form.format == "text" and self._given[name] not in (False, "text"):
                 option = "--records" if name == "records" else "--bytes"
                 raise Wrong(f"{option} goes with tables and trees: lines have neither records nor values")
-        if self._given["dump"] and form.format == "text" and self._given["fields"]:
-            raise Wrong("-x goes with whole lines and trees, not with -e")
-        see_that_it_can_be_written(form.format, self._given["output"])
         return form
 
     def refuse_packets(self) -> None:
@@ -169,15 +141,6 @@ class Showing:
         if is_same_file(packets_to, rows_to or "-"):
             where = "standard output" if packets_to == "-" else packets_to
             raise Wrong(f"the rows and the packets (-w) would both go to {where}: give -o FILE for the rows")
-
-    def _chosen_table(self) -> Table:
-        table = TABLES[self.form.table]
-        names = names_of(self._given["fields"])
-        if names and self.form.format == "tree":
-            raise Wrong("-e goes with tables, not with -T tree")
-        if not names and table is EXCHANGES:
-            names = list(self._config.columns)
-        return columns_of(table, names, self._given["embedded"])
 
     def print(
         self,
@@ -198,7 +161,11 @@ class Showing:
         clock = Clock(self._given["clock"] or self._config.time)
         flush = flush or (self._given["output"] is None and sys.stdout.isatty())
         outlet = Outlet(file)
-        printer = self._printer(cast(BinaryIO, outlet), clock, flush)
+        keep = None if self.chooser is None else self.chooser.row
+        printer = printer_of(
+            *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
+            *(self.options, flush, keep),
+        )
         self._rows = Rows(reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown)
         try:
             if jobs.processes > 1 and self._can_be_shared(clock):
@@ -225,16 +192,3 @@ class Showing:
         given = self._given
         rows = 0 if self._rows is None else self._rows.count
         return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])
-
-    def _printer(self, file: BinaryIO, clock: Clock, flush: bool) -> Printer:
-        given, form = self._given, self.form.format
-        output = TextOutput(file, given["output"], flush)
-        keep = None if self.chooser is None else self.chooser.row
-        if form == "tree":
-            return TreePrinter(output, self.options, given["dump"])
-        if form != "text":
-            return TablePrinter(self._table, form, file, self.options, flush, keep)
-        if given["fields"]:
-            return FieldsPrinter(self._table, form, file, self.options, flush, keep)
-        colour = wants_colour(given["color"] or self._config.color, given["output"])
-        return LinePrinter(output, clock, colour, self.options, given["dump"])
