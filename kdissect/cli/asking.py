@@ -2,6 +2,10 @@
 
 Printed are the exchanges that a command was run for; with ``--all`` also those that had to come before:
 ApiVersions, a login, Metadata.
+
+An answer with bytes behind its last field was read, and is shown; but the broker that sent it is broken.
+So it is told, and where it is one that the command was run for, the exit code is 6. The same goes for bytes
+that are in no answer.
 """
 
 from __future__ import annotations
@@ -9,58 +13,60 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from kdissect.capture.reader import Interface
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli import DONE
+from kdissect.cli import DONE, OTHER_SIDE_FAILED
 from kdissect.cli.completing import a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.connecting import address_of, security_of
 from kdissect.cli.errors import OtherSideFailed, Wrong, complain
-from kdissect.cli.formats import (
-    LINES,
-    FieldsPrinter,
-    Form,
-    Keep,
-    LinePrinter,
-    Printer,
-    TablePrinter,
-    TreePrinter,
-    columns_of,
-    form_of,
-    names_of,
-    see_that_it_can_be_written,
-)
+from kdissect.cli.formats import LINES, Keep, Printer
 from kdissect.cli.output import (
-    TextOutput,
     colour_option,
     inputs_of,
     is_same_file,
     open_output,
     refuse_terminal,
-    wants_colour,
+    stdout_pipe,
+)
+from kdissect.cli.printing import (
+    AS_TREE,
+    BYTES_FORM,
+    CLOCK,
+    DUMP,
+    EMBEDDED,
+    FIELDS,
+    SHOW_SECRETS,
+    WITH_RECORDS,
+    chosen_columns,
+    chosen_form,
+    options_of,
+    printer_of,
 )
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError, OtherSideError
-from kdissect.client.io import run
+from kdissect.client.loop import run
 from kdissect.client.packets import LINK_TYPE
 from kdissect.client.transcript import Transcript
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
-from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import EXCHANGES
-from kdissect.present.form import TIMES, Clock
-from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.form import Clock
+from kdissect.present.options import PLAIN
 from kdissect.present.tables import BINARY
+from kdissect.wording import plural
 
 SHOWN = ("exchanges", "records", "faults")
 """The tables that a client can print."""
 
 _INTERFACE = Interface(LINK_TYPE, 0, "kdissect client", "what the client sent and received")
+
+_MOST_LEFT = 16
+"""Bytes left over of which the line on stderr shows the hex."""
 
 Flow = Callable[[Cluster], Awaitable[None]]
 
@@ -81,26 +87,17 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
     for option in (
         colour_option,
         click.option("-q", "--quiet", is_flag=True, help="No closing line."),
-        click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."),
-        click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too."),
-        click.option(
-            "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
-        ),
-        click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
+        SHOW_SECRETS,
+        EMBEDDED,
+        BYTES_FORM,
+        WITH_RECORDS,
         click.option("--all", "everything", is_flag=True, help="Also what had to be asked before."),
         click.option("-o", "output", metavar="FILE", help="Write there instead of stdout."),
         packets_option,
-        click.option(
-            "-t",
-            "clock",
-            type=click.Choice(tuple(TIMES)),
-            help=f"Times: {', '.join(map(' '.join, TIMES.items()))}.",
-        ),
-        click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree)."),
-        click.option("-V", "as_tree", is_flag=True, help="The same as -T tree."),
-        click.option(
-            "-e", "fields", multiple=True, metavar="FIELD", help="Only this column; may be given often."
-        ),
+        CLOCK,
+        DUMP,
+        AS_TREE,
+        FIELDS,
         click.option(
             "-T",
             "form",
@@ -117,26 +114,32 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
 class Asking:
     """One run. :meth:`run` connects, lets a flow ask, and closes whatever happens.
 
-    :param form: of ``-T`` where it is not given.
+    :param form: of ``-T`` where it is not given; None: exchanges are not printed, the command prints itself.
+    :raises Wrong: options are wrong, or do not go with each other.
+    :raises Unreadable: a file that an option names cannot be used.
     """
 
-    def __init__(self, given: dict[str, Any], form: str) -> None:
+    def __init__(self, given: dict[str, Any], form: str | None) -> None:
         self._given = given
         self._config = load_config()
-        self.options = Options(
-            show_secrets=given.get("show_secrets", False),
-            records=given.get("records", False),
-            embedded=given.get("embedded", False),
-            bytes_form=given.get("bytes_form", "text"),
-            limits=self._config.limits,
-        )
-        self._everything = bool(given.get("everything"))
-        self._form = self._chosen_form(form)
+        self._prints = form is not None
+        self._everything = False
+        self.options = PLAIN._replace(limits=self._config.limits)
+        if form is not None:
+            self.options = options_of(given, self._config.limits)
+            self._form = chosen_form(given, form, SHOWN)
+            self._table = chosen_columns(given, self._form, self._config)
+            self._everything = given["everything"] and self._form.table == "exchanges"
+        self._see_where_packets_go()
         self._printer: Printer | None = None
         self._keep: Keep | None = None
         self.printed = 0
         """Rows so far."""
         self._capture: PcapngWriter | None = None
+        self._told: set[tuple[int | None, int | None]] = set()
+        """API and version of answers of which it was told that bytes are left over."""
+        self._is_broken = False
+        """Whether the other side sent bytes that should not be there, in what was asked for."""
         self._transcript = Transcript(
             self.options.limits,
             embedded=self.options.embedded,
@@ -146,45 +149,44 @@ class Asking:
         self._address = address_of(given["address"])
         self._security = security_of(given)
 
-    def _chosen_form(self, default: str) -> Form:
+    def _see_where_packets_go(self) -> None:
         given = self._given
-        text = given.get("form")
-        if given.get("as_tree"):
-            if text not in (None, "tree"):
-                raise Wrong(f"-V is -T tree; -T {text} is something else")
-            text = "tree"
-        form = form_of(default if text is None else text, SHOWN)
-        if given.get("dump") and form.format not in ("text", "tree"):
-            raise Wrong("-x goes with -T text and -T tree")
-        see_that_it_can_be_written(form.format, given["output"])
         if given["packets_to"] is not None and is_same_file(given["packets_to"], given["output"] or "-"):
             raise Wrong("the rows and the packets (-w) would go to one file: give another")
         if given["packets_to"] == "-":
             refuse_terminal("pcapng", None)
-        return form
 
     @property
     def talks(self) -> bool:
         """Whether a closing line is wanted on stderr."""
         return sys.stderr.isatty() and not self._given.get("quiet")
 
-    def run(self, flow: Flow, *, prints: bool = True) -> int:
+    def run(self, flow: Flow, *, ends_with_reader: bool = False) -> int:
         """Let a flow ask; gives the exit code.
 
-        :param prints: whether exchanges are printed here; else the flow's command prints.
+        :param ends_with_reader: whether it ends as soon as nobody reads our stdout any more; else when
+            something is written to it.
         :raises OtherSideFailed: a broker did not do what was asked of it.
         :raises Wrong: it cannot be asked.
         """
         given = self._given
+        pipe = None
+        if ends_with_reader and "-" in (given["output"] or "-", given["packets_to"]):
+            pipe = stdout_pipe()
         with ExitStack() as files:
-            if prints:
+            if self._prints:
                 file = files.enter_context(open_output(given["output"], inputs_of(given)))
-                self._printer = self._new_printer(file)
+                clock = Clock(given["clock"] or self._config.time)
+                flush = self._form.format not in BINARY
+                self._printer = printer_of(
+                    *(given, self._config, self._form.format, self._table, file, clock),
+                    *(self.options, flush, self._kept),
+                )
             if given["packets_to"] is not None:
                 capture = files.enter_context(open_output(given["packets_to"], inputs_of(given)))
                 self._capture = PcapngWriter(capture, (_INTERFACE,))
             try:
-                run(self._guarded(flow))
+                run(self._guarded(flow), pipe)
             except OtherSideError as error:
                 raise OtherSideFailed(str(error)) from None
             except AskingError as error:
@@ -192,7 +194,7 @@ class Asking:
             finally:
                 if self._printer is not None:
                     self._printer.close()
-        return DONE
+        return OTHER_SIDE_FAILED if self._is_broken else DONE
 
     async def _guarded(self, flow: Flow) -> None:
         cluster = Cluster(
@@ -202,9 +204,13 @@ class Asking:
             self._security,
             timeout=self._given["timeout"],
             client_id=self._given["client_id"],
+            tell=complain,
         )
         try:
             await flow(cluster)
+            for address, stray in cluster.stray():
+                self._is_broken = True
+                complain(f"{address}: it sent {_told(stray)} that belong to no answer")
         finally:
             await cluster.close()
             self._write_packets()
@@ -214,9 +220,10 @@ class Asking:
 
         :param keep: of its records, those that are shown.
         """
-        if self._printer is None or (self._everything and self._form.table == "exchanges"):
+        if self._printer is None:
             return 0
-        if self._form.table == "faults":
+        self._is_broken = self._is_broken or remainder_of(exchange) is not None
+        if self._everything or self._form.table == "faults":
             return 0  # all were printed when they were heard
         return self._print(exchange, keep if self._form.table == "records" else None)
 
@@ -225,12 +232,21 @@ class Asking:
         self._write_packets()
         if self._printer is None:
             return
-        if isinstance(event, Exchange) and event.response is not None:
-            for each in event.response.faults:
-                if each.kind == "remainder":  # what else is wrong ends the run, and is told then
-                    complain(f"the answer to {event.api} v{event.api_version}: {each.message}")
-        if self._form.table == "faults" or (self._everything and self._form.table == "exchanges"):
+        if isinstance(event, Exchange):
+            self._tell_remainder(event)
+        if self._everything or self._form.table == "faults":
             self._print(event, None)
+
+    def _tell_remainder(self, exchange: Exchange) -> None:
+        """Once for each API and version, that bytes are left over."""
+        remainder = remainder_of(exchange)
+        asked = exchange.api_key, exchange.api_version
+        if remainder is not None and asked not in self._told:
+            self._told.add(asked)
+            complain(
+                f"{exchange.broker}: its answer to {exchange.api} v{exchange.api_version} goes on behind the "
+                f"last field: {_told(remainder)} left over (-T tree --all shows where)"
+            )
 
     def _print(self, event: Event, keep: Keep | None) -> int:
         assert self._printer is not None
@@ -247,20 +263,15 @@ class Asking:
             for packet in self._transcript.take_packets():
                 self._capture.write(packet)
 
-    def _new_printer(self, file: BinaryIO) -> Printer:
-        given, form = self._given, self._form
-        output = TextOutput(file, given["output"], flush=True)
-        if form.format == "tree":
-            return TreePrinter(output, self.options, given["dump"])
-        if form.format == "text" and not given["fields"]:
-            clock = Clock(given["clock"] or self._config.time)
-            colour = wants_colour(given["color"] or self._config.color, given["output"])
-            return LinePrinter(output, clock, colour, self.options, given["dump"])
-        table = TABLES[form.table]
-        names = names_of(given["fields"])
-        if not names and table is EXCHANGES:
-            names = list(self._config.columns)
-        columns = columns_of(table, names, given["embedded"])
-        if form.format == "text":
-            return FieldsPrinter(columns, form.format, file, self.options, True, self._kept)
-        return TablePrinter(columns, form.format, file, self.options, form.format not in BINARY, self._kept)
+
+def remainder_of(exchange: Exchange) -> bytes | None:
+    """What an answer has behind its last field, where nothing else is wrong with it."""
+    if exchange.response is None or exchange.response.is_cut:
+        return None
+    body = exchange.response.decoded()
+    return body.remainder if body.faults and all(each.kind == "remainder" for each in body.faults) else None
+
+
+def _told(data: bytes) -> str:
+    shown = data[:_MOST_LEFT].hex(" ") + (" …" if len(data) > _MOST_LEFT else "")
+    return f"{plural(len(data), 'byte')} ({shown})"

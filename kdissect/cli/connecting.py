@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 import click
@@ -18,10 +20,39 @@ from kdissect.client.io import Address
 from kdissect.client.sasl import MECHANISMS, Credentials
 from kdissect.client.security import Security, Tls
 from kdissect.client.session import CLIENT_ID
+from kdissect.client.tls import context_of
 
 DEFAULT_PORT = 9092
+INT32_MAX = (1 << 31) - 1
+LONGEST_TIMEOUT = 86_400.0
+LONGEST_CLIENT_ID = 32_767
+"""Bytes; its length is an int16."""
 
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:\[\]\s]+))(?::(\d{1,5}))?")
+
+
+def _a_number(_: click.Context, __: click.Parameter, value: float) -> float:
+    """A range lets pass what cannot be compared."""
+    if isnan(value):
+        raise click.BadParameter(f"{value} is no number of seconds.")
+    return value
+
+
+def _a_client_id(_: click.Context, __: click.Parameter, value: str) -> str:
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise click.BadParameter("it is not UTF-8.") from None
+    if size > LONGEST_CLIENT_ID:
+        raise click.BadParameter(f"{size:,} bytes; at most {LONGEST_CLIENT_ID:,} fit in a request.")
+    return value
+
+
+def api_version_option(api: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """``--api-version`` of the API that a command asks."""
+    return click.option(
+        "--api-version", type=click.IntRange(0, 32_767), metavar="N", help=f"Of {api}, forced."
+    )
 
 
 def connection_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -30,17 +61,19 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
         click.option(
             "--client-id",
             default=CLIENT_ID,
+            callback=_a_client_id,
             show_default=True,
             metavar="NAME",
             help="Who asks, for the broker.",
         ),
         click.option(
             "--timeout",
-            type=click.FloatRange(0.01),
+            type=click.FloatRange(0.01, LONGEST_TIMEOUT),
+            callback=_a_number,
             default=30.0,
             show_default=True,
             metavar="S",
-            help="Seconds that connecting, and each answer, may take.",
+            help="Seconds that connecting may take, and each answer up to its last byte.",
         ),
         click.option(
             "--token-file", metavar="FILE", help="Of --sasl OAUTHBEARER; else KDISSECT_TOKEN, or a prompt."
@@ -86,7 +119,7 @@ def security_of(given: dict[str, Any]) -> Security:
     """What the options say of TLS and SASL.
 
     :raises Wrong: they contradict each other.
-    :raises Unreadable: a file of a secret cannot be read.
+    :raises Unreadable: a file of a secret, a certificate or a key cannot be used.
     """
     mechanism = given["sasl"]
     if mechanism is None:
@@ -113,7 +146,7 @@ def _tls_of(given: dict[str, Any]) -> Tls | None:
     password = os.environ.get("KDISSECT_TLS_KEY_PASSWORD")
     if given["tls_key_password_file"] is not None:
         password = _from_file(given["tls_key_password_file"])
-    return Tls(
+    tls = Tls(
         given["tls_ca"],
         given["tls_cert"],
         given["tls_key"],
@@ -121,6 +154,11 @@ def _tls_of(given: dict[str, Any]) -> Tls | None:
         not given["tls_insecure"],
         given["tls_name"],
     )
+    try:
+        context_of(tls)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+    return tls
 
 
 def _secret(path: str | None, variable: str, what: str) -> str:

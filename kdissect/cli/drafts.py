@@ -2,68 +2,138 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, BinaryIO, cast
 
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.given import json_from
 from kdissect.client.produce import Draft
+from kdissect.present.catalogue import TABLES
+from kdissect.present.nearest import nearest
+from kdissect.wording import plural
 
 LONGEST_LINE = 256 << 20
 
+_COLUMNS = frozenset(column.name for column in TABLES["records"].columns)
+_RANGES = {"timestamp": range(-1, 1 << 63), "partition": range(1 << 31)}
+"""What may be given beside key, value and headers: int64 with -1 for none, int32."""
 
-def drafts_from(path: str, form: str, separator: str | None, bytes_form: str) -> Iterator[Draft]:
-    """The records of a file or of stdin (``-``).
+
+class Drafts:
+    """The records of a file or of stdin (``-``), in order.
 
     :param form: ``lines`` (each a value) or ``ndjson`` (each a row of the table ``records``).
     :param separator: what stands between key and value of a line; None: there are no keys.
     :param bytes_form: how keys and values of NDJSON are written: ``text``, ``base64`` or ``hex``.
-    :raises Unreadable: the file cannot be read, or a line is not of the form.
     """
-    try:
-        opened = nullcontext(cast(BinaryIO, sys.stdin.buffer)) if path == "-" else open(path, "rb")  # noqa: SIM115
-    except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
-    with opened as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE):
-            number += 1
+
+    def __init__(self, path: str, form: str, separator: str | None, bytes_form: str) -> None:
+        """:raises Unreadable: there is no such file, or it is none."""
+        self._path = path
+        self._form = form
+        self._separator = separator
+        self._bytes_form = bytes_form
+        self.records = 0
+        """How many were read, the last time."""
+        self.left_out = 0
+        """Rows that only a broker writes: markers of transactions."""
+        self.can_be_checked = False
+        """Whether it can be read twice: before anything is sent, and to be sent."""
+        if path != "-":
             try:
-                if form == "lines":
-                    yield _of_line(line, separator)
-                elif line.strip() and (draft := _of_row(json_from(line), bytes_form)) is not None:
+                self.can_be_checked = stat.S_ISREG(os.stat(path).st_mode)
+            except OSError as error:
+                raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
+
+    def check(self) -> None:
+        """Read all of it, so that what is wrong with it is told before anything is sent.
+
+        :raises Unreadable: it cannot be read, or a line is not of the form.
+        """
+        for _ in self:
+            pass
+
+    def summary(self) -> str:
+        """How many records there were, in words."""
+        name = "standard input" if self._path == "-" else self._path
+        said = f"{name}: {plural(self.records, 'record')}"
+        if self.left_out:
+            said += f", {plural(self.left_out, 'marker')} of transactions left out, which only brokers write"
+        return said
+
+    def __iter__(self) -> Iterator[Draft]:
+        self.records = self.left_out = 0
+        with self._opened() as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                try:
+                    draft = self._draft(line)
+                except ValueError as error:
+                    raise Unreadable(f"{self._path}, line {number}: {error}") from None
+                if draft is not None:
+                    self.records += 1
                     yield draft
-            except ValueError as error:
-                raise Unreadable(f"{path}, line {number}: {error}") from None
+
+    def _opened(self) -> Any:
+        if self._path == "-":
+            return nullcontext(cast(BinaryIO, sys.stdin.buffer))
+        try:
+            return open(self._path, "rb")
+        except OSError as error:
+            raise Unreadable(f"{self._path}: cannot be read: {error.strerror}") from None
+
+    def _draft(self, line: bytes) -> Draft | None:
+        """:raises ValueError: it has another form."""
+        if self._form == "lines":
+            return _of_line(line, self._separator)
+        if not line.strip():
+            return None
+        row = json_from(line)
+        if not isinstance(row, dict):
+            raise ValueError("a JSON object is needed")
+        _see_that_names_are_known(row, _COLUMNS, "column")
+        if row.get("control") is not None:
+            self.left_out += 1
+            return None
+        return _of_row(row, self._bytes_form)
 
 
 def _of_line(line: bytes, separator: str | None) -> Draft:
     value = line.removesuffix(b"\n").removesuffix(b"\r")
     if separator is None:
         return Draft(None, value)
-    key, found, rest = value.partition(separator.encode())
+    key, found, rest = value.partition(separator.encode("utf-8", "surrogateescape"))
     if not found:
         raise ValueError(f"there is no {separator!r} between key and value")
     return Draft(key, rest)
 
 
-def _of_row(row: Any, bytes_form: str) -> Draft | None:
-    """A row's record; None for control records, which only a broker writes."""
-    if not isinstance(row, dict):
-        raise ValueError("a JSON object is needed")
-    if row.get("control") is not None:
-        return None
+def _see_that_names_are_known(row: dict[str, Any], known: Iterable[str], what: str) -> None:
+    for name in row:
+        if name not in known:
+            raise ValueError(f"there is no {what} {name!r}{nearest(name, known)}")
+
+
+def _of_row(row: dict[str, Any], bytes_form: str) -> Draft:
     headers = row.get("headers") or []
     if not isinstance(headers, list) or not all(
         isinstance(each, dict) and isinstance(each.get("key"), str) for each in headers
     ):
         raise ValueError('headers: a list of {"key", "value"} is needed')
-    for name in ("timestamp", "partition"):
-        if row.get(name) is not None and (not isinstance(row[name], int) or isinstance(row[name], bool)):
+    for each in headers:
+        _see_that_names_are_known(each, ("key", "value"), "field of a header")
+    for name, fitting in _RANGES.items():
+        given = row.get(name)
+        if given is not None and (not isinstance(given, int) or isinstance(given, bool)):
             raise ValueError(f"{name}: a whole number is needed")
+        if given is not None and given not in fitting:
+            raise ValueError(f"{name}: {given} is outside {fitting[0]} to {fitting[-1]}")
     return Draft(
         _bytes("key", row.get("key"), bytes_form),
         _bytes("value", row.get("value"), bytes_form),
@@ -88,15 +158,17 @@ def _bytes(name: str, value: Any, form: str) -> bytes | None:
     raise ValueError(f'{name}: {form} is needed, or {{"base64": …}}')
 
 
-def headers_from(given: tuple[str, ...]) -> tuple[tuple[str, bytes | None], ...]:
-    """Headers as options give them: NAME=VALUE, or NAME alone for null.
+def headers_from(given: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    """Headers as options give them.
 
-    :raises Wrong: one has no name.
+    :raises Wrong: one has no name or no value.
     """
-    found: list[tuple[str, bytes | None]] = []
+    found: list[tuple[str, bytes]] = []
     for text in given:
         name, equals, value = text.partition("=")
-        if not name:
-            raise Wrong(f"--header {text}: the form is NAME=VALUE")
-        found.append((name, value.encode("utf-8", "surrogateescape") if equals else None))
+        if not name or not equals:
+            raise Wrong(
+                f"--header {text}: the form is NAME=VALUE; NAME= has an empty value, --input ndjson has null"
+            )
+        found.append((name, value.encode("utf-8", "surrogateescape")))
     return tuple(found)

@@ -148,6 +148,15 @@ def refuse_terminal(form: str, path: str | None) -> None:
         raise Wrong(f"{form} is binary: give -o FILE, or pipe it into something")
 
 
+def stdout_pipe() -> int | None:
+    """The descriptor of stdout where it is a pipe, which somebody reads or has stopped to read."""
+    try:
+        number = sys.stdout.fileno()
+        return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
+    except (OSError, ValueError):
+        return None  # it is no file
+
+
 def wants_colour(choice: str, path: str | None) -> bool:
     """Flag before ``NO_COLOR``, before ``FORCE_COLOR`` and ``CLICOLOR_FORCE``, before what stdout is."""
     if choice != "auto":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,10 +21,13 @@ from kdissect.cli.inputs import packets_of
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of
+from kdissect.client.ready import readable
 from kdissect.client.replay import Again, from_exchange, from_log
 from kdissect.client.session import sized
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
+from kdissect.message import Request, bare_frame, parse_request
+from kdissect.model import DecodeError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
@@ -90,43 +94,87 @@ def send(**given: Any) -> int:
 
 def _send_one(given: dict[str, Any]) -> int:
     asking = Asking(given, "tree")
-    key = None if given["api"] is None else _api_key(given["api"])
-    raw = None if given["raw"] is None else bytes_from(given["raw"])
-    body = None if given["body"] is None else _json(given["body"])
     forced = given["version"]
-    if key is not None and forced is not None and raw is None:
-        _body_bytes(_struct(key, forced), body)  # what is wrong with it is told before anybody is asked
+    if given["api"] is None:
+        return _send_raw(asking, given)
+    key = _api_key(given["api"])
+    raw = None if given["raw"] is None else bytes_from(given["raw"])
+    body = {} if given["body"] is None else _json(given["body"])
+    if raw is None:
+        _see_that_it_can_be_said(key, forced, body)
 
     async def flow(cluster: Cluster) -> None:
-        if key is None:
-            assert raw is not None
-            asking.show(await _send_raw(cluster, raw, given["as_is"]))
-            return
         ready = await cluster.broker(negotiate=forced is None)
-        version = ready.versions.pick(key, forced=forced)
+        version = cluster.pick(ready, key, forced=forced)
         data = raw if raw is not None else _body_bytes(_struct(key, version), body)
-        exchange = await ready.connection.ask(key, version, data)
+        try:
+            exchange = await ready.connection.ask(key, version, data)
+        except OtherSideError as error:
+            raise await cluster.explained(error, key, version) from None
         asking.show(exchange)
-        _complain_of(exchange)
+        readable(exchange, ready.address)
 
     return asking.run(flow)
 
 
-def _complain_of(exchange: Exchange) -> None:
-    """:raises OtherSideError: the answer does not fit its schema."""
-    if exchange.response is None:
-        return
-    body = exchange.response.decoded()
-    if not body.is_exact and body.struct is not None:
-        raise OtherSideError(
-            f"{exchange.broker}: its answer does not fit the schema: {body.faults[0].message}"
+def _send_raw(asking: Asking, given: dict[str, Any]) -> int:
+    """Bytes that have a header themselves, or are no request at all."""
+    if given["version"] is not None:
+        raise Wrong("--version goes with --api: bytes of a whole request have their version themselves")
+    as_is = given["as_is"]
+    raw = bytes_from(given["raw"])
+    data = raw if as_is else sized(raw)
+    request = None if as_is else _request(raw)
+
+    async def flow(cluster: Cluster) -> None:
+        connection = (await cluster.broker(negotiate=False)).connection
+        try:
+            asking.show(await connection.answer(await connection.send(data)))
+        except OtherSideError as error:
+            if request is None or request.api_key is None or request.api_version is None:
+                raise
+            raise await cluster.explained(error, request.api_key, request.api_version) from None
+
+    return asking.run(flow)
+
+
+def _request(raw: bytes) -> Request:
+    """What the bytes of ``--hex`` are.
+
+    :raises Unreadable: no request.
+    """
+    what = f"--hex: these {plural(len(raw), 'byte')} are no request"
+    if int.from_bytes(raw[:4], "big") == len(raw) - 4:
+        raise Unreadable(f"{what}: they begin with their own size; --as-is sends them as they are")
+    try:
+        request = parse_request(bare_frame(raw))
+    except DecodeError as error:
+        raise Unreadable(f"{what}: {error.reason}; --as-is sends them as they are") from None
+    if request.api_key not in apis.api_keys():
+        raise Unreadable(
+            f"{what} of an API that is known (key {request.api_key}); --as-is sends them as they are, --api "
+            f"{request.api_key} puts a header before them"
         )
+    return request
 
 
-async def _send_raw(cluster: Cluster, raw: bytes, as_is: bool) -> Exchange:
-    ready = await cluster.broker(negotiate=False)
-    connection = ready.connection
-    return await connection.answer(await connection.send(raw if as_is else sized(raw)))
+def _see_that_it_can_be_said(key: int, forced: int | None, body: Any) -> None:
+    """Before anybody is asked: whether a request's body fits the forced version, or any.
+
+    :raises Wrong: it does not; the text is of the newest version that was tried.
+    """
+    if key not in apis.api_keys() and forced is None:
+        raise Wrong(f"--api {key}: there is no such API that kdissect knows; --version N and --hex send it")
+    versions = apis.versions(key) if forced is None else (forced,)
+    wrong: Wrong | None = None
+    for version in reversed(versions):
+        try:
+            _body_bytes(_struct(key, version), body)
+            return
+        except Wrong as error:
+            wrong = wrong or error
+    if wrong is not None:
+        raise wrong
 
 
 def _api_key(text: str) -> int:
@@ -145,15 +193,19 @@ def _struct(key: int, version: int) -> Struct:
 
 
 def _json(given: str) -> Any:
+    """:raises Unreadable: it is no JSON, and no file that has some."""
+    is_text = given.lstrip()[:1] in ("{", "[")
+    if not is_text and given != "-" and not os.path.exists(given):
+        raise Unreadable(f"--json {given}: there is no such file, and it is no JSON object either")
     try:
         return json_from(content_of(given))
     except ValueError as error:
-        raise Unreadable(f"--json: {error}") from None
+        raise Unreadable(f"--json{'' if is_text else ' ' + given}: {error}") from None
 
 
 def _body_bytes(struct: Struct, body: Any) -> bytes:
     try:
-        return encode(struct, values_of(struct, {} if body is None else body))
+        return encode(struct, values_of(struct, body))
     except ValueError as error:
         raise Wrong(f"--json: {error}") from None
 

@@ -6,26 +6,21 @@ a forced version and nobody logs in; and if a login is wanted, it comes next.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from kdissect.client.diagnosis import beyond
 from kdissect.client.errors import AskingError, OtherSideError
-from kdissect.client.io import Address, Connection, Show, pause
-from kdissect.client.sasl import SaslError, mechanism
+from kdissect.client.io import Address, Connection, Show
+from kdissect.client.loop import pause
+from kdissect.client.ready import Ready, body_of, log_in, negotiated
 from kdissect.client.security import NO_SECURITY, Security
-from kdissect.client.session import CLIENT_ID, sized
+from kdissect.client.session import CLIENT_ID
 from kdissect.client.transcript import Transcript
-from kdissect.client.versions import (
-    NOTHING,
-    Advertised,
-    advertised,
-    api_versions_body,
-    next_try,
-    request_struct,
-)
+from kdissect.client.versions import NOTHING, request_struct
 from kdissect.exchange import Exchange
 from kdissect.protocol import apis
-from kdissect.protocol.apis import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kdissect.protocol.encode import encode
+from kdissect.protocol.apis import METADATA
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID, Struct
 
@@ -56,32 +51,12 @@ class Topic(NamedTuple):
         return self.topic_id != ZERO_UUID
 
 
-class Ready(NamedTuple):
-    """A connection on which everything can be asked."""
-
-    connection: Connection
-    versions: Advertised
-
-    async def ask(self, api_key: int, version: int, values: dict[str, Any]) -> Exchange:
-        """Ask, and see that the answer can be read.
-
-        :raises OtherSideError: no answer comes, or one that does not fit its schema.
-        :raises AskingError: the version cannot say it.
-        """
-        struct = request_struct(api_key, version)
-        try:
-            data = encode(struct, values)
-        except ValueError as error:
-            raise AskingError(f"{apis.api_name(api_key)} v{version}: {error}") from None
-        exchange = await self.connection.ask(api_key, version, data)
-        return readable(exchange, self.connection.address)
-
-
 class Cluster:
     """What a flow asks.
 
     :param bootstrap: the broker that is asked first.
     :param show: is given every exchange when it is complete.
+    :param tell: is given lines for people: what they should know though it is done all the same.
     """
 
     def __init__(
@@ -93,6 +68,7 @@ class Cluster:
         *,
         timeout: float = 30.0,
         client_id: str | None = CLIENT_ID,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.bootstrap = bootstrap
         self._transcript = transcript
@@ -100,6 +76,9 @@ class Cluster:
         self._security = security
         self._timeout = timeout
         self._client_id = client_id
+        self.tell = tell
+        self._told: set[tuple[Address, int, int]] = set()
+        """Forced versions of which it was told that they are not advertised."""
         self._ready: dict[Address, Ready] = {}
         self._brokers: dict[int, Address] = {}
 
@@ -115,10 +94,14 @@ class Cluster:
             ready = Ready(await self.connect(address), NOTHING)
             self._ready[address] = ready
             if self._security.mechanism is not None:
-                ready = await self._negotiated(ready)
-                await self._log_in(ready)
-        if negotiate and ready.versions is NOTHING:
-            ready = await self._negotiated(ready)
+                ready = self._ready[address] = await negotiated(ready.connection)
+                try:
+                    await log_in(ready, self._security)
+                except (OtherSideError, AskingError):
+                    await ready.connection.close()  # nobody must take it for one that is logged in
+                    raise
+        if negotiate and not ready.is_negotiated:
+            ready = self._ready[address] = await negotiated(ready.connection)
         return ready
 
     async def connect(self, address: Address) -> Connection:
@@ -137,63 +120,46 @@ class Cluster:
         for ready in self._ready.values():
             await ready.connection.close()
 
-    async def _negotiated(self, ready: Ready) -> Ready:
-        version: int | None = apis.versions(API_VERSIONS).stop - 1
-        body: dict[str, Any] = {}
-        while version is not None:
-            asked = version
-            data = encode(request_struct(API_VERSIONS, asked), api_versions_body(asked))
-            exchange = await ready.connection.ask(API_VERSIONS, asked, data)
-            body = _body(exchange)
-            version = next_try(asked, body)
-            if version is None:  # of a refusal the code is enough: librdkafka's mock brokers garble the rest
-                readable(exchange, ready.connection.address)
-        if body.get("errorCode"):
-            _refuse(ready, "ApiVersions", body["errorCode"], None)
-        ready = Ready(ready.connection, advertised(body))
-        self._ready[ready.connection.address] = ready
-        return ready
+    def stray(self) -> Iterator[tuple[Address, bytes]]:
+        """Bytes that open connections brought and that are in no answer; for when none is waited for."""
+        for ready in self._ready.values():
+            if ready.connection.is_open and ready.connection.session.stray:
+                yield ready.address, ready.connection.session.stray
 
-    # -- logging in ---------------------------------------------------------------------------------
+    # -- versions -----------------------------------------------------------------------------------
 
-    async def _log_in(self, ready: Ready) -> None:
-        name = self._security.mechanism or ""
-        where = ready.connection.address
+    def pick(
+        self, ready: Ready, api_key: int, low: int = 0, high: int | None = None, *, forced: int | None = None
+    ) -> int:
+        """The version to ask in. That a forced one is not advertised is told, once, where it is known.
+
+        :raises AskingError: there is none.
+        """
+        version = ready.versions.pick(api_key, low, high, forced=forced)
+        asked = (ready.address, api_key, version)
+        if ready.is_negotiated and forced is not None and asked not in self._told:
+            self._told.add(asked)
+            outside = beyond(ready.versions.ranges, api_key, version)
+            if outside is not None:
+                self.tell(
+                    f"{ready.address}: {outside}; v{version} is asked all the same, as --api-version says"
+                )
+        return version
+
+    async def explained(self, error: OtherSideError, api_key: int, version: int) -> OtherSideError:
+        """The error, and where the broker closed the connection instead of answering a request in a version
+        that was not negotiated, whether it has that version: for this it is asked on another connection."""
+        ready = self._ready.get(self.bootstrap)
+        if not error.closed or ready is None or ready.is_negotiated:
+            return error
         try:
-            client = mechanism(name, self._security.credentials)
-        except SaslError as error:
-            raise OtherSideError(f"{where}: {error}") from None
-        version = ready.versions.pick(SASL_HANDSHAKE)
-        exchange = await ready.ask(SASL_HANDSHAKE, version, {"mechanism": name})
-        body = _body(exchange)
-        if body["errorCode"]:
-            offered = ", ".join(body.get("mechanisms") or ()) or "none"
-            raise OtherSideError(f"{where}: it does not take {name}: it offers {offered} (--sasl)")
-        token: bytes | None = client.first()
-        while token is not None:
-            received = await self._authenticate(ready, token, raw=version == 0)
-            try:
-                token = client.answer(received)
-            except SaslError as error:
-                raise OtherSideError(f"{where}: login with {name}: {error}") from None
-
-    async def _authenticate(self, ready: Ready, token: bytes, raw: bool) -> bytes:
-        """One token there, one back; ``raw`` where the handshake was of version 0, without Kafka headers."""
-        connection = ready.connection
-        if raw:
-            exchange = await connection.answer(await connection.send(sized(token)))
-            assert exchange.response is not None
-            return exchange.response.frame.payload
-        version = ready.versions.pick(SASL_AUTHENTICATE)
-        exchange = await ready.ask(SASL_AUTHENTICATE, version, {"authBytes": token})
-        body = _body(exchange)
-        if body["errorCode"]:
-            said = body.get("errorMessage")
-            raise OtherSideError(
-                f"{connection.address}: the login failed ({error_name(body['errorCode'])}"
-                f"{': ' + said if said else ''}): check --user, the password and --sasl"
-            )
-        return bytes(body.get("authBytes") or b"")
+            asked = await self.broker()
+        except OtherSideError:
+            return error  # it answers ApiVersions no better
+        what = f"it closed the connection instead of answering {apis.api_name(api_key)} v{version}"
+        why = beyond(asked.versions.ranges, api_key, version)
+        why = why or "it advertises this version: does it want a login (--sasl)? see the broker's log"
+        return OtherSideError(f"{asked.address}: {what}: {why}", closed=True)
 
     # -- finding leaders ----------------------------------------------------------------------------
 
@@ -206,13 +172,17 @@ class Cluster:
         :param create: whether topics that are not there may come to be.
         """
         ready = await self.broker(negotiate=version is None)
-        version = ready.versions.pick(METADATA, forced=version)
+        forced = version
+        version = self.pick(ready, METADATA, forced=forced)
         struct = request_struct(METADATA, version)
         asked: dict[str, Any] = {"topics": metadata_topics(topics, struct)}
         if "allowAutoTopicCreation" in struct.by_name:
             asked["allowAutoTopicCreation"] = create
-        exchange = await ready.ask(METADATA, version, asked)
-        for each in _body(exchange)["brokers"]:
+        try:
+            exchange = await ready.ask(METADATA, version, asked)
+        except OtherSideError as error:
+            raise await self.explained(error, METADATA, version) from None
+        for each in body_of(exchange)["brokers"]:
             self._brokers[each["nodeId"]] = Address(each["host"], each["port"])
         return exchange
 
@@ -265,7 +235,7 @@ def topics_of(exchange: Exchange) -> dict[str, Topic]:
             ),
             each["errorCode"],
         )
-        for each in _body(exchange)["topics"]
+        for each in body_of(exchange)["topics"]
         if each["name"] is not None
     }
 
@@ -275,32 +245,3 @@ def metadata_topics(names: list[str] | None, struct: Struct) -> list[dict[str, s
     if names is None:
         return [] if struct.version == 0 else None
     return [{"name": name} for name in names]
-
-
-def readable(exchange: Exchange, address: Address) -> Exchange:
-    """The exchange, if its answer fits its schema. Bytes that are left after the last field spoil nothing
-    that was read; they are a fault of the exchange.
-
-    :raises OtherSideError: it does not.
-    """
-    if exchange.response is None:
-        return exchange
-    body = exchange.response.decoded()
-    if body.struct is not None and all(each.kind == "remainder" for each in body.faults):
-        return exchange
-    why = body.faults[0].message if body.faults else body.opaque
-    raise OtherSideError(
-        f"{address}: its answer to {exchange.api} v{exchange.api_version} does not fit the schema: {why}: "
-        "-T tree --all shows the bytes"
-    )
-
-
-def _body(exchange: Exchange) -> dict[str, Any]:
-    assert exchange.response is not None
-    return exchange.response.body()
-
-
-def _refuse(ready: Ready, what: str, code: int, said: str | None) -> None:
-    raise OtherSideError(
-        f"{ready.connection.address}: {what}: {error_name(code)}{': ' + said if said else ''}"
-    )

@@ -18,8 +18,9 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from kdissect.client.changing import changes
-from kdissect.client.cluster import Cluster, Ready
+from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.ready import Ready
 from kdissect.client.versions import UNSUPPORTED_VERSION, api_versions_body
 from kdissect.exchange import Exchange
 from kdissect.message import Response

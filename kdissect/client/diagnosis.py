@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from kdissect.client.session import ClientSession, Heard
 from kdissect.exchange import Exchange
@@ -10,6 +11,18 @@ from kdissect.protocol import apis
 
 _TLS_RECORDS = (0x15, 0x16)
 """An alert and a handshake: what a TLS listener says to who does not speak TLS."""
+
+
+class Known(NamedTuple):
+    """What is known of a connection, and needs no guess."""
+
+    is_tls: bool
+    shows_certificate: bool
+    """Whether the client has one of its own."""
+    logs_in: bool
+    """Whether a login comes before anything else."""
+    advertised: Mapping[int, range] | None
+    """By API, what the broker says that it knows; None: it was not asked."""
 
 
 def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str | None:
@@ -40,7 +53,9 @@ def _opening(data: bytes, has_answered: bool) -> str:
     return f"it answered with bytes that are no Kafka ({data[:12]!r}): which port has the broker?"
 
 
-def what_closing_means(exchange: Exchange, session: ClientSession, answered: Collection[int | None]) -> str:
+def what_closing_means(
+    exchange: Exchange, session: ClientSession, answered: Collection[int | None], known: Known
+) -> str:
     """Why a request has no whole answer, after the connection ended.
 
     :param answered: the APIs of which it has answered a request before; None is a SASL token.
@@ -58,19 +73,40 @@ def what_closing_means(exchange: Exchange, session: ClientSession, answered: Col
         if data[0] in _TLS_RECORDS and data[1] == 3:
             return _opening(data, False)
         return f"it closed the connection after {session.received:,} bytes that are no answer to {name}"
+    return f"it closed the connection instead of answering {name}: {_why(exchange, answered, known)}"
+
+
+def _why(exchange: Exchange, answered: Collection[int | None], known: Known) -> str:
+    """What may be the reason, as far as nothing that is known speaks against it."""
+    key, version = exchange.api_key, exchange.api_version
+    if known.advertised is not None and key is not None and version is not None:
+        not_advertised = beyond(known.advertised, key, version)
+        if not_advertised is not None:
+            return not_advertised
+    wants_login = set(answered) <= {apis.API_VERSIONS} and not known.logs_in and key != apis.API_VERSIONS
     if answered:
-        login = (
-            " it may want a login (--sasl), or not take this version;"
-            if set(answered) == {apis.API_VERSIONS}
-            else ""
-        )
-        return f"it closed the connection instead of answering {name}:{login} see the broker's log"
-    if exchange.api_key == apis.API_VERSIONS:
-        return (
-            f"it closed the connection instead of answering {name}: a TLS listener (--tls), one that wants a "
-            "login (--sasl), a broker before 0.10 (--api-version), or no Kafka"
-        )
-    return (
-        f"it closed the connection instead of answering {name}: it may not know this version (kdissect "
-        "client conformance lists them), speak TLS (--tls) or want a login (--sasl)"
-    )
+        return ("does it want a login (--sasl)? " if wants_login else "") + "see the broker's log"
+    reasons = []
+    if known.advertised is None and key != apis.API_VERSIONS:
+        reasons.append("not know this version")
+    if not known.is_tls:
+        reasons.append("speak TLS (--tls)")
+    elif not known.shows_certificate:
+        reasons.append("want a certificate of the client (--tls-cert)")
+    if wants_login:
+        reasons.append("want a login (--sasl)")
+    if key == apis.API_VERSIONS:
+        reasons.append("be a broker before 0.10, which knows no ApiVersions (--api-version)")
+    reasons.append("be no Kafka")
+    return f"it may {', '.join(reasons[:-1])} or {reasons[-1]}"
+
+
+def beyond(advertised: Mapping[int, range], api_key: int, version: int) -> str | None:
+    """That a version is not among those which a broker advertises; None where it is."""
+    theirs = advertised.get(api_key)
+    name = apis.api_name(api_key)
+    if theirs is None:
+        return f"it does not advertise {name}"
+    if version in theirs:
+        return None
+    return f"it advertises versions {theirs.start} to {theirs.stop - 1} of {name}"

@@ -12,30 +12,26 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kdissect.client.cluster import Cluster, Ready, Topic
+from kdissect.client.cluster import Cluster, Topic
 from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.offsets import LATEST, Start, list_offsets
+from kdissect.client.ready import Ready
 from kdissect.client.versions import request_struct
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.protocol.apis import FETCH, LIST_OFFSETS
+from kdissect.protocol.apis import FETCH
 from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import Struct
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
 
-LATEST, EARLIEST = -1, -2
-"""Timestamps of ListOffsets that mean an end."""
 _OUT_OF_RANGE = 1
+
+MOST_TOLD = 4
+"""Partitions of which is told where they end."""
 
 PATIENCE = 20
 """Answers in a row that bring nothing, before the end that the broker named itself is taken for wrong."""
-
-
-class Start(NamedTuple):
-    """Where reading begins: an offset, or else the first record at or after a time."""
-
-    offset: int | None = None
-    timestamp: int | None = EARLIEST
-    """Milliseconds since the epoch, or :data:`EARLIEST` or :data:`LATEST`."""
 
 
 class Manner(NamedTuple):
@@ -49,7 +45,6 @@ class Manner(NamedTuple):
     max_bytes: int = 50 << 20
     partition_max_bytes: int = 1 << 20
     api_version: int | None = None
-    list_offsets_version: int | None = None
 
 
 @dataclass(slots=True)
@@ -61,6 +56,13 @@ class Position:
     """The offset that is asked for next."""
     end: int | None
     """Where reading ends; None: it does not."""
+    begin: int = 0
+    """Where reading began."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to read."""
+        return self.end is not None and self.begin >= self.end
 
     @property
     def is_done(self) -> bool:
@@ -87,48 +89,15 @@ class Wanted:
         return (row["partition"], row["batch_offset"]) not in self.aborted
 
 
-def list_offsets_body(version: int, topic: str, asked: Mapping[int, int], committed: bool) -> dict[str, Any]:
-    """The body of a ListOffsets request: timestamps by partition."""
-    partitions: list[dict[str, Any]] = [
-        {"partitionIndex": index, "timestamp": timestamp} for index, timestamp in asked.items()
-    ]
-    if version == 0:
-        partitions = [{**each, "maxNumOffsets": 1} for each in partitions]
-    body: dict[str, Any] = {"replicaId": -1, "topics": [{"name": topic, "partitions": partitions}]}
-    if version >= 2:
-        body["isolationLevel"] = int(committed)
-    return body
+def check(manner: Manner, version: int) -> Struct:
+    """The schema of the request in a version.
 
-
-def offsets_of(exchange: Exchange) -> dict[int, int | None]:
-    """The offsets in a ListOffsets response, by partition; None where no record is that young.
-
-    :raises OtherSideError: the broker refuses to tell one.
+    :raises AskingError: there is none, or it cannot say what is wanted.
     """
-    assert exchange.response is not None
-    found: dict[int, int | None] = {}
-    for topic in exchange.response.body()["topics"]:
-        for each in topic["partitions"]:
-            if each["errorCode"]:
-                raise OtherSideError(
-                    f"{exchange.broker}: {topic['name']}-{each['partitionIndex']}: "
-                    f"{error_name(each['errorCode'])}"
-                )
-            old = each.get("oldStyleOffsets")
-            offset = (old[0] if old else -1) if old is not None else each["offset"]
-            found[each["partitionIndex"]] = None if offset < 0 else offset
-    return found
-
-
-async def list_offsets(
-    ready: Ready, topic: str, asked: Mapping[int, int], committed: bool, forced: int | None = None
-) -> dict[int, int | None]:
-    """Ask a leader for offsets, by timestamp and partition."""
-    if not asked:
-        return {}
-    version = ready.versions.pick(LIST_OFFSETS, forced=forced)
-    body = list_offsets_body(version, topic, asked, committed)
-    return offsets_of(await ready.ask(LIST_OFFSETS, version, body))
+    struct = request_struct(FETCH, version)
+    if manner.read_committed and "isolationLevel" not in struct.by_name:
+        raise AskingError(f"Fetch v{version} knows no isolation level: v4 is the first that does")
+    return struct
 
 
 def request_body(version: int, topic: Topic, positions: list[Position], manner: Manner) -> dict[str, Any]:
@@ -136,11 +105,9 @@ def request_body(version: int, topic: Topic, positions: list[Position], manner: 
 
     :raises AskingError: the version cannot say what is wanted.
     """
-    struct = request_struct(FETCH, version)
+    struct = check(manner, version)
     of_topic = struct.by_name["topics"].struct
     assert of_topic is not None
-    if manner.read_committed and "isolationLevel" not in struct.by_name:
-        raise AskingError(f"Fetch v{version} knows no isolation level: v4 is the first that does")
     by_id = "topicId" in of_topic.by_name
     if by_id and not topic.has_id:
         raise AskingError(f"Fetch v{version} names topics by id, and the broker tells no id of {topic.name}")
@@ -228,14 +195,14 @@ def _is_abort(batch: Batch) -> bool:
     return any(record.key is not None and record.key[2:4] == b"\0\0" for record in batch.records())
 
 
-async def fetch(
-    cluster: Cluster, topic: Topic, indexes: list[int], manner: Manner, limits: Limits
-) -> AsyncIterator[tuple[Exchange, Wanted]]:
-    """Each answer with what of it was asked for, until all partitions are read up to where they ended when
-    reading began; with ``follow`` without end.
+Leaders = list[tuple[Ready, dict[int, Position]]]
+"""Each leader with the positions in the partitions that it leads."""
+
+
+async def begin(cluster: Cluster, topic: Topic, indexes: list[int], manner: Manner) -> Leaders:
+    """Find out where reading begins and ends.
 
     :raises OtherSideError: a broker fails or refuses.
-    :raises AskingError: it cannot be said in the version.
     """
     leaders: dict[int, tuple[Ready, dict[int, Position]]] = {}
     for index in indexes:
@@ -243,16 +210,29 @@ async def fetch(
         leaders.setdefault(id(ready.connection), (ready, {}))[1][index] = Position(index, 0, None)
     for ready, positions in leaders.values():
         await _begin(ready, topic, positions, manner)
+    return list(leaders.values())
+
+
+async def fetch(
+    cluster: Cluster, topic: Topic, leaders: Leaders, manner: Manner, limits: Limits
+) -> AsyncIterator[tuple[Exchange, Wanted]]:
+    """Each answer with what of it was asked for, until all partitions are read up to where they ended when
+    reading began; with ``follow`` without end.
+
+    :raises OtherSideError: a broker fails or refuses.
+    :raises AskingError: it cannot be said in the version.
+    """
     idle = 0
+    lowest = 4 if manner.read_committed else 0
     while True:
-        before = [each.next for _, positions in leaders.values() for each in positions.values()]
+        before = [each.next for _, positions in leaders for each in positions.values()]
         left = False
-        for ready, positions in leaders.values():
+        for ready, positions in leaders:
             asked = [each for each in positions.values() if not each.is_done]
             if not asked:
                 continue
             left = True
-            version = ready.versions.pick(FETCH, 4 if manner.read_committed else 0, forced=manner.api_version)
+            version = cluster.pick(ready, FETCH, lowest, forced=manner.api_version)
             exchange = await ready.ask(FETCH, version, request_body(version, topic, asked, manner))
             wanted = take(exchange, topic.name, {each.index: each for each in asked}, limits)
             yield exchange, wanted
@@ -260,7 +240,7 @@ async def fetch(
                 raise OtherSideError(wanted.refusal)
         if not left:
             return
-        after = [each.next for _, positions in leaders.values() for each in positions.values()]
+        after = [each.next for _, positions in leaders for each in positions.values()]
         idle = idle + 1 if after == before and not manner.follow else 0
         if idle == PATIENCE:
             raise OtherSideError(
@@ -271,18 +251,40 @@ async def fetch(
 
 async def _begin(ready: Ready, topic: Topic, positions: dict[int, Position], manner: Manner) -> None:
     """Set where the positions begin and end."""
-    forced = manner.list_offsets_version
     ends: dict[int, int | None] = {}
     if not manner.follow or manner.start.timestamp is not None:
-        ends = await list_offsets(
-            ready, topic.name, dict.fromkeys(positions, LATEST), manner.read_committed, forced
-        )
+        ends = await list_offsets(ready, topic.name, dict.fromkeys(positions, LATEST), manner.read_committed)
     begins: dict[int, int | None] = dict.fromkeys(positions, manner.start.offset)
     if manner.start.offset is None and manner.start.timestamp is not None:
         asked = dict.fromkeys(positions, manner.start.timestamp)
-        begins = await list_offsets(ready, topic.name, asked, manner.read_committed, forced)
+        begins = await list_offsets(ready, topic.name, asked, manner.read_committed)
     for index, position in positions.items():
         begin, end = begins.get(index), ends.get(index)
         # No record is as young as the time that was asked for: reading begins at the end.
-        position.next = (end or 0) if begin is None else begin
+        position.begin = position.next = (end or 0) if begin is None else begin
         position.end = None if manner.follow else end
+
+
+def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) -> str | None:
+    """What to say where less came than may have been expected; None where nothing is to be said.
+
+    :param offset: that reading was to begin at; None: a time, or an end.
+    :param shown: how many records were.
+    """
+    positions = sorted((each for _, of in leaders for each in of.values()), key=lambda each: each.index)
+    empty = [each for each in positions if each.is_empty]
+    if offset is not None:
+        beyond = [each for each in empty if each.end != offset]
+        if beyond:
+            return f"{_ends(topic, beyond)}: nothing there from offset {offset:,} on"
+    if shown:
+        return None
+    if len(empty) == len(positions):
+        return f"nothing to read: {_ends(topic, empty)}"
+    return f"{topic}: no record came that counts: markers of transactions, and what was aborted, do not"
+
+
+def _ends(topic: str, positions: list[Position]) -> str:
+    said = [f"{topic}-{each.index} ends at offset {each.end:,}" for each in positions[:MOST_TOLD]]
+    more = len(positions) - MOST_TOLD
+    return ", ".join(said) + (f", and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
-"""Sockets, time and TLS: what carries the bytes of a :class:`~kdissect.client.session.ClientSession`.
+"""Sockets: what carries the bytes of a :class:`~kdissect.client.session.ClientSession`.
 
-This is the only module of the client that knows asyncio, sockets and ssl. Every way in which a
-connection fails becomes one :class:`~kdissect.client.errors.OtherSideError`, which says what to do.
+Every way in which a connection fails becomes one :class:`~kdissect.client.errors.OtherSideError`, which
+says what to do.
 """
 
 from __future__ import annotations
@@ -10,38 +10,23 @@ import asyncio
 import contextlib
 import socket
 import ssl
-import time
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from kdissect.client.diagnosis import not_kafka, what_closing_means
+from kdissect.client.diagnosis import Known, not_kafka, what_closing_means
 from kdissect.client.errors import OtherSideError
-from kdissect.client.security import Security, Tls
+from kdissect.client.loop import now_ns
+from kdissect.client.security import Security
 from kdissect.client.session import CLIENT_ID, ClientSession, Heard
+from kdissect.client.tls import context_of, failure
 from kdissect.client.transcript import Transcript
 from kdissect.exchange import Exchange
 from kdissect.model import Endpoint, Fault
+from kdissect.wording import plural
 
 _READ = 1 << 18
 
-T = TypeVar("T")
-
 Show = Callable[[Exchange | Fault], None]
-
-
-def run(flow: Coroutine[Any, Any, T]) -> T:
-    """Run a flow to its end, in an event loop of its own."""
-    return asyncio.run(flow)
-
-
-async def pause(seconds: float) -> None:
-    """Let time pass."""
-    await asyncio.sleep(seconds)
-
-
-def now_ns() -> int:
-    """The time of what is sent and received now."""
-    return time.time_ns()
 
 
 class Address(NamedTuple):
@@ -66,6 +51,7 @@ class Connection:
         session: ClientSession,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        security: Security,
         timeout: float,
         show: Show,
     ) -> None:
@@ -73,6 +59,7 @@ class Connection:
         self.session = session
         self._reader = reader
         self._writer = writer
+        self._security = security
         self._timeout = timeout
         self._show = show
         self._waiting: dict[int, Exchange] = {}
@@ -80,6 +67,8 @@ class Connection:
         self.is_open = True
         self._answered: set[int | None] = set()
         """The APIs of which it has answered a request; None is a SASL token."""
+        self.advertised: Mapping[int, range] | None = None
+        """What the broker says that it knows, by API; None: it was not asked."""
 
     @classmethod
     async def open(
@@ -94,10 +83,11 @@ class Connection:
     ) -> Connection:
         """Connect.
 
-        :param timeout: seconds that connecting, and each answer, may take.
+        :param timeout: seconds that connecting may take, and each answer from its request to its last byte.
         :raises OtherSideError: there is nobody, or TLS fails.
+        :raises ValueError: a file of certificates or keys cannot be used.
         """
-        context = None if security.tls is None else _tls_context(security.tls)
+        context = None if security.tls is None else context_of(security.tls)
         name = None
         if security.tls is not None:
             name = security.tls.server_name or address.host
@@ -113,7 +103,7 @@ class Connection:
                 f"{address}: no {what} within {timeout:g} s: is the address right, and {doubt}?"
             ) from None
         except ssl.SSLError as error:
-            raise OtherSideError(f"{address}: {_tls_failure(error)}") from None
+            raise OtherSideError(f"{address}: {_tls_failure(error, security)}") from None
         except ConnectionRefusedError:
             raise OtherSideError(
                 f"{address}: connection refused: is the broker running, and is this the port of a listener?"
@@ -128,7 +118,10 @@ class Connection:
         except OSError as error:
             what = _os_text(error)
             if context is not None and isinstance(error, ConnectionError):
-                what = "it closed the connection when TLS began: it does not speak TLS here, leave --tls out"
+                what = (
+                    "it closed the connection when TLS began, as a plaintext listener does: leave --tls out, "
+                    "or name the TLS listener's port"
+                )
             raise OtherSideError(f"{address}: {what}") from None
         names = [writer.get_extra_info(which) for which in ("sockname", "peername")]
         if None in names:
@@ -136,7 +129,7 @@ class Connection:
             raise OtherSideError(f"{address}: it closed the connection at once: is it a broker of Kafka's?")
         ours, theirs = map(_endpoint, names)
         session = ClientSession(transcript, ours, theirs, now_ns(), client_id, context is not None)
-        return cls(address, session, reader, writer, timeout, show)
+        return cls(address, session, reader, writer, security, timeout, show)
 
     async def ask(self, api_key: int, api_version: int, body: bytes) -> Exchange:
         """Send a request and wait for its answer. Without one (acks=0) it is complete when it is sent.
@@ -170,41 +163,58 @@ class Connection:
         return heard.begun
 
     async def answer(self, exchange: Exchange | None) -> Exchange:
-        """Wait until an exchange is complete.
+        """Wait until an exchange is complete, as long as an answer may take.
 
-        :raises OtherSideError: no whole answer comes.
+        :raises OtherSideError: no whole answer comes in time.
         """
         if exchange is None:
-            raise OtherSideError(f"{self.address}: the bytes are no request that could be answered")
+            return await self._silence()
+        deadline = asyncio.get_running_loop().time() + self._timeout
         while id(exchange) in self._waiting:
-            await self.listen()
+            await self._listen(deadline, exchange.api or "a token")
         if exchange.missing is not None and exchange.missing != "acks=0":
-            what = what_closing_means(exchange, self.session, self._answered)
+            tls = self._security.tls
+            known = Known(
+                tls is not None,
+                tls is not None and tls.certificate is not None,
+                self._security.mechanism is not None,
+                self.advertised,
+            )
+            what = what_closing_means(exchange, self.session, self._answered, known)
             closed = exchange.response is None and exchange.missing == "connection closed"
             raise OtherSideError(f"{self.address}: {what}", closed=closed)
         return exchange
 
-    async def listen(self) -> None:
+    async def _silence(self) -> Exchange:
+        """What a broker does with bytes that begin no request.
+
+        :raises OtherSideError: always, for an answer is impossible.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        while self.is_open:
+            await self._listen(deadline, "these bytes, which are no request,")
+        raise OtherSideError(
+            f"{self.address}: it closed the connection: the bytes are no request", closed=True
+        )
+
+    async def _listen(self, deadline: float, what: str) -> None:
         """Take in what comes next, or the end.
 
-        :raises OtherSideError: nothing comes in time, or what comes is no Kafka.
+        :param what: is waited for, until the deadline of the event loop's clock.
+        :raises OtherSideError: it is past, or what comes is no Kafka.
         """
         try:
-            async with asyncio.timeout(self._timeout):
+            # A server that never pauses would never let the deadline come by itself.
+            if asyncio.get_running_loop().time() >= deadline:
+                raise TimeoutError
+            async with asyncio.timeout_at(deadline):
                 data = await self._reader.read(_READ)
         except TimeoutError:
-            waiting = next(iter(self._waiting.values()), None)
-            what = "anything" if waiting is None else f"{waiting.api or 'a token'}"
-            part = f", {self.session.received:,} bytes came" if self.session.received else ""
-            advice = (
-                "--timeout waits longer"
-                if self._answered
-                else "is it a broker of Kafka's? --timeout waits longer"
-            )
-            raise OtherSideError(
-                f"{self.address}: no answer to {what} within {self._timeout:g} s{part}: {advice}"
-            ) from None
-        except (ssl.SSLError, OSError):
+            raise OtherSideError(f"{self.address}: {self._too_late(what)}") from None
+        except ssl.SSLError as error:
+            await self._end(by_broker=True)
+            raise OtherSideError(f"{self.address}: {_tls_failure(error, self._security)}") from None
+        except OSError:
             data = b""
         if not data:
             await self._end(by_broker=True)
@@ -216,6 +226,17 @@ class Connection:
         if broken is not None:
             await self._end(by_broker=False)
             raise OtherSideError(f"{self.address}: {broken}")
+
+    def _too_late(self, what: str) -> str:
+        came = self.session.unframed
+        advice = "--timeout waits longer"
+        if not self._answered:
+            advice = f"is it a broker of Kafka's? {advice}"
+        if came:
+            return (
+                f"no whole answer to {what} within {self._timeout:g} s, {plural(came, 'byte')} came: {advice}"
+            )
+        return f"no answer to {what} within {self._timeout:g} s: {advice}"
 
     async def close(self) -> None:
         """End it."""
@@ -241,34 +262,8 @@ class Connection:
             self._show(fault)
 
 
-def _tls_context(tls: Tls) -> ssl.SSLContext:
-    """:raises OtherSideError: a file of certificates or keys cannot be used."""
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if not tls.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if tls.certificate is not None:
-            # An empty password fails where one is needed; None would ask for it on the terminal.
-            context.load_cert_chain(tls.certificate, tls.key, tls.key_password or "")
-    except (OSError, ssl.SSLError) as error:
-        named = ", ".join(each for each in (tls.ca_file, tls.certificate, tls.key) if each)
-        raise OtherSideError(f"{named}: cannot be used for TLS: {_os_text(error)}") from None
-    return context
-
-
-def _tls_failure(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not trusted: {error.verify_message}: --tls-ca FILE names who is trusted, "
-            "--tls-name NAME what it must be called"
-        )
-    reason = (error.reason or str(error)).lower().replace("_", " ")
-    if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING"):
-        return f"it does not speak TLS here ({reason}): leave --tls out, or name the TLS listener's port"
-    if "certificate required" in reason or "alert bad certificate" in reason:
-        return f"it wants a certificate of the client ({reason}): --tls-cert FILE"
-    return f"TLS failed: {reason}"
+def _tls_failure(error: ssl.SSLError, security: Security) -> str:
+    return failure(error, security.tls is not None and security.tls.certificate is not None)
 
 
 def _os_text(error: OSError) -> str:

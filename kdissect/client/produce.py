@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kdissect.client.cluster import Cluster, Ready, Topic
+from kdissect.client.cluster import Cluster, Topic
 from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.ready import Ready
 from kdissect.client.versions import request_struct
 from kdissect.exchange import Exchange
 from kdissect.protocol import apis
@@ -84,8 +85,9 @@ def bounds(manner: Manner) -> tuple[int, int | None]:
 def check(manner: Manner, version: int) -> int:
     """The magic to use with a version.
 
-    :raises AskingError: the version does not take records in this manner.
+    :raises AskingError: there is no such version, or it does not take records in this manner.
     """
+    request_struct(PRODUCE, version)
     taken = magics_of(version)
     magic = taken[-1] if manner.magic is None else manner.magic
     if magic not in taken:
@@ -163,7 +165,7 @@ async def produce(
         leaders.setdefault(id(ready.connection), (ready, []))[1].append(index)
     low, high = bounds(manner)
     for ready, indexes in leaders.values():
-        version = ready.versions.pick(PRODUCE, low, high, forced=manner.api_version)
+        version = cluster.pick(ready, PRODUCE, low, high, forced=manner.api_version)
         magic = check(manner, version)
         sets = [(at, record_set(by_partition[at], magic, manner.codec, now_ms)) for at in indexes]
         body = request_body(version, topic, sets, manner.acks, manner.timeout_ms)

@@ -61,6 +61,9 @@ class ClientSession:
         self._correlation_id = 0
         self.received = 0
         """Bytes that came."""
+        self.unframed = 0
+        """How many of them are in no answer yet, or never."""
+        self._latest = b""
         self.opening = b""
         """The first of them, to tell what is no Kafka."""
 
@@ -95,9 +98,16 @@ class ClientSession:
     def feed_received(self, data: bytes, now_ns: int) -> Heard:
         """The broker sent these bytes."""
         self.received += len(data)
+        self.unframed += len(data)
+        self._latest = data
         if len(self.opening) < 16:
             self.opening = (self.opening + data)[:16]
         return self._feed(Direction.FROM_BROKER, data, now_ns)
+
+    @property
+    def stray(self) -> bytes:
+        """The bytes that are in no answer, as far as they came last; for when none is waited for."""
+        return self._latest[-self.unframed :] if self.unframed else b""
 
     def close(self, now_ns: int, by_broker: bool) -> Heard:
         """The connection is over: what waits gets no answer any more."""
@@ -126,6 +136,8 @@ class ClientSession:
 
     def _take(self, event: object, heard: Heard) -> None:
         if isinstance(event, Frame):
+            if event.direction is Direction.FROM_BROKER and len(event.payload) == event.size:
+                self.unframed -= 4 + event.size
             for each in self._session.feed(event, event.last_packet):
                 self._publish(each, heard)
         elif isinstance(event, Fault):

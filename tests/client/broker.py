@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kdissect.message import bare_frame, parse_request
+from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import data_struct, message_struct
@@ -114,7 +115,8 @@ class TestBroker:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
-        with suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
+        # What is no request closes the connection, as with Kafka's own broker.
+        with suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError, DecodeError):
             if self._greeting:
                 writer.write(self._greeting)
             raw = False
@@ -137,7 +139,7 @@ class TestBroker:
                     break
                 if answer is SILENCE or (api == "Produce" and request.body().get("acks") == 0):
                     continue
-                data = answer if isinstance(answer, bytes) else self._framed(request, answer)
+                data = answer if isinstance(answer, bytes) else self.framed(api, version, answer)
                 if self.swaps and api == "Metadata" and not held:
                     held = data
                     continue
@@ -146,12 +148,13 @@ class TestBroker:
                 await writer.drain()
         writer.close()
 
-    def _framed(self, request: Any, answer: dict[str, Any]) -> bytes:
-        key, version = request.api_key, request.api_version
+    def framed(self, api: str, version: int, answer: dict[str, Any]) -> bytes:
+        """An answer to the request at hand."""
+        key = apis.api_key(api)
         if answer.get("errorCode") == 35 and key == apis.API_VERSIONS:
             version = 0
         head = data_struct("ResponseHeader", apis.response_header_version(key, version))
-        payload = encode(head, {"correlationId": request.correlation_id})
+        payload = encode(head, {"correlationId": int.from_bytes(self.correlation, "big", signed=True)})
         payload += encode(message_struct(key, version, "response"), answer)
         return len(payload).to_bytes(4, "big") + payload
 

@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.client.certificates import make
+
 USER, PASSWORD = "tim", "tanstaaftanstaaf"
 
 JARS = Path(os.environ.get("KAFKA_TEST_JARS") or Path(tempfile.gettempdir()) / "kafka-test-jars")
@@ -93,8 +95,10 @@ class Kraft:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.folder = Path(tempfile.mkdtemp(prefix="kraft-"))
-        self.plain, self.sasl, self.tls, self.controller = _free_ports(4)
+        self.plain, self.sasl, self.tls, self.mutual, self.controller = _free_ports(5)
         self.ca = self.folder / "ca.pem"
+        self.client = make(self.folder, "client")
+        """What a client has to show at the listener ``mutual``."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def address(self, port: int | None = None) -> str:
@@ -153,6 +157,16 @@ class Kraft:
         subprocess.run([*keytool, "-genkeypair", "-keyalg", "EC", *names], check=True, capture_output=True)
         export = ["-exportcert", "-rfc", "-alias", "broker", "-file", str(self.ca)]
         subprocess.run([*keytool, *export], check=True, capture_output=True)
+        trusted = ["keytool", "-keystore", str(self.folder / "clients.p12"), "-storetype", "PKCS12"]
+        trusted += [
+            "-storepass",
+            "changeit",
+            "-importcert",
+            "-noprompt",
+            "-file",
+            str(self.client.certificate),
+        ]
+        subprocess.run(trusted, check=True, capture_output=True)
 
     def _properties(self) -> str:
         prefix = "listener.name.sasl"
@@ -167,12 +181,13 @@ class Kraft:
                     ("PLAINTEXT", self.plain),
                     ("SASL", self.sasl),
                     ("TLS", self.tls),
+                    ("MUTUAL", self.mutual),
                     ("CONTROLLER", self.controller),
                 )
             ),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": (
-                "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT"
+                "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,MUTUAL:SSL,CONTROLLER:PLAINTEXT"
             ),
             "log.dirs": str(self.folder / "data"),
             "offsets.topic.replication.factor": "1",
@@ -184,6 +199,10 @@ class Kraft:
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+            "listener.name.mutual.ssl.client.auth": "required",
+            "ssl.truststore.location": str(self.folder / "clients.p12"),
+            "ssl.truststore.type": "PKCS12",
+            "ssl.truststore.password": "changeit",
             "ssl.keystore.location": str(self.folder / "broker.p12"),
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.password": "changeit",

@@ -24,6 +24,7 @@ from typing import Any
 from kdissect.client.produce import magics_of
 from kdissect.protocol import apis
 from kdissect.record.compression import CODECS
+from tests.client.certificates import make
 from tests.client.kraft import PASSWORD, RELEASES, USER, Kraft, unsecured_token
 
 _PRODUCER = ("org.apache.kafka.tools.ConsoleProducer", "kafka.tools.ConsoleProducer")
@@ -165,27 +166,30 @@ def logins(broker: Kraft) -> str:
 
 
 def tls(broker: Kraft) -> str:
-    where = broker.address(broker.tls)
-    rows("client", "metadata", where, "--tls-ca", broker.ca, "-T", "ndjson")
-    rows("client", "metadata", where, "--tls-insecure", "-T", "ndjson")
-    said = []
-    for arguments in (
-        (where, "--tls"),
-        (where,),
-        (broker.address(), "--tls-insecure"),
-        (broker.address(broker.sasl),),
-    ):
-        done = run("client", "metadata", *arguments, "--timeout", 5)
+    where, mutual = broker.address(broker.tls), broker.address(broker.mutual)
+    ca, own = (
+        ("--tls-ca", broker.ca),
+        ("--tls-cert", broker.client.certificate, "--tls-key", broker.client.key),
+    )
+    stranger = make(broker.folder, "stranger")
+    for arguments in ((where, *ca), (where, "--tls-insecure"), (mutual, *ca, *own)):
+        rows("client", "metadata", *arguments, "-T", "ndjson")
+    failing: tuple[tuple[tuple[object, ...], str], ...] = (
+        ((where, "--tls"), "not trusted"),
+        ((where, *ca, "--tls-name", "other"), "not trusted"),
+        ((where,), "it speaks TLS on this port: give --tls"),
+        ((broker.address(), "--tls-insecure"), "leave --tls out"),
+        ((broker.address(broker.sasl),), "--sasl"),
+        ((mutual, *ca), "it wants a certificate of the client"),
+        ((mutual, *ca, "--tls-cert", stranger.certificate, "--tls-key", stranger.key), "certificate"),
+    )
+    for options, why in failing:
+        done = run("client", "metadata", *options, "--timeout", 5)
         expect((6, 1), (done.returncode, done.stderr.count(b"\n")))
-        said.append(done.stderr.decode().strip())
-    if (
-        "not trusted" not in said[0]
-        or "--tls" not in said[1]
-        or "TLS" not in said[2]
-        or "--sasl" not in said[3]
-    ):
-        raise FailedError("\n".join(said))
-    return "verified, not verified; untrusted, no TLS to TLS, TLS to no TLS, no login: one line and 6"
+        if why not in done.stderr.decode():
+            raise FailedError(f"wanted {why!r}: {done.stderr.decode().strip()}")
+    said = "untrusted, another name, no TLS to TLS, TLS to no TLS, no login, no certificate, a stranger's"
+    return f"verified, not verified, both; {said}: one line and 6"
 
 
 @contextmanager
@@ -260,7 +264,14 @@ def main(versions: list[str]) -> int:
                 begin = time.monotonic()
                 try:
                     said, mark = check(broker), "ok"
-                except Exception as error:
+                except (
+                    FailedError,
+                    RuntimeError,
+                    OSError,
+                    ValueError,
+                    LookupError,
+                    subprocess.SubprocessError,
+                ) as error:
                     said, mark, failed = f"{type(error).__name__}: {error}", "FAILED", failed + 1
                 took = time.monotonic() - begin
                 print(f"{release.broker}  {mark:6}  {took:5.1f} s  {check.__name__}: {said}", flush=True)  # noqa: T201

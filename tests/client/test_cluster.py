@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from tests.client.broker import TestBroker
-from tests.client.running import Capsys, client, rows
+from tests.client.broker import CLOSE, TestBroker
+from tests.client.running import Capsys, client, fails, rows
+from tests.kafka import request
 
 
 def test_metadata_is_asked_in_the_newest_common_version_and_printed_as_a_tree(
@@ -37,6 +38,27 @@ def test_a_topic_that_is_not_there_is_the_brokers_refusal(capsysbinary: Capsys, 
     ran = client(capsysbinary, "metadata", broker, "missing")
     assert ran.code == 6
     assert ran.err == "kdissect: topic missing: UNKNOWN_TOPIC_OR_PARTITION\n"
+
+
+def test_why_a_forced_version_gets_no_answer_is_found_out_afterwards(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    broker.answers["Metadata"] = lambda *_: CLOSE
+    for version, why in (
+        (0, "it advertises versions 1 to 12 of Metadata"),
+        (3, "it advertises this version: does it want a login (--sasl)? see the broker's log"),
+    ):
+        broker.versions["Metadata"] = (1, 12)
+        broker.asked.clear()
+        line = fails(capsysbinary, broker, "--api-version", version)
+        closed = f"it closed the connection instead of answering Metadata v{version}"
+        assert line == f"kdissect: {broker.address}: {closed}: {why}\n"
+        assert [each.api for each in broker.asked] == ["Metadata", "ApiVersions", "ApiVersions"]
+    del broker.versions["Metadata"]
+    options = ("--api", "Metadata", "--version", 3)
+    assert "it does not advertise Metadata\n" in client(capsysbinary, "send", broker, *options).err
+    whole = request("Metadata", 3, 1, "me", topics=None).hex()
+    assert "it does not advertise Metadata\n" in client(capsysbinary, "send", broker, "--hex", whole).err
 
 
 def test_what_a_version_cannot_say_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:

@@ -67,6 +67,25 @@ def test_ctrl_c_ends_following_and_what_was_written_can_be_read(broker: TestBrok
     assert {each.missing for each in found[:-1]} == {None}
 
 
+def test_following_ends_when_nobody_reads_any_more(broker: TestBroker) -> None:
+    stored(broker, *THREE, end=5)
+    fetch_at_once = broker.answers["Fetch"]
+    broker.answers["Fetch"] = lambda version, body: (
+        fetch_at_once(version, body) if body["topics"][0]["partitions"][0]["fetchOffset"] < 5 else SILENCE
+    )
+    command = ("client", "fetch", broker.address, "orders", "--follow")
+    with subprocess.Popen(
+        [sys.executable, "-m", "kdissect", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for _ in range(5):
+            process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(10) == 0  # the broker says nothing for 30 seconds
+        assert process.stderr.read() == b""
+
+
 def test_a_password_is_prompted_for_where_there_is_a_terminal(broker: TestBroker) -> None:
     broker.answers["SaslHandshake"] = lambda *_: {"errorCode": 0, "mechanisms": ["PLAIN"]}
     broker.answers["SaslAuthenticate"] = lambda *_: {"errorCode": 0, "authBytes": b""}

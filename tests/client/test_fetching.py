@@ -61,6 +61,31 @@ def test_read_committed_passes_over_aborted_transactions_and_markers(
     assert [each["value"] for each in committed] == ["plain", "kept", "again"]
 
 
+def test_that_nothing_is_there_is_told_with_the_numbers(capsysbinary: Capsys, broker: TestBroker) -> None:
+    stored(broker, *THREE, end=5)
+    ran = client(capsysbinary, "fetch", broker, "orders", "--from", 9)
+    assert (ran.code, ran.out) == (0, b"")
+    assert ran.err == "kdissect: orders-0 ends at offset 5: nothing there from offset 9 on\n"
+    ran = client(capsysbinary, "fetch", broker, "orders", "--from", "latest")
+    assert (ran.code, ran.err) == (0, "kdissect: nothing to read: orders-0 ends at offset 5\n")
+    assert client(capsysbinary, "fetch", broker, "orders", "--from", 4).err == ""
+
+
+def test_a_forced_version_that_is_not_advertised_is_told_and_asked(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    broker.versions["Fetch"] = (6, 12)
+    stored(broker, *THREE, end=5)
+    ran = client(capsysbinary, "fetch", broker, "orders", "--api-version", 4)
+    assert ran.code == 0
+    assert len(ran.lines) == 5
+    assert ran.err == (
+        f"kdissect: {broker.address}: it advertises versions 6 to 12 of Fetch; v4 is asked all the same, as "
+        "--api-version says\n"
+    )
+    assert {each.version for each in broker.asked if each.api == "Fetch"} == {4}
+
+
 def test_follow_goes_on_until_the_count(capsysbinary: Capsys, broker: TestBroker) -> None:
     stored(broker, *THREE, end=2)
     found = rows(client(capsysbinary, "fetch", broker, "orders", "--follow", "-c", 5))

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,34 @@ def test_a_server_that_is_silent(capsysbinary: Capsys, broker: TestBroker) -> No
     assert "no answer to ApiVersions within 0.2 s" in fails(capsysbinary, broker, "--timeout", 0.2)
 
 
+@pytest.mark.parametrize("pause", [0.03, 0.0])
+def test_an_answer_that_drips_is_waited_for_no_longer_than_a_silent_one(
+    capsysbinary: Capsys, pause: float
+) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    is_over = threading.Event()
+
+    def drip() -> None:
+        other, _ = server.accept()
+        with other, suppress(OSError):
+            other.recv(1000)
+            other.sendall(b"\0\x10\0\0\0\0\0\1")
+            while not is_over.wait(pause):
+                other.sendall(b"\0")
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    begin = time.monotonic()
+    line = fails(capsysbinary, f"127.0.0.1:{server.getsockname()[1]}", "--timeout", 0.5, "--api-version", 1)
+    took = time.monotonic() - begin
+    is_over.set()
+    thread.join()
+    server.close()
+    assert 0.4 < took < 3
+    assert "no whole answer to Metadata within 0.5 s, " in line
+    assert " bytes came: " in line
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -46,22 +77,20 @@ def test_a_server_that_is_no_broker(capsysbinary: Capsys, said: bytes, why: str)
 
 def test_a_broker_that_closes_instead_of_answering(capsysbinary: Capsys, broker: TestBroker) -> None:
     broker.answers["Metadata"] = lambda *_: CLOSE
-    assert (
-        "instead of answering Metadata v12: it may want a login (--sasl), or not take this version;"
-        in fails(capsysbinary, broker)
+    assert "instead of answering Metadata v12: does it want a login (--sasl)? see the broker's log" in fails(
+        capsysbinary, broker
     )
     broker.answers["ApiVersions"] = lambda *_: CLOSE
-    assert "a TLS listener (--tls)" in fails(capsysbinary, broker)
+    assert "speak TLS (--tls), be a broker before 0.10" in fails(capsysbinary, broker)
     assert "it may not know this version" in fails(capsysbinary, broker, "--api-version", 9)
 
 
 def test_a_broker_that_closes_in_the_middle_of_an_answer(capsysbinary: Capsys) -> None:
     with TestBroker() as broker:
-        broker.answers["Metadata"] = lambda *_: b"\0\0\0\x64\0\0\0\1half"
         broker.answers["Metadata"] = lambda *_: b"\0\0\0\x64\0\0\0\3half"
         ran = client(capsysbinary, "metadata", broker, "--timeout", 0.2)
         assert ran.code == 6
-        assert "no answer to Metadata within 0.2 s, " in ran.err
+        assert "no whole answer to Metadata within 0.2 s, 12 bytes came: --timeout waits longer" in ran.err
 
         server = socket.create_server(("127.0.0.1", 0))
 
@@ -108,9 +137,11 @@ def test_a_client_certificate_is_shown_where_it_is_wanted(
     mine, theirs = make(tmp_path, "mine", "p4ss"), make(tmp_path, "theirs")
     with TestBroker(tls=theirs.server(mine.certificate)) as broker:
         options = ("--tls-ca", theirs.certificate)
-        assert client(capsysbinary, "metadata", broker, *options).code == 6
+        assert "want a certificate of the client (--tls-cert)" in fails(capsysbinary, broker, *options)
         with_key = (*options, "--tls-cert", mine.certificate, "--tls-key", mine.key)
-        assert "cannot be used for TLS" in fails(capsysbinary, broker, *with_key)
+        ran = client(capsysbinary, "metadata", broker, *with_key)
+        assert (ran.code, ran.err.count("\n")) == (3, 1)
+        assert "--tls-key-password-file" in ran.err
         password = tmp_path / "password"
         password.write_text("p4ss\n")
         assert (
@@ -127,3 +158,56 @@ def test_tls_where_nobody_speaks_it(capsysbinary: Capsys, broker: TestBroker) ->
     assert "does it speak TLS there?" in line
     with TestBroker(greeting=b"HTTP/1.1 400 Bad Request\r\n\r\n") as other:
         assert "does not speak TLS here" in fails(capsysbinary, other, "--tls-insecure")
+
+
+@requires_openssl
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_an_alert_of_a_broker_that_wants_another_certificate_is_told(
+    capsysbinary: Capsys, tmp_path: Path, version: str
+) -> None:
+    mine, theirs = make(tmp_path, "mine"), make(tmp_path, "theirs")
+    command = ("openssl", "s_server", "-accept", "0", "-Verify", "1", "-verify_return_error", version)
+    files = ("-cert", str(theirs.certificate), "-key", str(theirs.key), "-CAfile", str(theirs.certificate))
+    with subprocess.Popen([*command, *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        line = next(each for each in server.stdout if each.startswith(b"ACCEPT"))
+        address = f"127.0.0.1:{line.rpartition(b':')[2].decode().strip()}"
+        trusted = ("--tls-ca", theirs.certificate)
+        without = fails(capsysbinary, address, *trusted)
+        shown = ("--tls-cert", mine.certificate, "--tls-key", mine.key)
+        untrusted = fails(capsysbinary, address, *trusted, *shown)
+        server.kill()
+    assert "it wants a certificate of the client (" in without
+    assert "TLS failed: " in untrusted
+    assert "unknown ca" in untrusted
+
+
+@requires_openssl
+def test_files_for_tls_are_looked_at_before_anybody_is_asked(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    one, other = make(tmp_path, "one"), make(tmp_path, "other")
+    nothing = tmp_path / "nothing"
+    nothing.write_text("nothing\n")
+    for options, why in (
+        (("--tls-ca", nothing), f"{nothing}: no certificates in PEM are in it"),
+        (("--tls-cert", one.certificate), f"{one.certificate}: there is no certificate and key in PEM"),
+        (("--tls-cert", one.certificate, "--tls-key", other.key), f"{other.key}: the key is not that of"),
+        (("--tls-cert", tmp_path), f"{tmp_path}: cannot be read: Is a directory"),
+    ):
+        ran = client(capsysbinary, "metadata", broker, *options)
+        assert (ran.code, ran.err.count("\n")) == (3, 1)
+        assert why in ran.err
+    assert broker.asked == []
+
+
+@requires_openssl
+def test_advice_about_tls_is_not_given_to_who_speaks_it(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    mine = make(tmp_path, "mine")
+    with TestBroker(tls=mine.server()) as encrypted:
+        encrypted.answers["ApiVersions"] = lambda *_: CLOSE
+        line = fails(capsysbinary, encrypted, "--tls-insecure")
+    assert "it may want a certificate of the client (--tls-cert), be a broker before 0.10" in line
+    assert "speak TLS" not in line

@@ -72,7 +72,10 @@ def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(
     broker.answers["SaslHandshake"] = lambda *_: {"errorCode": 33, "mechanisms": ["OAUTHBEARER", "GSSAPI"]}
     monkeypatch.setenv("KDISSECT_PASSWORD", "p")
     line = fails(capsysbinary, broker, "--sasl", "SCRAM-SHA-512", "--user", "tim")
-    assert "does not take SCRAM-SHA-512: it offers OAUTHBEARER, GSSAPI" in line
+    assert (
+        "does not take SCRAM-SHA-512 (UNSUPPORTED_SASL_MECHANISM): it offers OAUTHBEARER, GSSAPI (--sasl)"
+        in line
+    )
 
 
 def test_a_broker_that_does_not_know_the_password_is_not_trusted(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import spawn
 from tests.client.broker import TestBroker
 from tests.client.running import Capsys, client, rows
 from tests.client.stored import produced
@@ -16,7 +17,18 @@ def test_lines_become_records_with_keys_headers_and_a_codec(
     produced(broker)
     file = tmp_path / "lines"
     file.write_bytes(b"a:1\nb:2\r\nc:\n")
-    options = ("--key-separator", ":", "--codec", "gzip", "--header", "h=x", "--header", "n", "-T", "records")
+    options = (
+        "--key-separator",
+        ":",
+        "--codec",
+        "gzip",
+        "--header",
+        "h=x",
+        "--header",
+        "n=",
+        "-T",
+        "records",
+    )
     found = rows(client(capsysbinary, "produce", broker, "orders", file, *options, "--timestamp", 5))
     assert [(each["key"], each["value"], each["offset"], each["assigned_offset"]) for each in found] == [
         ("a", "1", 0, 17),
@@ -25,7 +37,7 @@ def test_lines_become_records_with_keys_headers_and_a_codec(
     ]
     assert {each["codec"] for each in found} == {"gzip"}
     assert {each["timestamp"] for each in found} == {5}
-    assert found[0]["headers"] == [{"key": "h", "value": "x"}, {"key": "n", "value": None}]
+    assert found[0]["headers"] == [{"key": "h", "value": "x"}, {"key": "n", "value": ""}]
 
 
 def test_rows_of_records_are_produced_as_they_were_read(
@@ -103,3 +115,80 @@ def test_refused_records_are_told_with_the_brokers_words(capsysbinary: Capsys, b
 def test_a_partition_that_is_not_there_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:
     ran = client(capsysbinary, "produce", broker, "t", "--value", "v", "-p", 4)
     assert (ran.code, ran.err) == (6, "kdissect: topic t has no partition 4: it has 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"key": "k", "valu": "v"}', "line 2: there is no column 'valu'; did you mean value?"),
+        ('{"value": "v", "headers": [{"name": "h"}]}', "headers: a list of"),
+        ('{"headers": [{"key": "h", "valeu": 1}]}', "no field of a header 'valeu'; did you mean value?"),
+        ('{"partition": -1}', "partition: -1 is outside 0 to 2147483647"),
+        ('{"timestamp": 9223372036854775808}', "timestamp: 9223372036854775808 is outside -1 to"),
+        ('{"value": 5}', "value: text is needed"),
+        ("[]", "a JSON object is needed"),
+    ],
+)
+def test_a_row_that_cannot_be_meant_is_refused_before_anybody_is_asked(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path, text: str, why: str
+) -> None:
+    file = tmp_path / "rows"
+    file.write_text('{"value": "first"}\n' + text + "\n")
+    ran = client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson")
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+    assert f"{file}, line 2: " in ran.err
+    assert why in ran.err
+    assert broker.asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "why"),
+    [
+        (("no-such-file",), 3, "no-such-file: cannot be read: No such file"),
+        (("--value", "v", "--header", "h"), 2, "--header h: the form is NAME=VALUE"),
+        (("--value", "v", "--header", "=v"), 2, "the form is NAME=VALUE"),
+        (("--key", "k"), 2, "--key goes with --value"),
+        (("-", "--input", "ndjson", "--key-separator", ":"), 2, "--key-separator goes with --input lines"),
+        (("-", "--key-separator", ""), 2, "--key-separator is empty"),
+        (("--value", "v", "--api-version", "77"), 2, "version 77"),
+        (("--value", "v", "--tls-ca", "no-such-ca"), 3, "no-such-ca: cannot be read: No such file"),
+        (("--value", "v", "--timeout", "nan"), 2, "nan is no number of seconds"),
+        (("--value", "v", "--timeout", "inf"), 2, "--timeout"),
+        (("--value", "v", "--timeout", "-1"), 2, "--timeout"),
+        (("--value", "v", "--client-id", "x" * 32_768), 2, "at most 32,767"),
+    ],
+)
+def test_options_and_files_are_looked_at_before_anybody_is_asked(
+    capsysbinary: Capsys, broker: TestBroker, options: tuple[str, ...], code: int, why: str
+) -> None:
+    ran = client(capsysbinary, "produce", broker, "t", *options)
+    assert (ran.code, ran.err.count("\n")) == (code, 1)
+    assert why in ran.err
+    assert broker.asked == []
+
+
+def test_that_there_is_nothing_to_send_is_told(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    file = tmp_path / "empty"
+    file.write_bytes(b"")
+    ran = client(capsysbinary, "produce", broker, "t", file)
+    assert (ran.code, ran.err) == (0, f"kdissect: {file}: 0 records: nothing is sent\n")
+    file.write_text('{"key": "AAA=", "control": {"type": "COMMIT"}}\n')
+    ran = client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson")
+    assert (ran.code, ran.err.count("\n")) == (0, 1)
+    assert (
+        "0 records, 1 marker of transactions left out, which only brokers write: nothing is sent" in ran.err
+    )
+    assert broker.asked == []
+    done = spawn("client", "produce", broker.address, "t", stdin=b"")
+    assert (done.code, done.err) == (0, "kdissect: standard input: 0 records: nothing was sent\n")
+
+
+def test_what_was_written_before_a_run_broke_off_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:
+    produced(broker)
+    done = spawn("client", "produce", broker.address, "t", "--input", "ndjson", "--batch", 2,
+                 stdin=b'{"value": "a"}\n' * 5 + b"{")  # fmt: skip
+    assert done.code == 3
+    assert done.err.splitlines()[0] == "kdissect: t-0: 4 records, from offset 17"
+    assert "-, line 6: this is not JSON" in done.err.splitlines()[1]

@@ -40,12 +40,31 @@ def test_send_takes_a_body_or_a_whole_request_as_bytes(capsysbinary: Capsys, bro
     assert row["correlation_id"] == 4711
 
 
+def test_bytes_that_are_no_request_are_sent_as_they_are_if_that_is_asked_for(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    ran = client(capsysbinary, "send", broker, "--hex", "00000002cafe", "--as-is")
+    assert (ran.code, ran.err.count("\n")) == (6, 1)
+    assert "it closed the connection: the bytes are no request" in ran.err
+    ran = client(capsysbinary, "send", broker, "--hex", "0000", "--as-is", "--timeout", 0.2)
+    assert (ran.code, ran.err.count("\n")) == (6, 1)
+    assert "no answer to these bytes, which are no request, within 0.2 s" in ran.err
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ((), "what is to be sent?"),
         (("--api", "Metdata"), "did you mean Metadata?"),
         (("--api", "Metadata", "--version", "1", "--json", "{"), "not JSON"),
+        (("--api", "Metadata", "--json", "body.json"), "--json body.json: there is no such file"),
+        (("--api", "Metadata", "--json", '{"topix": []}'), "topix"),
+        (("--api", "Metadata", "--json", "[]"), "object is needed"),
+        (("--api", "4711"), "no such API that kdissect knows"),
+        (("--hex", "cafe"), "these 2 bytes are no request"),
+        (("--hex", "12670001000000010000"), "(key 4711); --as-is sends them as they are"),
+        (("--hex", "0000000c0003000100000001ffffffffff00"[:32]), "they begin with their own size; --as-is"),
+        (("--hex", "00", "--version", "1"), "--version goes with --api"),
         (("--api", "Metadata", "--version", "1", "--json", '{"topics": 5}'), "topics"),
         (("--api", "Metadata", "--version", "77"), "--hex sends bytes of any version"),
         (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
@@ -66,11 +85,42 @@ def test_what_cannot_be_sent_is_told_before_anybody_is_asked(
 def test_an_answer_that_does_not_fit_its_schema_is_shown_and_told(
     capsysbinary: Capsys, broker: TestBroker
 ) -> None:
-    broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\0" * 20)
+    broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\x7f" * 20)
     ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1)
-    assert ran.code == 6
+    assert (ran.code, ran.err.count("\n")) == (6, 1)
     assert "does not fit the schema" in ran.err
-    assert any("(remainder)" in line or "_remainder" in line for line in ran.lines)
+    assert any("_remainder" in line for line in ran.lines)
+
+
+@pytest.mark.parametrize("form", ["tree", "ndjson", "text", "faults"])
+def test_bytes_behind_the_last_field_are_shown_and_told_and_end_with_6(
+    capsysbinary: Capsys, broker: TestBroker, form: str
+) -> None:
+    broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\0" * 10 + b"\xca\xfe")
+    ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1, "-T", form)
+    assert ran.code == 6
+    assert ran.err.count("\n") == 1
+    assert "its answer to ListGroups v1 goes on behind the last field: 2 bytes (ca fe) left over" in ran.err
+    shown = {
+        "tree": "_remainder: ca fe",
+        "ndjson": '"_remainder":"yv4="',
+        "text": "remainder",
+        "faults": "remainder",
+    }
+    assert shown[form] in ran.out.decode()
+
+
+def test_bytes_that_are_in_no_answer_are_told_and_end_with_6(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    of_metadata = broker.answers["Metadata"]
+    broker.answers["Metadata"] = lambda version, body: (
+        broker.framed("Metadata", version, of_metadata(version, body)) + b"\0\0"
+    )
+    ran = client(capsysbinary, "metadata", broker)
+    assert ran.code == 6
+    assert ran.err == f"kdissect: {broker.address}: it sent 2 bytes (00 00) that belong to no answer\n"
+    assert ran.lines[0].startswith("Exchange 3: Metadata v12")
 
 
 def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(

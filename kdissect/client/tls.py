@@ -1,0 +1,83 @@
+"""TLS of the client's sockets: what :class:`~kdissect.client.security.Tls` says → a context, and what its
+failures mean. It is made once for a run: a broker that closes is connected to again, and files may change.
+"""
+
+from __future__ import annotations
+
+import ssl
+from functools import lru_cache
+
+from kdissect.client.security import Tls
+
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING")
+"""Reasons of OpenSSL when the other side does not answer in TLS."""
+_NO_CERTIFICATE = ("certificate required", "alert bad certificate", "alert handshake failure")
+"""Alerts of a broker that wants a certificate: TLS 1.3, TLS 1.2, Java with TLS 1.2."""
+
+
+@lru_cache(maxsize=4)
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """What sockets need.
+
+    :raises ValueError: a file of certificates or keys cannot be used; the text names it.
+    """
+    for path in (tls.ca_file, tls.certificate, tls.key):
+        if path is not None:
+            _see_that_it_can_be_read(path)
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+    except ssl.SSLError as error:
+        raise ValueError(f"{tls.ca_file}: no certificates in PEM are in it ({_reason(error)})") from None
+    if not tls.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.certificate is not None:
+        try:
+            # An empty password fails where one is needed; None would ask for it on the terminal.
+            context.load_cert_chain(tls.certificate, tls.key, tls.key_password or "")
+        except ssl.SSLError as error:
+            raise ValueError(_key_failure(tls, error)) from None
+    return context
+
+
+def _see_that_it_can_be_read(path: str) -> None:
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _key_failure(tls: Tls, error: ssl.SSLError) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"{tls.key or tls.certificate}: the key is not that of the certificate {tls.certificate}"
+    key = tls.key or tls.certificate
+    where = "" if tls.key else ", or --tls-key FILE if it is not in there"
+    return (
+        f"{key}: there is no certificate and key in PEM that could be used for TLS, or the key wants another "
+        f"password ({_reason(error)}): --tls-key-password-file FILE{where}"
+    )
+
+
+def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
+    """What went wrong with a connection, and what to do.
+
+    :param shows_certificate: whether the client has a certificate to show.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not trusted: {error.verify_message}: --tls-ca FILE names who is trusted, "
+            "--tls-name NAME what it must be called"
+        )
+    reason = _reason(error)
+    if error.reason in _NOT_TLS:
+        return f"it does not speak TLS here ({reason}): leave --tls out, or name the TLS listener's port"
+    if any(each in reason for each in _NO_CERTIFICATE):
+        if shows_certificate:
+            return f"it does not take the client's certificate ({reason}): is it signed by whom it trusts?"
+        return f"it wants a certificate of the client ({reason}): --tls-cert FILE"
+    return f"TLS failed: {reason}"
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).lower().replace("_", " ")
