@@ -48,6 +48,7 @@ from kdissect.cli.printing import (
     printer_of,
 )
 from kdissect.client.cluster import Cluster
+from kdissect.client.diagnosis import bytes_text
 from kdissect.client.errors import AskingError, OtherSideError
 from kdissect.client.loop import run
 from kdissect.client.packets import LINK_TYPE
@@ -58,15 +59,11 @@ from kdissect.model import Fault
 from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
 from kdissect.present.tables import BINARY
-from kdissect.wording import plural
 
 SHOWN = ("exchanges", "records", "faults")
 """The tables that a client can print."""
 
 _INTERFACE = Interface(LINK_TYPE, 0, "kdissect client", "what the client sent and received")
-
-_MOST_LEFT = 16
-"""Bytes left over of which the line on stderr shows the hex."""
 
 Flow = Callable[[Cluster], Awaitable[None]]
 
@@ -208,9 +205,9 @@ class Asking:
         )
         try:
             await flow(cluster)
-            for address, stray in cluster.stray():
+            for defect in cluster.defects():
                 self._is_broken = True
-                complain(f"{address}: it sent {_told(stray)} that belong to no answer")
+                complain(defect)
         finally:
             await cluster.close()
             self._write_packets()
@@ -245,7 +242,7 @@ class Asking:
             self._told.add(asked)
             complain(
                 f"{exchange.broker}: its answer to {exchange.api} v{exchange.api_version} goes on behind the "
-                f"last field: {_told(remainder)} left over (-T tree --all shows where)"
+                f"last field: {bytes_text(remainder)} left over (-T tree --all shows where)"
             )
 
     def _print(self, event: Event, keep: Keep | None) -> int:
@@ -270,8 +267,3 @@ def remainder_of(exchange: Exchange) -> bytes | None:
         return None
     body = exchange.response.decoded()
     return body.remainder if body.faults and all(each.kind == "remainder" for each in body.faults) else None
-
-
-def _told(data: bytes) -> str:
-    shown = data[:_MOST_LEFT].hex(" ") + (" …" if len(data) > _MOST_LEFT else "")
-    return f"{plural(len(data), 'byte')} ({shown})"

@@ -115,7 +115,7 @@ def conformance(**given: Any) -> int:
         finally:
             if writer is not None:
                 writer.close()
-            else:
+            elif checks:
                 output = TextOutput(file, given["output"])
                 for line in table_lines(CHECKS, rows, options, Clock("r", now_ns())):
                     output.line(line)

@@ -75,6 +75,10 @@ class Complaints:
             where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
             complain(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
 
+    def __bool__(self) -> bool:
+        """Whether there was any."""
+        return self._count > 0
+
     def close(self) -> None:
         """Nothing more comes."""
         if self._count > MOST_COMPLAINTS:

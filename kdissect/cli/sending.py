@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
+from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.asking import Asking, output_options
 from kdissect.cli.completing import a_filter, a_version, an_api
 from kdissect.cli.config import load_config
 from kdissect.cli.connecting import connection_options
-from kdissect.cli.errors import OtherSideFailed, Unreadable, Wrong, complain
+from kdissect.cli.errors import Complaints, OtherSideFailed, Unreadable, Wrong, complain
 from kdissect.cli.filtering import chooser_of
 from kdissect.cli.given import bytes_from, content_of, json_from
 from kdissect.cli.inputs import packets_of
@@ -22,12 +23,12 @@ from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of
 from kdissect.client.ready import readable
-from kdissect.client.replay import Again, from_exchange, from_log
+from kdissect.client.replay import LOGINS, Again, from_exchange, from_log
 from kdissect.client.session import sized
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
-from kdissect.message import Request, bare_frame, parse_request
-from kdissect.model import DecodeError
+from kdissect.message import SASL_TOKEN, Request, bare_frame, parse_request
+from kdissect.model import DecodeError, Fault
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
@@ -216,7 +217,8 @@ def _body_bytes(struct: Struct, body: Any) -> bytes:
 def _replay(given: dict[str, Any]) -> int:
     """Send again what was sent before, one after the other."""
     asking = Asking(given, "text")
-    found = _requests(given, asking.options)
+    damage = Complaints()
+    found = _requests(given, asking.options, damage)
     if given["reading_only"]:
         found = [each for each in found if not each.may_change]
     changing = Counter(each.name for each in found if each.may_change)
@@ -242,16 +244,20 @@ def _replay(given: dict[str, Any]) -> int:
                 complain(f"{each.source}: {error}")
                 await connection.close()
 
-    asking.run(flow)
+    code = asking.run(flow)
     if failed:
         raise OtherSideFailed(f"{plural(failed, 'request')} of {len(found)} got no answer")
-    return 0
+    return code or (UNREADABLE if damage else DONE)
 
 
-def _requests(given: dict[str, Any], options: Options) -> list[Again]:
-    """:raises Unreadable: the log or the capture cannot be read."""
+def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[Again]:
+    """The requests of the log or the capture.
+
+    :param damage: is told what is wrong with the files.
+    :raises Unreadable: it cannot be read.
+    """
     if given["log"] is None:
-        return list(_captured(given, options))
+        return list(_captured(given, options, damage))
     found = []
     lines = content_of(given["log"]).decode("utf-8", "replace").split("\n")
     for each in from_log(iter(lines)):
@@ -262,16 +268,24 @@ def _requests(given: dict[str, Any], options: Options) -> list[Again]:
     return found
 
 
-def _captured(given: dict[str, Any], options: Options) -> Iterator[Again]:
+def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> Iterator[Again]:
     config = load_config()
     chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
+    exchanges = []
+    name = given["captures"][0] if len(given["captures"]) == 1 else None
     with closing(packets_of(given["captures"], config.limits)) as packets:
-        exchanges = [
-            event
-            for event in dissect(packets, config.limits, config.ports)
-            if isinstance(event, Exchange) and (chooser is None or chooser.event(event))
-        ]
+        for event in dissect(packets, config.limits, config.ports):
+            if isinstance(event, Fault) and event.layer == "file":
+                damage.tell(name, event)
+            elif isinstance(event, Exchange) and (chooser is None or chooser.event(event)):
+                exchanges.append(event)
+    damage.close()
+    left_out = 0
     for exchange in sorted(exchanges, key=lambda each: each.number):
         again = from_exchange(exchange)
         if again is not None:
             yield again
+        elif exchange.api not in (*LOGINS, SASL_TOKEN):
+            left_out += 1
+    if left_out:
+        complain(f"left out: {plural(left_out, 'exchange')} without a whole request")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kdissect.client.diagnosis import beyond
+from kdissect.client.diagnosis import beyond, bytes_text
 from kdissect.client.errors import AskingError, OtherSideError
 from kdissect.client.io import Address, Connection, Show
 from kdissect.client.loop import pause
@@ -120,11 +120,14 @@ class Cluster:
         for ready in self._ready.values():
             await ready.connection.close()
 
-    def stray(self) -> Iterator[tuple[Address, bytes]]:
-        """Bytes that open connections brought and that are in no answer; for when none is waited for."""
+    def defects(self) -> Iterator[str]:
+        """What brokers sent that belongs to no answer, a line each; for when no answer is waited for."""
         for ready in self._ready.values():
-            if ready.connection.is_open and ready.connection.session.stray:
-                yield ready.address, ready.connection.session.stray
+            stray = ready.connection.session.stray
+            if ready.connection.broken is not None:
+                yield f"{ready.address}: {ready.connection.broken}"
+            elif ready.connection.is_open and stray:
+                yield f"{ready.address}: it sent {bytes_text(stray)} that belong to no answer"
 
     # -- versions -----------------------------------------------------------------------------------
 

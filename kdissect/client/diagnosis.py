@@ -8,9 +8,13 @@ from typing import NamedTuple
 from kdissect.client.session import ClientSession, Heard
 from kdissect.exchange import Exchange
 from kdissect.protocol import apis
+from kdissect.wording import plural
 
 _TLS_RECORDS = (0x15, 0x16)
 """An alert and a handshake: what a TLS listener says to who does not speak TLS."""
+
+MOST_BYTES = 16
+"""Of those that should not be there, a line shows."""
 
 
 class Known(NamedTuple):
@@ -34,9 +38,9 @@ def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str |
         return _opening(session.opening, has_answered)
     strange = next((each for each in heard.completed if each.request is None), None)
     if strange is not None:
-        return (
-            f"it answered a request that was not sent (correlation id {strange.correlation_id}): "
-            "is it a broker of Kafka's?"
+        times = "nobody waits for" if has_answered else "was not sent"
+        return f"it answered a request that {times} (correlation id {strange.correlation_id})" + (
+            "" if has_answered else ": is it a broker of Kafka's?"
         )
     if any(each.kind == "malformed" for each in heard.faults):
         return "it sent a frame too short for an answer: is it a broker of Kafka's?"
@@ -110,3 +114,9 @@ def beyond(advertised: Mapping[int, range], api_key: int, version: int) -> str |
     if version in theirs:
         return None
     return f"it advertises versions {theirs.start} to {theirs.stop - 1} of {name}"
+
+
+def bytes_text(data: bytes) -> str:
+    """How many bytes, and the first of them."""
+    shown = data[:MOST_BYTES].hex(" ") + (" …" if len(data) > MOST_BYTES else "")
+    return f"{plural(len(data), 'byte')} ({shown})"

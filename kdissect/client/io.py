@@ -65,6 +65,8 @@ class Connection:
         self._waiting: dict[int, Exchange] = {}
         """By identity."""
         self.is_open = True
+        self.broken: str | None = None
+        """What came behind an answer and cannot have been meant; the connection is closed then."""
         self._answered: set[int | None] = set()
         """The APIs of which it has answered a request; None is a SASL token."""
         self.advertised: Mapping[int, range] | None = None
@@ -149,7 +151,7 @@ class Connection:
     async def send_all(self, data: bytes) -> list[Exchange]:
         """The same; gives all exchanges that they begin."""
         if not self.is_open:
-            raise OtherSideError(f"{self.address}: the connection is closed")
+            raise OtherSideError(f"{self.address}: {self.broken or 'the connection is closed'}")
         heard = self.session.feed_sent(data, now_ns())
         self._take(heard)
         try:
@@ -172,6 +174,8 @@ class Connection:
         deadline = asyncio.get_running_loop().time() + self._timeout
         while id(exchange) in self._waiting:
             await self._listen(deadline, exchange.api or "a token")
+        if self.broken is not None and (exchange.response is None or exchange.response.is_cut):
+            raise OtherSideError(f"{self.address}: {self.broken}")
         if exchange.missing is not None and exchange.missing != "acks=0":
             tls = self._security.tls
             known = Known(
@@ -201,7 +205,7 @@ class Connection:
         """Take in what comes next, or the end.
 
         :param what: is waited for, until the deadline of the event loop's clock.
-        :raises OtherSideError: it is past, or what comes is no Kafka.
+        :raises OtherSideError: it is past, or TLS fails.
         """
         try:
             # A server that never pauses would never let the deadline come by itself.
@@ -222,10 +226,9 @@ class Connection:
         heard = self.session.feed_received(data, now_ns())
         self._take(heard)
         self._answered |= {each.api_key for each in heard.completed if each.request and each.response}
-        broken = not_kafka(heard, self.session, bool(self._answered))
-        if broken is not None:
+        self.broken = not_kafka(heard, self.session, bool(self._answered))
+        if self.broken is not None:
             await self._end(by_broker=False)
-            raise OtherSideError(f"{self.address}: {broken}")
 
     def _too_late(self, what: str) -> str:
         came = self.session.unframed

@@ -11,8 +11,8 @@ from kdissect.client.security import Tls
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING")
 """Reasons of OpenSSL when the other side does not answer in TLS."""
-_NO_CERTIFICATE = ("certificate required", "alert bad certificate", "alert handshake failure")
-"""Alerts of a broker that wants a certificate: TLS 1.3, TLS 1.2, Java with TLS 1.2."""
+_OF_CERTIFICATES = ("certificate", "unknown ca")
+"""What alerts say that are about the client's: there is none, it is of nobody who is trusted, it is old."""
 
 
 @lru_cache(maxsize=4)
@@ -72,10 +72,12 @@ def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
     reason = _reason(error)
     if error.reason in _NOT_TLS:
         return f"it does not speak TLS here ({reason}): leave --tls out, or name the TLS listener's port"
-    if any(each in reason for each in _NO_CERTIFICATE):
+    if any(each in reason for each in _OF_CERTIFICATES):
         if shows_certificate:
             return f"it does not take the client's certificate ({reason}): is it signed by whom it trusts?"
         return f"it wants a certificate of the client ({reason}): --tls-cert FILE"
+    if "handshake failure" in reason and not shows_certificate:
+        return f"TLS failed: {reason}: it may want a certificate of the client (--tls-cert FILE)"
     return f"TLS failed: {reason}"
 
 

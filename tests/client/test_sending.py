@@ -123,6 +123,13 @@ def test_bytes_that_are_in_no_answer_are_told_and_end_with_6(
     assert ran.lines[0].startswith("Exchange 3: Metadata v12")
 
 
+def test_an_answer_that_comes_twice_is_shown_once_and_told(capsysbinary: Capsys, broker: TestBroker) -> None:
+    broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\0" * 10) * 2
+    ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1, "-T", "ndjson")
+    assert (ran.code, len(ran.lines), ran.err.count("\n")) == (6, 1, 1)
+    assert "it answered a request that nobody waits for (correlation id 1)\n" in ran.err
+
+
 def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
     capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
 ) -> None:
@@ -176,6 +183,18 @@ def test_what_w_wrote_can_be_read_and_replayed(
     assert [each.api for each in broker.asked] == ["Fetch", "Fetch"]
     ran = client(capsysbinary, "send", broker, "--capture", capture, "-Y", "api == Heartbeat")
     assert (ran.code, ran.err) == (2, "kdissect: there is no request to be sent again\n")
+
+
+def test_a_damaged_capture_is_replayed_as_far_as_it_goes_and_told(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    capture = tmp_path / "said.pcapng"
+    assert client(capsysbinary, "metadata", broker, "--api-version", 1, "-w", capture).code == 0
+    capture.write_bytes(capture.read_bytes()[:-5])
+    ran = client(capsysbinary, "send", broker, "--capture", capture, "-T", "ndjson")
+    assert ran.code == 3
+    assert f"{capture}: the file ends inside a block" in ran.err
+    assert [json.loads(line)["api"] for line in ran.lines] == ["Metadata"]
 
 
 def test_captured_requests_that_change_data_need_a_yes(
