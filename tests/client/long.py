@@ -130,12 +130,29 @@ def seed_requests(broker: Kraft) -> str:
     return f"METADATA v1, PRODUCE v5, FETCH v6, and Fetch v{newest['api_version']}: the record is the same"
 
 
+def by_api(checks: list[dict[str, Any]]) -> Iterator[str]:
+    """A line an API: the versions that were asked, how many answers were right, and their error codes."""
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for each in checks:
+        if each["check"] == "answer":
+            answers.setdefault(each["api"], []).append(each)
+    for api, of in answers.items():
+        versions = [each["api_version"] for each in of]
+        outcomes = Counter(each["outcome"] for each in of)
+        errors = Counter(each["error"] for each in of if each["error"])
+        said = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        codes = "; ".join(f"{name} ({count})" for name, count in errors.items())
+        yield f"{api} {min(versions)}-{max(versions)}: {said}{': ' + codes if codes else ''}"
+
+
 def every_version(broker: Kraft) -> str:
     options = ("--changing", "--yes", "--timeout", 15, "-T", "ndjson")
     done = run("client", "conformance", broker.address(), *options)
     found = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
     if not found:
         raise FailedError(done.stderr.decode())
+    for line in by_api(found):
+        print(f"    {line}", flush=True)  # noqa: T201
     outcomes: dict[str, Counter[str]] = {}
     for each in found:
         outcomes.setdefault(each["check"], Counter())[each["outcome"]] += 1
