@@ -13,13 +13,14 @@ from typing import Any, BinaryIO, cast
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.given import json_from
 from kdissect.client.produce import Draft
-from kdissect.present.catalogue import TABLES
+from kdissect.present.catalogue import LOG_RECORDS, RECORDS
 from kdissect.present.nearest import nearest
 from kdissect.wording import plural
 
 LONGEST_LINE = 256 << 20
 
-_COLUMNS = frozenset(column.name for column in TABLES["records"].columns)
+_COLUMNS = frozenset(column.name for table in (RECORDS, LOG_RECORDS) for column in table.columns)
+"""What a row may have: all that ``read``, ``fetch`` and ``log`` print."""
 _RANGES = {"timestamp": range(-1, 1 << 63), "partition": range(1 << 31)}
 """What may be given beside key, value and headers: int64 with -1 for none, int32."""
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.present.catalogue import LOG_RECORDS, RECORDS
+from kdissect.present.columns import Table
 from tests.cli.run import spawn
 from tests.client.broker import TestBroker
 from tests.client.running import Capsys, client, rows
@@ -61,6 +63,17 @@ def test_rows_of_records_are_produced_as_they_were_read(
     ]
     assert found[0]["headers"] == [{"key": "h", "value": "ü"}]
     assert found[1]["timestamp"] == 9
+
+
+@pytest.mark.parametrize("table", [RECORDS, LOG_RECORDS])
+def test_a_row_may_have_all_columns_that_such_rows_are_printed_with(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path, table: Table
+) -> None:
+    produced(broker)
+    file = tmp_path / "records.ndjson"
+    file.write_text(json.dumps({column.name: None for column in table.columns} | {"value": "v"}))
+    (row,) = rows(client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson", "-T", "records"))
+    assert (row["key"], row["value"]) == (None, "v")
 
 
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (2, 1), (3, 2), (5, 2), (11, 2)])
