@@ -83,13 +83,15 @@ def what_closing_means(
 def _why(exchange: Exchange, answered: Collection[int | None], known: Known) -> str:
     """What may be the reason, as far as nothing that is known speaks against it."""
     key, version = exchange.api_key, exchange.api_version
+    said = ""
     if known.advertised is not None and key is not None and version is not None:
         not_advertised = beyond(known.advertised, key, version)
         if not_advertised is not None:
             return not_advertised
+        said = "it advertises this version: "
     wants_login = set(answered) <= {apis.API_VERSIONS} and not known.logs_in and key != apis.API_VERSIONS
     if answered:
-        return ("does it want a login (--sasl)? " if wants_login else "") + "see the broker's log"
+        return said + ("does it want a login (--sasl)? " if wants_login else "") + "see the broker's log"
     reasons = []
     if known.advertised is None and key != apis.API_VERSIONS:
         reasons.append("not know this version")
