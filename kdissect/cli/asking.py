@@ -154,6 +154,11 @@ class Asking:
             refuse_terminal("pcapng", None)
 
     @property
+    def table(self) -> str:
+        """Of which rows are printed."""
+        return self._form.table
+
+    @property
     def talks(self) -> bool:
         """Whether a closing line is wanted on stderr."""
         return sys.stderr.isatty() and not self._given.get("quiet")

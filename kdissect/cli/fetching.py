@@ -82,12 +82,15 @@ def fetch(**given: Any) -> int:
         indexes = list(given["partitions"]) or [each.number for each in topic.partitions]
         leaders = await fetching.begin(cluster, topic, indexes, manner)
         answers = fetching.fetch(cluster, topic, leaders, manner, asking.options.limits)
+        asked = 0
         async for exchange, wanted in answers:
+            asked += 1
             left = None if given["count"] is None else given["count"] - asking.printed
             asking.show(exchange, _first(wanted, left))
             if given["count"] is not None and asking.printed >= given["count"]:
                 return
-        nothing = fetching.why_nothing(topic.name, leaders, manner.start.offset, asking.printed)
+        shown = asking.printed if asking.table == "records" else asked
+        nothing = fetching.why_nothing(topic.name, leaders, manner.start.offset, shown)
         if nothing is not None:
             complain(nothing)
 

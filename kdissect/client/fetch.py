@@ -269,7 +269,7 @@ def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) ->
     """What to say where less came than may have been expected; None where nothing is to be said.
 
     :param offset: that reading was to begin at; None: a time, or an end.
-    :param shown: how many records were.
+    :param shown: how many records were, or what else is shown.
     """
     positions = sorted((each for _, of in leaders for each in of.values()), key=lambda each: each.index)
     empty = [each for each in positions if each.is_empty]

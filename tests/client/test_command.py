@@ -82,7 +82,7 @@ def test_following_ends_when_nobody_reads_any_more(broker: TestBroker) -> None:
         for _ in range(5):
             process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 0  # the broker says nothing for 30 seconds
+        assert process.wait(20) == 0  # the broker says nothing for 30 seconds
         assert process.stderr.read() == b""
 
 

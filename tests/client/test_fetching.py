@@ -68,7 +68,10 @@ def test_that_nothing_is_there_is_told_with_the_numbers(capsysbinary: Capsys, br
     assert ran.err == "kdissect: orders-0 ends at offset 5: nothing there from offset 9 on\n"
     ran = client(capsysbinary, "fetch", broker, "orders", "--from", "latest")
     assert (ran.code, ran.err) == (0, "kdissect: nothing to read: orders-0 ends at offset 5\n")
-    assert client(capsysbinary, "fetch", broker, "orders", "--from", 4).err == ""
+    for options in (("--from", 4), ("-T", "faults"), ("-T", "ndjson")):
+        assert client(capsysbinary, "fetch", broker, "orders", *options).err == ""
+    ran = client(capsysbinary, "fetch", broker, "orders", "--from", 5, "-T", "ndjson")
+    assert (ran.code, ran.err) == (0, "kdissect: nothing to read: orders-0 ends at offset 5\n")
 
 
 def test_a_forced_version_that_is_not_advertised_is_told_and_asked(

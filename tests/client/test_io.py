@@ -53,7 +53,7 @@ def test_an_answer_that_drips_is_waited_for_no_longer_than_a_silent_one(
     is_over.set()
     thread.join()
     server.close()
-    assert 0.4 < took < 3
+    assert 0.4 < took < 20
     assert "no whole answer to Metadata within 0.5 s, " in line
     assert " bytes came: " in line
 
@@ -89,9 +89,9 @@ def test_a_broker_that_closes_instead_of_answering(capsysbinary: Capsys, broker:
 def test_a_broker_that_closes_in_the_middle_of_an_answer(capsysbinary: Capsys) -> None:
     with TestBroker() as broker:
         broker.answers["Metadata"] = lambda *_: b"\0\0\0\x64\0\0\0\3half"
-        ran = client(capsysbinary, "metadata", broker, "--timeout", 0.2)
+        ran = client(capsysbinary, "metadata", broker, "--timeout", 1)
         assert ran.code == 6
-        assert "no whole answer to Metadata within 0.2 s, 12 bytes came: --timeout waits longer" in ran.err
+        assert "no whole answer to Metadata within 1 s, 12 bytes came: --timeout waits longer" in ran.err
 
         server = socket.create_server(("127.0.0.1", 0))
 
