@@ -15,7 +15,7 @@ import click
 
 from kdissect import __version__
 from kdissect.cli import DONE, UNREADABLE
-from kdissect.cli.capturing import line_without_root
+from kdissect.cli.capturing import line_without_root, live_in_own_home
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.tls_help import HOW_TO
@@ -74,6 +74,7 @@ def command(topic: str | None, form: str) -> int:
         with open_output(None) as file:
             TextOutput(file).line(HOW_TO.rstrip())
         return DONE
+    live_in_own_home()  # sudo may have left us another's, which we may not look into
     rows = list(_rows())
     with open_output(None) as file:
         output = TextOutput(file)

@@ -127,7 +127,7 @@ def _close(feed: Live) -> None:
 
 def _rates() -> Rates | None:
     """What tells of interfaces; None where nothing can be captured."""
-    if find_spec("scapy") is None:
+    if find_spec("scapy") is None or _is_in_browser():
         return None
     from kdissect.live.rates import Rates
 
@@ -223,6 +223,8 @@ class _Opener:
         from kdissect.live.external import is_external
 
         given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
+        if _is_in_browser():
+            raise CaptureError("who looks from a browser does not capture here: kdissect tui does")
         try:
             context = _typed.make_context("-i", shlex.split(words), default_map=given)
             capturing = {**given, **context.params}
@@ -259,13 +261,17 @@ def settings_of(
     return options, config, _known_theme(theme, config)
 
 
+def _is_in_browser() -> bool:
+    """Whether the screens are drawn somewhere else: who serves them has set Textual's driver."""
+    return bool(os.environ.get("TEXTUAL_DRIVER"))
+
+
 def _require_screen(paths: tuple[str, ...]) -> None:
-    """See that there is something to draw on and to read keys from. In a browser there is: who serves it has
-    set Textual's driver.
+    """See that there is something to draw on and to read keys from, as there is in a browser.
 
     :raises Wrong: there is not.
     """
-    if os.environ.get("TEXTUAL_DRIVER"):
+    if _is_in_browser():
         return
     streams = [sys.stdin, sys.stdout, sys.stderr]
     if paths == ("-",):

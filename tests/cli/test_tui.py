@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kdissect.cli import USAGE, root
+from kdissect.cli import USAGE, root, tui
+from kdissect.cli.config import Config
+from kdissect.cli.keys import Keys
+from kdissect.model import CaptureError
 from tests.cli.run import CAPTURES, run, spawn
 from tests.tui.terminals import Terminal
 
@@ -77,3 +81,38 @@ def test_filters_that_are_none_are_told_with_their_place(tmp_path: Path) -> None
             assert b"did you mean latency?" in terminal.output
         finally:
             terminal.close()
+
+
+def test_from_a_browser_nothing_is_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual_serve:driver")
+    assert tui._rates() is None
+    with ExitStack() as stack:
+        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), {"interfaces": ()})
+        with pytest.raises(CaptureError, match="does not capture here"):
+            opener.interfaces("-i lo")
+
+
+def test_what_is_typed_on_the_start_screen_is_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    given = {"interfaces": (), "capture_filter": "tcp", "snap_length": 96, "allow_root": True}
+    asked: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), given)
+        monkeypatch.setattr(opener, "live", asked.append)
+        opener.interfaces("-i lo -i eth0 -f 'tcp port 9092'")
+        assert asked[0]["interfaces"] == ("lo", "eth0")
+        assert (asked[0]["capture_filter"], asked[0]["snap_length"], asked[0]["allow_root"]) == (
+            "tcp port 9092",
+            96,
+            True,
+        )
+        for typed, words in (
+            ("-i", "requires an argument"),
+            ("-i lo tcp port 9092", "unexpected extra argument"),
+            ("-i 'lo", "No closing quotation"),
+            ("-i ssh://host/eth0", "kdissect tui -i ssh://host/eth0"),
+            ("-i lo --wat", "No such option"),
+        ):
+            with pytest.raises(CaptureError, match=words):
+                opener.interfaces(typed)
+    assert len(asked) == 1
