@@ -174,14 +174,14 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 
 @functools.cache
-def nobody() -> list[str]:
+def nobody() -> tuple[str, ...]:
     """A command line that runs Python as a user who may do nothing, with what sudo leaves in the environment;
     empty where that cannot be.
 
     Python may stand where only we can read it: the system's own does then, with our packages.
     """
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        return []
+        return ()
     become = ["setpriv", "--reuid=nobody", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
     packages = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
     for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
@@ -190,8 +190,8 @@ def nobody() -> list[str]:
         found = [*become, "env", "-i", path, f"PYTHONPATH={':'.join(packages)}", *of_sudo, python]
         tried = [*found, "-c", f"import click, kdissect, subprocess; subprocess.run(['{python}', '-V'])"]
         if subprocess.run(tried, capture_output=True, check=False).returncode == 0:
-            return found
-    return []
+            return tuple(found)
+    return ()
 
 
 requires_nobody = pytest.mark.skipif(not nobody(), reason="nobody can be become here")

@@ -1,0 +1,109 @@
+"""``kdissect live``: what does not go is refused in one line, with the way out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.run import ROOT, run
+from tests.live.machine import nobody, requires_nobody, requires_raw_sockets
+
+AS_ROOT = "--allow-root"
+
+pytest.importorskip("scapy")
+
+
+@requires_raw_sockets
+def test_a_wrong_interface_names_those_there_are(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "nix9")
+    assert done.code == 2
+    assert done.err.startswith("kdissect: there is no interface nix9; there are any, lo")
+
+
+@requires_raw_sockets
+def test_a_wrong_capture_filter_is_one_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "lo", "-f", "tcp prt 9")
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert "tcp prt 9" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "-i eth0"),
+        (("-",), "-i -"),
+        (("eth0", "-T", "ndjson"), "-i eth0"),
+        (("-i", "-", "-f", "tcp port 1", AS_ROOT), "-Y chooses"),
+        (("-i", "lo", "-Y", "api = x"), "-Y"),
+        (("-i", "lo", "-b", "files:2"), "-w FILE"),
+        (("-i", "lo", "-w", "x", "-b", "files:2"), "when one is full"),
+        (("-i", "lo", "-a", "hours:2"), "-a hours:2: the form is"),
+        (("-i", "lo", "--trigger", "error"), "-w FILE"),
+        (("-i", "lo", "--trigger", "error", "-w", "x", "--before", "1 year"), "--before 1 year"),
+        (("-i", "lo", "--prometheus", "here"), "--prometheus here: the form is"),
+        (("-i", "lo", "--slow"), "slow_ms"),
+        (("-i", "lo", "-w", "-"), "-w -"),
+        (("-i", "ssh://host", AS_ROOT), "ssh://user@host:port/interface"),
+    ],
+)
+def test_what_does_not_go_is_refused_with_the_way_out(
+    capsysbinary: pytest.CaptureFixture[bytes], arguments: tuple[str, ...], words: str
+) -> None:
+    done = run(capsysbinary, "live", *arguments)
+    assert done.code == 2
+    assert words in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
+def test_root_is_refused_unless_it_is_wanted(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    done = run(capsysbinary, "live", "-i", "lo")
+    assert done.code == 2
+    assert "setpriv" in done.err
+    assert "--allow-root" in done.err
+
+
+def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_told(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise PermissionError(1, "Operation not permitted", "lo")
+
+    monkeypatch.setattr("kdissect.live.privileged.open_sockets", refuse)
+    done = run(capsysbinary, "live", AS_ROOT, "-i", "lo")
+    assert done.code == 5
+    assert done.err.startswith("kdissect: not permitted to capture on lo: run sudo setpriv --reuid=")
+
+
+@requires_nobody
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("live", "-i", "lo"), 5, "not permitted to capture on lo: run sudo setpriv --reuid=nobody"),
+        (("live", "-i", "any"), 5, "not permitted to capture on any: run sudo setpriv --reuid=nobody"),
+        (("live", "-i", "nix0"), 2, "there is no interface nix0; there are any, lo"),
+        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is no capture filter"),
+    ],
+)
+def test_who_may_not_capture_is_told_in_one_line(arguments: tuple[str, ...], code: int, words: str) -> None:
+    command = [*nobody(), "-m", "kdissect", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
+    error = done.stderr.decode()
+    assert (done.returncode, done.stdout, error.count("\n")) == (code, b"", 1), error
+    assert words in error
+
+
+@requires_nobody
+@requires_raw_sockets
+def test_the_line_that_is_printed_mends_it() -> None:
+    command = list(nobody())
+    at = command.index("--inh-caps=-all")
+    command[at : at + 2] = ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
+    command += ["-m", "kdissect", "live", "-i", "lo", "-a", "duration:1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
