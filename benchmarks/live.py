@@ -159,7 +159,7 @@ def _figures(sent: int, shown: int, seconds: float, found: dict[str, Any]) -> It
     for percent, wait in found["waits_us"].items():
         limit = 500 if percent == "99" else None
         yield Figure(f"response to screen, p{percent}", wait / 1_000, "ms", limit)
-    yield Figure("process of the screens", 100 * found["cpu_seconds"] / seconds, "% of a core", 30)
+    yield Figure("process of the screens", 100 * found["cpu_share"], "% of a core", 30)
 
 
 def _said(command: Sequence[str]) -> dict[str, Any]:

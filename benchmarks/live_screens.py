@@ -39,6 +39,10 @@ class Timed(Kdissect):
         self.waits = array("q")
         """Microseconds."""
         self._seen = 0
+        self._began: tuple[float, float] | None = None
+        """When the first rows were drawn, and what this had cost by then: to start is no part of it."""
+        self._ended = 0.0, 0.0
+        """The same of the latest."""
 
     def _display(self, screen: Any, renderable: Any) -> None:
         super()._display(screen, renderable)
@@ -46,6 +50,8 @@ class Timed(Kdissect):
         if count == self._seen or not isinstance(screen, ExchangesPage):
             return
         now_ns = time.time_ns()
+        self._ended = time.monotonic(), _cpu()
+        self._began = self._began or self._ended
         start, self._seen = self._seen, count
         self.path.with_suffix(".count").write_text(str(count))
         has_both = self.index.column("flags", start, count) & HAS_LATENCY != 0
@@ -59,20 +65,26 @@ class Timed(Kdissect):
 
     def on_unmount(self) -> None:
         waits = sorted(self.waits)
-        own = resource.getrusage(resource.RUSAGE_SELF)
+        began = self._began or self._ended
         status = self.feed.capture
         assert status is not None
         figures = {
             "exchanges": len(self.index),
             "by_api": self._by_api(),
             "waits_us": {str(percent): _percentile(waits, percent) for percent in (50, 90, 99, 100)},
-            "cpu_seconds": own.ru_utime + own.ru_stime,
+            "cpu_share": (self._ended[1] - began[1]) / max(1e-9, self._ended[0] - began[0]),
             "captured": status.received,
             "dropped": status.dropped,
             "lost": status.lost,
             "faults": self.index.fault_count(),
         }
         self.path.write_text(json.dumps(figures))
+
+
+def _cpu() -> float:
+    """Seconds that this process took of the processors."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
 
 
 def _percentile(values: list[int], percent: int) -> int | None:
