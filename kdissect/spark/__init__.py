@@ -17,11 +17,14 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import SPLIT_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["exchanges", "merged", "register", "table"]
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 

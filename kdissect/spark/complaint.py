@@ -10,6 +10,11 @@ _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """How a log begins a line that says why."""
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """Whether it comes from Spark, its JVM or its server."""
+    return type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+
+
 def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kdissect
-from kdissect.spark.complaint import why, why_in
+from kdissect.spark.complaint import is_of_spark, why, why_in
+from kdissect.spark.jvm import NoGatewayError
+from kdissect.spark.jvm import start as start_jvm
 from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
@@ -111,15 +113,15 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     with _stderr_to(log):
         try:
             if not find_java() and master.startswith("local"):
-                from kdissect.spark.jvm import start
-
-                start(bundled_java() or "java", settings)
+                start_jvm(bundled_java() or "java", settings)
             builder = SparkSession.builder.appName("kdissect")
             builder = builder.remote(master) if is_connect(master) else builder.master(master)
             for key, value in settings.items():
                 builder = builder.config(key, value)
             spark = builder.getOrCreate()
         except Exception as error:
+            if not (is_of_spark(error) or isinstance(error, NoGatewayError | ImportError | OSError)):
+                raise
             words = why(error)
             if "JAVA_GATEWAY_EXITED" in words and log is not None:
                 words = why_in(log) or words
