@@ -96,6 +96,17 @@ def tell_damage(faults: DataFrame) -> None:
     complaints.close()
 
 
+def within_reach(path: str, master: str) -> str:
+    """A path as others find it: whoever is not on this machine's master has another working directory."""
+    return path if "://" in path or master.startswith("local") else os.path.abspath(path)
+
+
+def refuse_file(out: str) -> None:
+    """:raises Wrong: tables cannot be written there, for it is a file."""
+    if os.path.isfile(out):
+        raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
+
+
 def cores_of(master: str) -> int | None:
     """How many tasks a master on this machine runs at a time; None for a cluster, which must be asked."""
     if not master.startswith("local"):

@@ -17,10 +17,12 @@ from kdissect.cli.on_spark import (
     conf_of,
     content_options,
     cores_of,
+    refuse_file,
     running,
     session_options,
     settings_of,
     tell_damage,
+    within_reach,
 )
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
@@ -41,6 +43,8 @@ _TIMES = {
     "packets": ("time_ns",),
 }
 """The columns of which that time is."""
+_ENDED = "_SUCCESS"
+"""The file by which Spark says that a table is complete."""
 _UNKNOWN_CORES = 8
 """Of a cluster, before it is asked."""
 
@@ -109,6 +113,11 @@ class _Batch:
         from kdissect.spark.plan import plan
         from kdissect.spark.storage import refuse_unreadable
 
+        master = given["master"]
+        given["inputs"] = [within_reach(each, master) for each in given["inputs"]]
+        for secrets in ("keylog", "rsa_key"):
+            given[secrets] = [within_reach(each, master) for each in given[secrets]]
+        given["out"] = within_reach(given["out"], master).rstrip("/")
         self._given = given
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         self._settings = settings_of(given)
@@ -136,6 +145,7 @@ class _Batch:
             for line in self._plan.lines():
                 print(line)  # noqa: T201
             return DONE
+        refuse_file(given["out"])
         if not given["overwrite"]:
             refuse_existing(given["out"], self._tables)
         with running(given) as (spark, scratch):
@@ -145,12 +155,12 @@ class _Batch:
 
     def _write(self, spark: SparkSession, name: str, scratch: str | None) -> None:
         given = self._given
-        path = f"{given['out'].rstrip('/')}/{name}"
+        path = f"{given['out']}/{name}"
         shows = scratch is not None and self._talks
         with Meter(scratch or "", self._plan.bytes_to_read, name) if shows else nullcontext():
             frame = self._merged(spark, name, self._frame(spark, name, progress=scratch))
             frame, parts = partitioned(frame, name, given["partition_by"])
-            writer = frame.write.mode("overwrite" if given["overwrite"] else "errorifexists")
+            writer = frame.write.mode("overwrite" if given["overwrite"] else "error")
             writer.option("compression", "zstd").partitionBy(*parts).parquet(path)
         if self._talks:
             complain(f"{path}: {plural(spark.read.parquet(path).count(), 'row')}")
@@ -178,7 +188,7 @@ class _Batch:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
         written = "faults" in self._tables and self._given["filter"] is None
         if written:
-            faults = spark.read.parquet(f"{self._given['out'].rstrip('/')}/faults")
+            faults = spark.read.parquet(f"{self._given['out']}/faults")
             tell_damage(faults.where("layer = 'file'"))
         elif scratch is None or done(scratch).damage:
             tell_damage(self._frame(spark, "faults", layer="file", filter=None))
@@ -192,8 +202,9 @@ class _Batch:
 def refuse_existing(out: str, tables: Sequence[str]) -> None:
     """:raises Wrong: one of the tables is there already."""
     for name in tables:
-        if os.path.isdir(path := os.path.join(out, name)) and os.listdir(path):
-            raise Wrong(f"{path} is there already: --overwrite replaces it")
+        if os.path.isdir(path := os.path.join(out, name)) and (inside := os.listdir(path)):
+            whose = "" if _ENDED in inside else ", of a run that did not end"
+            raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 
 def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:

@@ -11,7 +11,7 @@ import click
 
 from kdissect.cli import DONE
 from kdissect.cli.errors import Unreadable, complain
-from kdissect.cli.on_spark import running, session_options
+from kdissect.cli.on_spark import running, session_options, within_reach
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
@@ -44,7 +44,7 @@ def report(**given: Any) -> int:
     It needs the tables exchanges and connections; kafka4 needs batches too, to see message formats. What
     several capture points saw of one exchange counts once.
     """
-    out = given["tables"].rstrip("/")
+    out = within_reach(given["tables"], given["master"]).rstrip("/")
     for name in ("exchanges", "connections"):
         if "://" not in out and not os.path.isdir(os.path.join(out, name)):
             raise Unreadable(f"{out}: has no table {name}; kdissect spark batch … --out {out} makes it")

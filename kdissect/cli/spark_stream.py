@@ -13,12 +13,15 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.on_spark import (
     USUAL_TABLES,
     content_options,
+    refuse_file,
     running,
     session_options,
     settings_of,
     tell_damage,
+    within_reach,
 )
 from kdissect.spark.carried import StateError, States
+from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
 from kdissect.spark.storage import is_remote
@@ -71,11 +74,16 @@ def stream(**given: Any) -> int:
     if not os.path.isdir(given["folder"]):
         why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
         raise Unreadable(f"{given['folder']}: {why}")
+    if is_connect(given["master"]):
+        raise Wrong(
+            "a stream keeps its state beside its driver: give it a master, not a Spark Connect server"
+        )
     folder, out = os.path.abspath(given["folder"]), os.path.abspath(given["out"])
     if "://" not in given["out"] and os.path.commonpath((folder, out)) == folder:
         raise Wrong(
             f"--out {given['out']}: is in {given['folder']}, whose files are read; take another folder"
         )
+    refuse_file(out)
     settings = settings_of(given)
     checkpoint = os.path.abspath(given["checkpoint"] or os.path.join(given["out"], "_checkpoint"))
     states = States(os.path.join(checkpoint, "state"))
@@ -93,7 +101,14 @@ def stream(**given: Any) -> int:
         names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         talks = scratch is not None and sys.stderr.isatty() and not given["quiet"]
         settings = settings._replace(progress=scratch)
-        tables = Tables(given["out"], states.folder, names, settings, tell_damage, shown if talks else None)
+        tables = Tables(
+            within_reach(given["out"], given["master"]),
+            states.folder,
+            names,
+            settings,
+            tell_damage,
+            shown if talks else None,
+        )
         now = given["available_now"]
         trigger = {"availableNow": True} if now else {"processingTime": f"{given['trigger']} seconds"}
         at_most, settle = given["max_bytes_per_batch"], given["settle"]

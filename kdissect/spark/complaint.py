@@ -24,6 +24,8 @@ def why(error: BaseException) -> str:
         return told[-1]
     # Of an error in Java the first line says only what was called.
     causes = [line.partition(": ")[2] for line in lines if line.startswith(("Caused by: ", ": "))]
+    if unfound := [cause for cause in causes if "Cannot run program" in cause]:
+        return _CLASS.sub("", unfound[0])
     if causes:
         return _CLASS.sub("", causes[-1])
     return lines[0] if lines else type(error).__name__

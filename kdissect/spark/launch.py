@@ -6,13 +6,17 @@ into a log file instead, unless it is asked for.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +46,11 @@ _LOCAL = {
 _ALWAYS = {PUSHDOWN: "true", "spark.sql.session.timeZone": "UTC"}
 
 
+_PORTS = {"sc": 15002, "spark": 7077}
+"""Of masters that are asked for at an address, where none is named."""
+_ANSWER_SECONDS = 10.0
+
+
 class NoSparkError(Exception):
     """Spark cannot be started; the text is one line that says what to do."""
 
@@ -67,18 +76,41 @@ def bundled_java() -> str | None:
 def check(master: str) -> None:
     """See whether a session can be had.
 
-    :raises NoSparkError: pyspark is not installed, or no Java is found.
+    :raises NoSparkError: pyspark is not installed, no Java is found, or nobody answers where the master is.
     """
     try:
         import pyspark  # noqa: F401
     except ImportError:
         raise NoSparkError(f"Spark is not installed: {how_to_install('spark')}") from None
+    if is_connect(master) and find_spec("grpc") is None:
+        raise NoSparkError(f"Spark Connect needs more of pyspark: {how_to_install('spark-connect')}")
     if is_connect(master) or find_java() or bundled_java():
+        _refuse_absent(master)
         return
     raise NoSparkError(
         "Spark needs Java 17 or newer, and none is found (in JAVA_HOME or on the PATH): install a JDK, such"
         f" as openjdk-17-jre-headless; or let Python bring one: {how_to_install('spark-local')}"
     )
+
+
+def _refuse_absent(master: str) -> None:
+    """Spark itself asks for minutes, in silence, where nobody answers.
+
+    :raises NoSparkError: none of the named machines takes a connection.
+    """
+    scheme, _, rest = master.partition("://")
+    if scheme not in _PORTS:
+        return
+    why_not = ""
+    for each in rest.partition("/")[0].split(","):
+        host, _, port = each.rpartition(":") if re.search(r":\d+$", each) else (each, "", _PORTS[scheme])
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            why_not = f"{host}:{port} does not answer ({getattr(error, 'strerror', None) or error})"
+        else:
+            return
+    raise NoSparkError(f"--master {master}: {why_not}")
 
 
 def is_connect(master: str) -> bool:
@@ -102,7 +134,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     from pyspark.sql import SparkSession
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none is used
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     settings = dict(_ALWAYS)
     if master.startswith("local"):
@@ -127,6 +159,9 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
                 words = why_in(log) or words
             where = "" if log is None else f" ({log} has what Spark said)"
             raise NoSparkError(f"Spark could not be started: {words}{where}") from error
+    if log is not None:
+        # What breaks off when the user presses Ctrl-C it would tell with a traceback.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     if log is not None and not is_connect(master):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
