@@ -202,8 +202,8 @@ class _Batch:
 def refuse_existing(out: str, tables: Sequence[str]) -> None:
     """:raises Wrong: one of the tables is there already."""
     for name in tables:
-        if os.path.isdir(path := os.path.join(out, name)) and (inside := os.listdir(path)):
-            whose = "" if _ENDED in inside else ", of a run that did not end"
+        if os.path.isdir(path := os.path.join(out, name)):
+            whose = "" if _ENDED in os.listdir(path) else ", of a run that did not end"
             raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 
