@@ -20,7 +20,12 @@ KINDS: dict[str, tuple[str, str]] = {
     "bad-entry": ("file", "an entry of a log directory's file does not have its form"),
     "index-mismatch": ("file", "an index entry does not agree with the segment it points into"),
     "torn-tail": ("file", "the segment ends inside a batch"),
-    "late-file": ("file", "its packets were captured before others that were read before it appeared"),
+    "late-file": ("file", "its packets were captured before others that were read before it"),
+    "waiting-file": (
+        "file",
+        "a file of a stream is empty or ends inside a record, and nobody has written to it for long; it is "
+        "read on if it grows",
+    ),
     "trailing-bytes": ("file", "bytes follow the last complete entry"),
     # link
     "unknown-link-type": ("link", "packets of this link type cannot be read"),

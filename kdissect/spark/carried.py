@@ -21,8 +21,10 @@ from typing import Any
 import kdissect
 from kdissect.dissect import Dissector
 
-FORMAT = 1
+FORMAT = 2
 _SUFFIX = ".state"
+_HEAD = ("format", "kdissect", "point", "bytes", "sha256")
+"""What the line before the pickle tells."""
 
 
 class StateError(Exception):
@@ -44,12 +46,22 @@ class Carried:
     """The files of which nothing more is to come."""
     sizes: dict[str, int] = field(default_factory=dict)
     """By path, up to which byte it was read."""
+    firsts: dict[str, int | None] = field(default_factory=dict)
+    """By path, the time of the first packet, by which a file is known under a name that comes again."""
+    replaced_bytes: int = 0
+    """Read of files that others took the names of."""
+
+    @property
+    def bytes_read(self) -> int:
+        """Of all files."""
+        return self.replaced_bytes + sum(self.sizes.values())
 
 
 class States:
     """The folder of a stream's states."""
 
     def __init__(self, folder: str) -> None:
+        self.folder = folder
         self._folder = Path(folder)
 
     def prepare(self) -> None:
@@ -63,6 +75,11 @@ class States:
     def points(self) -> list[str]:
         """The capture points that have a state."""
         return sorted({_head(path)["point"] for path in self._folder.glob(f"*/*{_SUFFIX}")})
+
+    def bytes_read(self) -> int:
+        """How much of the folder's files was read, of all capture points."""
+        latest = [self._path(point, max(self._batches(point))) for point in self.points()]
+        return sum(_head(path)["bytes"] for path in latest)
 
     def last_batch(self) -> int | None:
         """The latest batch that left a state."""
@@ -99,6 +116,7 @@ class States:
             "format": FORMAT,
             "kdissect": kdissect.__version__,
             "point": point,
+            "bytes": carried.bytes_read,
             "sha256": hashlib.sha256(data).hexdigest(),
         }
         path = self._path(point, batch)
@@ -134,7 +152,7 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             head: dict[str, Any] = json.loads(file.readline())
-        return {name: head[name] for name in ("format", "kdissect", "point", "sha256")}
+        return {name: head[name] for name in ("format", "kdissect", "point", "bytes", "sha256")}
     except (OSError, ValueError, KeyError) as error:
         raise StateError(f"{path} is no state of a stream: {error}") from None
 

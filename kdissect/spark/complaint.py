@@ -10,6 +10,11 @@ _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """How a log begins a line that says why."""
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """Whether it comes from Spark, its JVM or its server."""
+    return type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+
+
 def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -19,6 +24,8 @@ def why(error: BaseException) -> str:
         return told[-1]
     # Of an error in Java the first line says only what was called.
     causes = [line.partition(": ")[2] for line in lines if line.startswith(("Caused by: ", ": "))]
+    if unfound := [cause for cause in causes if "Cannot run program" in cause]:
+        return _CLASS.sub("", unfound[0])
     if causes:
         return _CLASS.sub("", causes[-1])
     return lines[0] if lines else type(error).__name__

@@ -6,18 +6,24 @@ into a log file instead, unless it is asked for.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kdissect
-from kdissect.spark.complaint import why, why_in
+from kdissect.spark.complaint import is_of_spark, why, why_in
+from kdissect.spark.jvm import NoGatewayError
+from kdissect.spark.jvm import start as start_jvm
 from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
@@ -38,6 +44,11 @@ _LOCAL = {
 }
 """Of a session on this machine."""
 _ALWAYS = {PUSHDOWN: "true", "spark.sql.session.timeZone": "UTC"}
+
+
+_PORTS = {"sc": 15002, "spark": 7077}
+"""Of masters that are asked for at an address, where none is named."""
+_ANSWER_SECONDS = 10.0
 
 
 class NoSparkError(Exception):
@@ -65,18 +76,41 @@ def bundled_java() -> str | None:
 def check(master: str) -> None:
     """See whether a session can be had.
 
-    :raises NoSparkError: pyspark is not installed, or no Java is found.
+    :raises NoSparkError: pyspark is not installed, no Java is found, or nobody answers where the master is.
     """
     try:
         import pyspark  # noqa: F401
     except ImportError:
         raise NoSparkError(f"Spark is not installed: {how_to_install('spark')}") from None
+    if is_connect(master) and find_spec("grpc") is None:
+        raise NoSparkError(f"Spark Connect needs more of pyspark: {how_to_install('spark-connect')}")
     if is_connect(master) or find_java() or bundled_java():
+        _refuse_absent(master)
         return
     raise NoSparkError(
         "Spark needs Java 17 or newer, and none is found (in JAVA_HOME or on the PATH): install a JDK, such"
         f" as openjdk-17-jre-headless; or let Python bring one: {how_to_install('spark-local')}"
     )
+
+
+def _refuse_absent(master: str) -> None:
+    """Spark itself asks for minutes, in silence, where nobody answers.
+
+    :raises NoSparkError: none of the named machines takes a connection.
+    """
+    scheme, _, rest = master.partition("://")
+    if scheme not in _PORTS:
+        return
+    why_not = ""
+    for each in rest.partition("/")[0].split(","):
+        host, _, port = each.rpartition(":") if re.search(r":\d+$", each) else (each, "", _PORTS[scheme])
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            why_not = f"{host}:{port} does not answer ({getattr(error, 'strerror', None) or error})"
+        else:
+            return
+    raise NoSparkError(f"--master {master}: {why_not}")
 
 
 def is_connect(master: str) -> bool:
@@ -100,7 +134,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     from pyspark.sql import SparkSession
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none is used
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     settings = dict(_ALWAYS)
     if master.startswith("local"):
@@ -111,20 +145,23 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     with _stderr_to(log):
         try:
             if not find_java() and master.startswith("local"):
-                from kdissect.spark.jvm import start
-
-                start(bundled_java() or "java", settings)
+                start_jvm(bundled_java() or "java", settings)
             builder = SparkSession.builder.appName("kdissect")
             builder = builder.remote(master) if is_connect(master) else builder.master(master)
             for key, value in settings.items():
                 builder = builder.config(key, value)
             spark = builder.getOrCreate()
         except Exception as error:
+            if not (is_of_spark(error) or isinstance(error, NoGatewayError | ImportError | OSError)):
+                raise
             words = why(error)
             if "JAVA_GATEWAY_EXITED" in words and log is not None:
                 words = why_in(log) or words
             where = "" if log is None else f" ({log} has what Spark said)"
             raise NoSparkError(f"Spark could not be started: {words}{where}") from error
+    if log is not None:
+        # What breaks off when the user presses Ctrl-C it would tell with a traceback.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     if log is not None and not is_connect(master):
         spark.sparkContext.setLogLevel("ERROR")
     return spark

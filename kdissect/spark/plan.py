@@ -53,6 +53,15 @@ class Plan(NamedTuple):
     tasks: tuple[int, ...]
     """Of each point."""
 
+    @property
+    def bytes_to_read(self) -> int:
+        """Of captures, by all tasks and steps together, for one table."""
+        sizes = [point.size for point in self.points]
+        if self.strategy == "shuffle":
+            return 4 * sum(sizes)
+        every = sum(size * count for size, count in zip(sizes, self.tasks, strict=True))
+        return every if self.strategy == "replicas" else 2 * every
+
     def lines(self) -> list[str]:
         """The plan in words."""
         size = _mib(sum(point.size for point in self.points))

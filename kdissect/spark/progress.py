@@ -6,6 +6,7 @@ were made, exchanges of which rows were made, and faults of files.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -13,11 +14,14 @@ import time
 from typing import NamedTuple
 
 from kdissect.capture.reader import PACKET_OVERHEAD
+from kdissect.wording import plural
 
 NOTE_EVERY = 0.5
 SHOW_EVERY = 0.5
 _PACKETS_BETWEEN = 2_048
 """The clock is looked at no more often."""
+_SERIAL = itertools.count()
+"""A worker does many tasks, one after another; each has its own note."""
 
 
 class Done(NamedTuple):
@@ -36,7 +40,7 @@ class Note:
     """What one task has done; without a folder it is only counted."""
 
     def __init__(self, folder: str | None, name: str) -> None:
-        self._path = None if folder is None else os.path.join(folder, f"{name}.{os.getpid()}")
+        self._path = None if folder is None else os.path.join(folder, f"{name}.{os.getpid()}.{next(_SERIAL)}")
         self._next = 0.0
         self._packets = 0
         self.read = self.decoded = self.exchanges = self.damage = 0
@@ -114,7 +118,8 @@ class Meter:
         now = done(self._folder)
         read, exchanges = now.read - self._before.read, now.exchanges - self._before.exchanges
         rate = read / seconds if seconds else 0.0
-        text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, {exchanges} exchanges"
+        text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, "
+        text += plural(exchanges, "exchange")
         # Of compressed files the share cannot be told: more comes out than goes in.
         if 0 < read <= self._total and rate:
             text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"

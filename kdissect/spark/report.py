@@ -2,7 +2,7 @@
 
 The views: ``exchanges``, ``connections`` and, where they are there, ``batches``; numbers count in each
 capture point, so exchanges and connections are joined by both. What several capture points saw of one
-exchange counts once: see :func:`distinct`.
+exchange counts once: see :mod:`kdissect.spark.copies`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kdissect.protocol import apis
+from kdissect.spark.copies import SEEN_AT, alone, merged
 from kdissect.spark.tables import POINT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-APART_NS = 60_000_000_000
-"""Copies of one exchange are not further apart than this; further apart, correlation ids come again."""
 
 _CLIENT = "coalesce(c.software, 'unknown')"
 _LATENCIES = ", ".join(
@@ -60,6 +58,18 @@ SECTIONS = {
         "latency",
         f"select api, broker, count(latency_ns) as exchanges, {_LATENCIES} "
         "from exchanges where latency_ns is not null group by all order by exchanges desc, api, broker",
+    ),
+    "points": (
+        "capture points",
+        f"""
+        select copy.capture_point, count(*) as exchanges, count_if(size({SEEN_AT}) = 1) as only_here,
+               cast(percentile(copy.latency_ns, 0.5) as bigint) as p50_ns,
+               cast(percentile(if(size({SEEN_AT}) > 1, longest - copy.latency_ns, null), 0.5) as bigint)
+                   as p50_to_here_ns
+        from (select explode({SEEN_AT}) as copy, {SEEN_AT},
+                     array_max(transform({SEEN_AT}, each -> each.latency_ns)) as longest from exchanges)
+        group by all order by 1
+        """,
     ),
     "groups": (
         "groups",
@@ -112,8 +122,9 @@ class Report:
 
     def __init__(self, spark: SparkSession, exchanges: DataFrame, connections: DataFrame) -> None:
         self._spark = spark
-        unique = _with_point(distinct(exchanges))
-        _named(unique, names(exchanges)).createOrReplaceTempView("exchanges")
+        if SEEN_AT not in exchanges.columns:
+            exchanges = merged(exchanges) if POINT in exchanges.columns else alone(exchanges)
+        _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
         _with_point(connections).createOrReplaceTempView("connections")
         spark.createDataFrame([], _BATCHES_DDL).createOrReplaceTempView("batches")
         spark.createDataFrame(gone_in_4(), "api_key smallint, api_version smallint").createOrReplaceTempView(
@@ -139,35 +150,6 @@ def gone_in_4() -> list[tuple[int, int]]:
         if (releases := apis.releases_with(key, version))
         and all(int(release.partition(".")[0]) < 4 for release in releases)
     ]
-
-
-def distinct(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
-    """Exchanges of which several capture points may have copies → each once, the most complete copy.
-
-    Copies agree in endpoints, API, version, correlation id and size of the request, and are of about one
-    time; two that one capture point has are two exchanges.
-    """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
-    if POINT not in exchanges.columns:
-        return exchanges
-    same = ["client", "broker", "api_key", "api_version", "correlation_id", "request_size", "response_size"]
-    own = "number"
-    time = f.coalesce("request_time_ns", "response_time_ns")
-    in_time = Window.partitionBy(*same).orderBy("_time", POINT, own)
-    framed = exchanges.withColumn("_time", time)
-    begins = f.col("_time") - f.lag("_time").over(in_time) > apart_ns
-    framed = framed.withColumn("_begins", f.coalesce(begins, f.lit(True)).cast("int"))
-    framed = framed.withColumn("_group", f.sum("_begins").over(in_time))
-    framed = framed.withColumn(
-        "_copy", f.row_number().over(Window.partitionBy(*same, "_group", POINT).orderBy("_time", own))
-    )
-    best = Window.partitionBy(*same, "_group", "_copy").orderBy(
-        f.col("missing").isNotNull(), f.size("faults"), POINT, own
-    )
-    framed = framed.withColumn("_rank", f.row_number().over(best)).where("_rank = 1")
-    return framed.drop("_time", "_begins", "_group", "_copy", "_rank")
 
 
 def names(exchanges: DataFrame) -> DataFrame:

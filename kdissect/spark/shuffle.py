@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.dissect import Event
-from kdissect.model import CaptureError, Packet, Secrets
+from kdissect.model import CaptureError, Packet, Secrets, Segment
 from kdissect.spark.choice import Choice
 from kdissect.spark.facts import Thing, events_of, facts_of
 from kdissect.spark.ordering import FACTS_DDL, Names, fact_batches, numbered, told
@@ -53,6 +53,8 @@ _SURVEY_DDL = (
     "part int, packets bigint, first_ns bigint, last_ns bigint, "
     "is_ordered boolean, is_sound boolean, is_complete boolean"
 )
+_HEADERS = 54
+"""About what a packet had beside its payload."""
 
 
 def shuffled(
@@ -164,8 +166,10 @@ def _tell(
     points: Sequence[int], settings: Settings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for task, own in groupby(_rows(batches), lambda row: row[0]):
+        note = Note(settings.progress, f"facts-{task}")
         things = chain.from_iterable(unpacked(kind, packet, data) for _, packet, kind, data in own)
-        yield from fact_batches(facts_of(things, settings), task, points[task])
+        yield from fact_batches(facts_of(_noted(things, note), settings), task, points[task])
+        note.write()
 
 
 def _dissect(
@@ -176,9 +180,17 @@ def _dissect(
         point, names = points[task]
         note = Note(settings.progress, f"{settings.table}-{task}")
         numbers: deque[tuple[int, int, int]] = deque()
-        events: Iterator[Event] = events_of(_things(own, numbers), settings, _taken(numbers), names)
+        things = _noted(_things(own, numbers), note)
+        events: Iterator[Event] = events_of(things, settings, _taken(numbers), names)
         table = table_at(full, point, settings.head)
         yield from batches_of(events, table, settings, Choice(settings), note)
+
+
+def _noted(things: Iterable[Thing], note: Note) -> Iterator[Thing]:
+    for thing in things:
+        if isinstance(thing[1], Segment):
+            note.packet(thing[1].length + _HEADERS)
+        yield thing
 
 
 def _things(rows: Iterable[Any], numbers: deque[tuple[int, int, int]]) -> Iterator[Thing]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from kdissect.model import CaptureError, Fault
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice, Condition, condition_of
+from kdissect.spark.packing import task_numbers
 from kdissect.spark.plan import MOST_REPLICAS, capture_points, tasks_for
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import damage_of, packets_of, share_of
@@ -20,6 +23,9 @@ from kdissect.spark.rows import batches_of, packet_batches
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import ddl, full_table, table_at, types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class CaptureSource(DataSource):
@@ -119,6 +125,23 @@ class CaptureReader(DataSourceReader):
             return
         events = share_of(share.paths, settings, share.index, share.count, note)
         yield from batches_of(events, table, settings, choice, note)
+
+
+def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> DataFrame:
+    """The same rows without the data source, which asks the driver's Python for its plan: that of the workers
+    may be in an archive that only they unpack."""
+    table = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    reader = CaptureReader(settings, paths, table)
+    shares = reader.partitions()
+    every = spark.range(0, len(shares), 1, len(shares))
+    return every.mapInArrow(partial(_read_shares, reader, shares), ddl(table))
+
+
+def _read_shares(
+    reader: CaptureReader, shares: Sequence[InputPartition], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for number in task_numbers(batches):
+        yield from reader.read(shares[number])
 
 
 class PushingReader(CaptureReader):

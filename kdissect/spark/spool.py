@@ -3,7 +3,13 @@
 The position of a stream is what was read of each file: its size then, whether it is final, and the time
 of its first packet. A file is final when a later one of its capture point is there; until then its end is
 not taken for its end. Files go in the order of their first packets. A file of which no packet is there
-yet waits. Files that are gone are forgotten; the names of files are not used again.
+yet waits, and holds up no other.
+
+Nothing is waited for in silence: a file that is not final and that nobody wrote to for the settle time is
+looked at once as if it were whole, and what is wrong with it then is told. It is read on when it grows.
+
+A name may come again, as in tcpdump's rings (``-W``): a file that is shorter than it was, or that has
+another first packet, is another file. Files that are gone are forgotten.
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -12,6 +18,7 @@ Names that begin with ``.`` or ``_`` do not count.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from io import BufferedIOBase
 from typing import Any, NamedTuple, cast
@@ -19,7 +26,7 @@ from typing import Any, NamedTuple, cast
 from kdissect.capture.compressed import Pieces
 from kdissect.capture.files import open_capture, read_packets
 from kdissect.capture.pcap import MAGICS
-from kdissect.limits import Limits
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.plan import point_of
 from kdissect.spark.storage import counts
@@ -31,13 +38,21 @@ _ENOUGH = 64
 """Bytes in which the header of any capture is whole."""
 
 
+SETTLE_SECONDS = 60.0
+"""Unless it is chosen otherwise."""
+
+
 class Read(NamedTuple):
     """What was read of a file."""
 
     size: int
     is_final: bool
     first_ns: int | None
-    """Time of its first packet; None for a final file without packets."""
+    """Time of its first packet; None where there is none yet, 0 where the file is no capture."""
+    is_settled: bool = False
+    """Whether nobody wrote to it for the settle time, before it was final."""
+    modified_ns: int = 0
+    """When it was written to last."""
 
 
 class Span(NamedTuple):
@@ -48,6 +63,7 @@ class Span(NamedTuple):
     size: int
     is_final: bool
     first_ns: int | None
+    is_settled: bool
 
 
 Position = dict[str, Read]
@@ -68,46 +84,63 @@ def spans_between(start: Position, end: Position, rule: str | None) -> list[Span
     """What a batch reads, in the order in which it is read; ``rule`` tells capture points apart."""
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
     new.sort(key=lambda each: (each[1].first_ns or 0, each[0]))
-    return [Span(point_of(path, rule), path, *read) for path, read in new]
+    return [Span(point_of(path, rule), path, *read[:4]) for path, read in new]
 
 
-def next_position(
-    folder: str,
-    start: Position,
-    most_bytes: int | None,
-    rule: str | None,
-    limits: Limits,
-    last: Position | None = None,
-) -> Position:
-    """How far the next batch reads.
+class Spool(NamedTuple):
+    """A folder, and how it is looked at."""
 
-    :param most_bytes: files are taken up to so many bytes, but at least one.
-    :param last: what is not in this position does not count.
-    """
-    found = _files_in(folder)
-    if last is not None:
-        found = {path: min(size, last[path].size) for path, size in found.items() if path in last}
-    firsts = {path: _first_of(path, start.get(path), limits) for path in found}
-    latest: dict[str, int] = {}
-    for path, first in firsts.items():
-        if first is not None:
-            point = point_of(path, rule)
-            latest[point] = max(latest.get(point, first), first)
-    end = {path: read for path, read in start.items() if path in found}
-    budget = most_bytes
-    for path in sorted(found, key=lambda path: (firsts[path] or 0, path)):
-        first, before = firsts[path], start.get(path, Read(0, False, None))
-        is_final = first is not None and first < latest[point_of(path, rule)]
-        now = Read(max(found[path], before.size), is_final or before.is_final, first)
-        if first is None or now == before:
-            continue
-        new_bytes = max(0, now.size - before.size)
-        if budget is not None and new_bytes > budget and budget != most_bytes:
-            break
-        end[path] = now
-        if budget is not None:
-            budget = max(0, budget - new_bytes)
-    return end
+    folder: str
+    rule: str | None = None
+    """Tells capture points apart."""
+    limits: Limits = DEFAULTS
+    settle_seconds: float = SETTLE_SECONDS
+
+    def next(self, start: Position, most_bytes: int | None = None, last: Position | None = None) -> Position:
+        """How far the next batch reads.
+
+        :param most_bytes: files are taken up to so many bytes, but at least one.
+        :param last: what is not in this position does not count.
+        """
+        found = {
+            path: self._look(path, read, start.get(path)) for path, read in files_in(self.folder).items()
+        }
+        if last is not None:
+            found = {path: _at_most(read, last[path]) for path, read in found.items() if path in last}
+        latest: dict[str, int] = {}
+        for path, read in found.items():
+            if read.first_ns is not None:
+                point = point_of(path, self.rule)
+                latest[point] = max(latest.get(point, read.first_ns), read.first_ns)
+        end = {path: read for path, read in start.items() if path in found}
+        budget = most_bytes
+        for path in sorted(found, key=lambda path: (found[path].first_ns or 0, path)):
+            now, before = found[path], start.get(path)
+            is_final = now.first_ns is not None and now.first_ns < latest[point_of(path, self.rule)]
+            if before is not None and before.first_ns == now.first_ns:
+                is_final = is_final or before.is_final
+            now = now._replace(is_final=is_final, is_settled=now.is_settled and not is_final)
+            if now.first_ns is None and not now.is_settled:
+                continue
+            known = before.size if before is not None and before.first_ns in (None, now.first_ns) else 0
+            if now.size < known or (before is not None and now[:4] == before[:4]):
+                continue
+            new_bytes = now.size - known
+            if budget is not None and new_bytes > budget and budget != most_bytes:
+                break
+            end[path] = now
+            if budget is not None:
+                budget = max(0, budget - new_bytes)
+        return end
+
+    def _look(self, path: str, now: Read, before: Read | None) -> Read:
+        """What is there of a file."""
+        first = None if before is None else before.first_ns
+        is_touched = before is None or (before.size, before.modified_ns) != (now.size, now.modified_ns)
+        if first is None or is_touched:
+            first = _first_of(path, self.limits)
+        age = time.time() - now.modified_ns / 1e9
+        return now._replace(first_ns=first, is_settled=age >= self.settle_seconds)
 
 
 def limited(size: int) -> Callable[[str], BufferedIOBase]:
@@ -135,24 +168,28 @@ class _Head:
         self._file.close()
 
 
-def _files_in(folder: str) -> dict[str, int]:
-    """Path and size of the files that count, also in the folders in it."""
+def files_in(folder: str) -> dict[str, Read]:
+    """By path the size and time of the files that count, also those of the folders in it."""
     found = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = filter(counts, folders)
         for name in filter(counts, names):
             path = os.path.join(parent, name)
             try:
-                found[path] = os.path.getsize(path)
+                status = os.stat(path)
             except OSError:
                 continue  # it was renamed or removed meanwhile
+            found[path] = Read(status.st_size, False, None, modified_ns=status.st_mtime_ns)
     return found
 
 
-def _first_of(path: str, before: Read | None, limits: Limits) -> int | None:
+def _at_most(now: Read, last: Read) -> Read:
+    """A file as far as it was there at ``last``, if it is still the same."""
+    return now._replace(size=min(now.size, last.size), is_settled=now.is_settled and last.is_settled)
+
+
+def _first_of(path: str, limits: Limits) -> int | None:
     """The time of the file's first packet; 0 of what is no capture, None where it is not there yet."""
-    if before is not None and before.first_ns is not None:
-        return before.first_ns
     try:
         for item in read_packets([path], limits, unfinished=(path,)):
             if isinstance(item, Packet):

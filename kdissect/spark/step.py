@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
@@ -12,15 +13,18 @@ from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.present.form import Clock
 from kdissect.spark.carried import Carried, States
+from kdissect.spark.progress import Note
 from kdissect.spark.replay import new_dissector, rsa_keys_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span, limited
+
+OTHERS_ARE_READ = "; the other files are read"
 
 _packet = tuple.__new__
 
 
 def events_of_batch(
-    states: States, batch: int, point: str, spans: Iterable[Span], settings: Settings
+    states: States, batch: int, point: str, spans: Iterable[Span], settings: Settings, note: Note
 ) -> Iterator[Event]:
     """What the spans bring to light; the state is kept when all has been given.
 
@@ -32,7 +36,9 @@ def events_of_batch(
     else:
         yield from _learn(carried, settings)
     for span in spans:
-        yield from _events_of_span(carried, span, settings)
+        if carried.firsts.get(span.path) not in (None, span.first_ns):
+            _forget(carried, span.path)
+        yield from _events_of_span(carried, span, settings, note)
     carried.dissector.secrets.rsa_keys = ()  # private keys stay where they are
     states.save(point, batch, carried)
 
@@ -45,7 +51,8 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
     yield from _learn(carried, settings)
     for path in list(carried.items):
         if path not in carried.final:
-            yield from _events_of_span(carried, Span(point, path, carried.sizes[path], True, None), settings)
+            span = Span(point, path, carried.sizes[path], True, carried.firsts[path], False)
+            yield from _events_of_span(carried, span, settings, Note(None, ""))
     yield from carried.dissector.close()
 
 
@@ -56,7 +63,14 @@ def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
         yield from carried.dissector.learn_secrets(lines.data, carried.packets)
 
 
-def _events_of_span(carried: Carried, span: Span, settings: Settings) -> Iterator[Event]:
+def _forget(carried: Carried, path: str) -> None:
+    """Another file has this name now."""
+    carried.replaced_bytes += carried.sizes.pop(path)
+    del carried.items[path], carried.firsts[path]
+    carried.final.discard(path)
+
+
+def _events_of_span(carried: Carried, span: Span, settings: Settings, note: Note) -> Iterator[Event]:
     if span.path in carried.final:
         grown = span.size - carried.sizes[span.path]
         words = f"{span.path}: grew by {grown} bytes after a later file was read; they are left out"
@@ -70,11 +84,25 @@ def _events_of_span(carried: Carried, span: Span, settings: Settings) -> Iterato
     for item in _items(span, settings):
         taken += 1
         if taken > known:
+            if isinstance(item, Packet):
+                note.packet(len(item.data))
             yield from carried.dissector.feed(_renumbered(item, carried))
+    if span.is_settled:
+        yield from _waiting(span, settings, taken)
     carried.items[span.path] = max(taken, known)
     carried.sizes[span.path] = span.size
+    carried.firsts[span.path] = span.first_ns
     if span.is_final:
         carried.final.add(span.path)
+
+
+def _waiting(span: Span, settings: Settings, taken: int) -> Iterator[Fault]:
+    """What would be wrong with a file that nobody has written to for long, if it ended here."""
+    for item in islice(_items(span._replace(is_final=True), settings), taken, None):
+        if isinstance(item, Fault):
+            what = item.message.removesuffix(OTHERS_ARE_READ)
+            words = f"{what}; nobody has written to it for long, and it is read on if it grows"
+            yield fault("waiting-file", words, offset=item.offset)
 
 
 def _items(span: Span, settings: Settings) -> Iterator[Item]:
@@ -86,7 +114,7 @@ def _items(span: Span, settings: Settings) -> Iterator[Item]:
     except CaptureError as error:
         if span.is_final:
             kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
-            yield fault(kind, f"{error}; the other files are read")
+            yield fault(kind, f"{error}{OTHERS_ARE_READ}")
 
 
 def _renumbered(item: Item, carried: Carried) -> Item:
@@ -108,5 +136,5 @@ def _late_words(carried: Carried, span: Span) -> str:
     clock = Clock("u")
     return (
         f"{span.path}: its first packet is of {clock.text(span.first_ns or 0)}, packets up to"
-        f" {clock.text(carried.last_ns or 0)} were read before it appeared; it is read after them"
+        f" {clock.text(carried.last_ns or 0)} were read before; it is read after them"
     )

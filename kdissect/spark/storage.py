@@ -1,15 +1,20 @@
-"""Names of captures → files, here or wherever ``pyarrow.fs`` reaches (``s3://``, ``hdfs://``, ``gs://``).
+"""Names of captures → files, here or wherever ``pyarrow.fs`` reaches: ``s3://`` (``s3a://`` is the same),
+``gs://``, ``abfss://``, ``hdfs://``.
 
 A directory stands for the files in it, but for those whose names begin with ``.`` or ``_``, as Spark has
-it; a glob for what it matches, here only.
+it; a glob for what it matches, elsewhere only in the last part of a path (``*`` and ``[``). What is known
+of an object store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers must know too.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from io import BufferedIOBase
 from typing import Any, NamedTuple, cast
+from urllib.parse import unquote
 
 from kdissect.capture.files import open_capture, read_packets
 from kdissect.model import CaptureError
@@ -23,9 +28,15 @@ class File(NamedTuple):
     """Bytes; 0 where that cannot be told."""
 
 
+_ELSEWHERE = ("s3", "gs", "abfss", "hdfs")
+"""Where files may be, as a user who named another place is told."""
+_PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@")
+_MAGIC = re.compile(r"[*\[]")
+
+
 def is_remote(path: str) -> bool:
     """Whether it is the URI of another file system."""
-    return "://" in path and not path.startswith("file://")
+    return "://" in path and not path.startswith("file:")
 
 
 def list_files(paths: list[str]) -> list[File]:
@@ -34,10 +45,11 @@ def list_files(paths: list[str]) -> list[File]:
     A file that is not there is listed all the same: reading it tells why, as ``kdissect read`` does.
 
     :raises CaptureError: a directory is empty, a glob matches nothing, a file system cannot be reached.
+    :raises ValueError: a URI has a password in it, which would be printed with it.
     """
     found: dict[str, int] = {}
     for path in paths:
-        for file in _remote(path) if is_remote(path) else _local(path.removeprefix("file://")):
+        for file in _remote(path) if is_remote(path) else _local(_plain(path)):
             found.setdefault(file.path, file.size)
     return [File(path, size) for path, size in found.items()]
 
@@ -87,34 +99,63 @@ def _local(path: str) -> list[File]:
     return [File(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
 
 
-def _remote(path: str) -> list[File]:
+def _plain(path: str) -> str:
+    """The path that a URI of this file system names; any other as it is."""
+    if not path.startswith("file:/"):
+        return path
+    path = "/" + path.removeprefix("file:").lstrip("/")
+    return path if os.path.exists(path) else unquote(path)
+
+
+def _remote(uri: str) -> list[File]:
     from pyarrow import fs
 
-    system, inner = _system(path)
+    if _PASSWORD.match(uri):
+        where = uri.partition("://")[0] + "://…@" + uri.partition("@")[2]
+        raise ValueError(f"{where}: a password in a URI is seen by all; put it into the environment")
+    path, question, query = uri.partition("?")
+    parent, _, name = path.rstrip("/").rpartition("/")
+    pattern = name if _MAGIC.search(name) else None
+    folder = path.rstrip("/") if pattern is None else parent
+    system, inner = _system(folder + question + query)
     try:
         info = system.get_file_info(inner)
-        if info.type != fs.FileType.Directory:
-            return [File(path, info.size or 0)]
+        if pattern is None and info.type != fs.FileType.Directory:
+            return [File(uri, info.size or 0)]
         inside = [
             each
             for each in system.get_file_info(fs.FileSelector(inner))
-            if each.type == fs.FileType.File and counts(each.base_name)
+            if each.type == fs.FileType.File
+            and (counts(each.base_name) if pattern is None else fnmatchcase(each.base_name, pattern))
         ]
     except OSError as error:
-        raise CaptureError(f"{path}: cannot be listed: {error}") from None
+        raise CaptureError(f"{uri}: cannot be listed: {_first_line(error)}") from None
     if not inside:
-        raise CaptureError(f"{path}: no file is in this directory")
-    return sorted(File(f"{path.rstrip('/')}/{each.base_name}", each.size) for each in inside)
+        raise CaptureError(
+            f"{uri}: no file {'is in this directory' if pattern is None else 'has such a name'}"
+        )
+    return sorted(File(f"{folder}/{each.base_name}{question}{query}", each.size) for each in inside)
 
 
-def _system(path: str) -> tuple[Any, str]:
+def _system(uri: str) -> tuple[Any, str]:
+    """The file system, and the path in it.
+
+    :raises CaptureError: there is none, or it cannot be reached.
+    """
     from pyarrow import ArrowInvalid, fs
 
     try:
-        system, inner = fs.FileSystem.from_uri(path)
-    except (ArrowInvalid, OSError) as error:
-        raise CaptureError(f"{path}: {error}") from None
+        system, inner = fs.FileSystem.from_uri(re.sub("^s3[an]:", "s3:", uri))
+    except ArrowInvalid as error:
+        known = ", ".join(f"{each}://" for each in _ELSEWHERE)
+        raise CaptureError(f"{uri}: {_first_line(error)}; files may be at {known}") from None
+    except (ImportError, OSError) as error:
+        raise CaptureError(f"{uri}: {_first_line(error)}") from None
     return system, inner
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def counts(name: str) -> bool:

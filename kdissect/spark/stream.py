@@ -10,6 +10,7 @@ same state, and replaces its folders. So whatever is killed when, each row is th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,23 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.dissect import Event
+from kdissect.exchange import Exchange
 from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.present.sources import sources_of
 from kdissect.spark.carried import States
+from kdissect.spark.progress import Note
+from kdissect.spark.replay import size_of
 from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Position, Span, next_position, of_offset, spans_between, to_offset
+from kdissect.spark.spool import (
+    SETTLE_SECONDS,
+    Position,
+    Span,
+    Spool,
+    of_offset,
+    spans_between,
+    to_offset,
+)
 from kdissect.spark.step import events_at_end, events_of_batch
 from kdissect.spark.tables import ddl, full_table, table_at
 
@@ -37,11 +49,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-_SPANS_DDL = "point string, path string, size bigint, is_final boolean, first_ns bigint"
+_SPANS_DDL = "point string, path string, size bigint, is_final boolean, first_ns bigint, is_settled boolean"
+
+_OF_FOLDERS = ("capture_point", "limits")
+"""The settings by which a folder is looked at."""
 
 
 class FolderSource(DataSource):
-    """The spans of files that are read next; options ``path``, ``most_bytes`` and ``capture_point``."""
+    """The spans of files that are read next; options ``path``, ``most_bytes``, ``settle_seconds``, and
+    ``capture_point`` and ``limits`` as of :class:`~kdissect.spark.settings.Settings`."""
 
     @classmethod
     def name(cls) -> str:
@@ -66,10 +82,11 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the folder."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        self._folder = options["path"]
         self._most_bytes = int(options["most_bytes"]) if "most_bytes" in options else None
-        self._rule = options.get("capture_point")
-        self._limits = Settings.of({"limits": options["limits"]} if options.get("limits") else {}).limits
+        own = {name: options[name] for name in _OF_FOLDERS if options.get(name)}
+        settings = Settings.of(own)
+        settle = float(options.get("settle_seconds", SETTLE_SECONDS))
+        self._spool = Spool(options["path"], settings.capture_point, settings.limits, settle)
         self._end: Position | None = None
         """Where a run stops that reads what is there now."""
 
@@ -81,14 +98,13 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        end = next_position(self._folder, of_offset(start), most, self._rule, self._limits, self._end)
-        return to_offset(end)
+        return to_offset(self._spool.next(of_offset(start), most, self._end))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._end = next_position(self._folder, {}, None, self._rule, self._limits)
+        self._end = self._spool.next({})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [Spans(spans_between(of_offset(start), of_offset(end), self._rule))]
+        return [Spans(spans_between(of_offset(start), of_offset(end), self._spool.rule))]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, Spans)
@@ -105,9 +121,13 @@ class Tables:
         names: Sequence[str],
         settings: Settings,
         tell: Callable[[DataFrame], None] | None = None,
+        shown: Callable[[int], AbstractContextManager[object]] | None = None,
     ) -> None:
-        """:param tell: is given the damage to files that a batch met, if the table of faults is written."""
+        """:param tell: is given the damage to files that a batch met.
+        :param shown: what is open while a batch of this number is run: a line that tells how far it is.
+        """
         self._tell = tell
+        self._shown = shown
         self._out = out.rstrip("/")
         self._states = states
         self._names = tuple(names)
@@ -116,7 +136,8 @@ class Tables:
     def add(self, frame: DataFrame, batch: int) -> None:
         """A batch: read its spans and write its folders."""
         spans = [Span(*row) for row in frame.collect()]
-        self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
+        with nullcontext() if self._shown is None else self._shown(batch):
+            self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
         States(self._states).forget()
 
     def end(self, spark: SparkSession) -> None:
@@ -130,15 +151,18 @@ class Tables:
     def _run(self, spark: SparkSession, batch: int, points: Iterable[str], spans: list[Span] | None) -> None:
         tasks = sorted(set(points))
         settings = self._settings
-        tables = tuple(_table(name, settings) for name in self._names)
+        # Damage is told, whether the table of faults is wanted or not.
+        known = self._names if self._tell is None else dict.fromkeys((*self._names, "faults"))
+        tables = tuple(_table(name, settings) for name in known)
         schema = ", ".join(f"`{table.name}` struct<{_struct(table)}>" for table in tables)
         work = partial(_step, tuple(tasks), spans, self._states, batch, tables, settings)
         rows = spark.range(0, max(1, len(tasks)), 1, max(1, len(tasks))).mapInArrow(work, schema).persist()
         try:
             for table in tables:
                 own = rows.where(rows[table.name].isNotNull()).select(f"{table.name}.*")
-                writer = own.write.mode("overwrite").option("compression", "zstd")
-                writer.parquet(f"{self._out}/{table.name}/batch={batch}")
+                if table.name in self._names:
+                    writer = own.write.mode("overwrite").option("compression", "zstd")
+                    writer.parquet(f"{self._out}/{table.name}/batch={batch}")
                 if table.name == "faults" and self._tell is not None:
                     self._tell(own.where("layer = 'file'"))
         finally:
@@ -152,19 +176,21 @@ def start(
     checkpoint: str,
     settings: Settings,
     most_bytes: int | None,
+    settle_seconds: float,
     trigger: dict[str, Any],
 ) -> StreamingQuery:
     """Begin, or go on, to read a folder.
 
     :param checkpoint: the folder in which Spark keeps how far it is.
+    :param settle_seconds: see :mod:`kdissect.spark.spool`.
     :param trigger: as Spark's ``trigger`` takes it.
     """
     spark.dataSource.register(FolderSource)
-    reader = spark.readStream.format(FolderSource.name())
+    reader = spark.readStream.format(FolderSource.name()).option("settle_seconds", str(settle_seconds))
     if most_bytes is not None:
         reader = reader.option("most_bytes", str(most_bytes))
     for name, value in settings.options().items():
-        if name in ("capture_point", "limits"):
+        if name in _OF_FOLDERS:
             reader = reader.option(name, value)
     writer = reader.load(folder).writeStream.foreachBatch(tables.add)
     return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
@@ -194,17 +220,19 @@ def _step(
                 continue
             point = points[number]
             folder = States(states)
+            note = Note(settings.progress, f"batch-{batch}-{number}")
             if spans is None:
                 events = events_at_end(folder, batch, point, settings)
             else:
                 own = [span for span in spans if span.point == point]
-                events = events_of_batch(folder, batch, point, own, settings)
+                events = events_of_batch(folder, batch, point, own, settings, note)
             at_point = [table_at(table, point, settings.head) for table in tables]
-            yield from _wide_batches(events, at_point, settings)
+            yield from _wide_batches(events, at_point, settings, note)
+            note.write()
 
 
 def _wide_batches(
-    events: Iterable[Event], tables: Sequence[Table], settings: Settings
+    events: Iterable[Event], tables: Sequence[Table], settings: Settings, note: Note
 ) -> Iterator[pa.RecordBatch]:
     shown = settings.shown
     rows = [RowBatches(table, shown) for table in tables]
@@ -217,6 +245,8 @@ def _wide_batches(
         return pa.record_batch(columns, schema=schema)
 
     for event in events:
+        if isinstance(event, Exchange):
+            note.rows_of(size_of(event))
         for at, table in enumerate(tables):
             for source in sources_of(table.name, event, shown):
                 if (batch := rows[at].add(source)) is not None:

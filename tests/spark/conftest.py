@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SOMEBODY = {
+    "AWS_ACCESS_KEY_ID": "somebody",
+    "AWS_SECRET_ACCESS_KEY": "s3cr3t",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+"""Who we are to an object store of the tests."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on this machine; without Spark or Java the tests are skipped, with the reason."""
@@ -22,7 +30,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     except NoSparkError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("spark")
-    with warnings.catch_warnings():
+    with pytest.MonkeyPatch.context() as environment, warnings.catch_warnings():
+        # Workers have the environment of the JVM, and the JVM that of its start.
+        for name, value in SOMEBODY.items():
+            environment.setenv(name, value)
         warnings.simplefilter("ignore")  # pyspark's own, while it is imported
         made = session("local[2]", {"spark.sql.shuffle.partitions": "3"}, str(folder / "spark.log"))
     yield made

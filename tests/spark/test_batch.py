@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -74,7 +75,11 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "exchanges").mkdir()
     (tmp_path / "exchanges" / "mine").write_text("")
     assert run(ERRORS, "--out", tmp_path) == 2
-    assert "--overwrite" in capsys.readouterr().err
+    assert "of a run that did not end: --overwrite" in capsys.readouterr().err
+    (tmp_path / "file").write_text("mine")
+    assert run(ERRORS, "--out", tmp_path / "file") == 2
+    assert "is a file" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -118,3 +123,30 @@ def test_without_java_a_line_says_what_to_install(
     (line,) = capsys.readouterr().err.splitlines()
     assert "Java 17" in line
     assert "with its extra spark-local" in line
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://127.0.0.1:{}", "sc://127.0.0.1:{}/;token=x", "spark://a.invalid:7,127.0.0.1:{}"]
+)
+def test_where_nobody_answers_a_line_says_so_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("kdissect.spark.launch.find_spec", lambda name: name)
+    monkeypatch.setattr("kdissect.spark.launch.find_java", lambda: "java")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    command = ["spark", "batch", str(ERRORS), "--out", str(tmp_path / "out"), "--master", master.format(port)]
+    assert main(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"127.0.0.1:{port} does not answer" in line
+
+
+def test_without_the_client_of_spark_connect_a_line_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("kdissect.spark.launch.find_spec", lambda name: None)
+    assert main(["spark", "batch", str(ERRORS), "--out", str(tmp_path), "--master", "sc://127.0.0.1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "with its extra spark-connect" in line

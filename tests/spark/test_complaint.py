@@ -22,6 +22,10 @@ def test_the_cause_is_told() -> None:
     )
     assert why(Exception("[PATH] is there\nmore")) == "[PATH] is there"
     assert why(KeyError()) == "KeyError"
+    unfound = (
+        'x\nCaused by: java.io.IOException: Cannot run program "py": error=2\nCaused by: java.io.E: error=2'
+    )
+    assert why(Exception(unfound)) == 'IOException: Cannot run program "py": error=2'
 
 
 def test_a_worker_is_heard_first() -> None:

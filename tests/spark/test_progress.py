@@ -17,10 +17,23 @@ def test_notes_of_all_tasks_add_up(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_or_with_one_that_is_gone_work_goes_on(tmp_path: Path) -> None:
-    Note(None, "a").write()
-    note = Note(str(tmp_path / "gone"), "a")
-    note.write()
-    note.write()
+    for folder in (None, str(tmp_path / "gone")):
+        note = Note(folder, "a")
+        for _ in range(5_000):
+            note.packet(76)
+        note.write()
+        note.write()
+        assert note.read == 500_000
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_tasks_of_a_worker_add_up(tmp_path: Path) -> None:
+    for _ in range(3):  # as of three capture points, or of a task that is done again
+        note = Note(str(tmp_path), "exchanges-0")
+        note.packet(76)
+        note.write()
+        note.write()
+    assert done(str(tmp_path)).read == 300
 
 
 def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
@@ -30,7 +43,7 @@ def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
     note.rows_of(5)
     note.write()
     text = meter.text(2.0)
-    assert text == "exchanges: 1 MB read, 0.5 MB/s, 1 exchanges, 25 %, 6 s left"
+    assert text == "exchanges: 1 MB read, 0.5 MB/s, 1 exchange, 25 %, 6 s left"
 
 
 def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> None:

@@ -11,16 +11,11 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
-from kdissect.cli.spark import SECTIONS as NAMES
-from kdissect.spark.report import SECTIONS, distinct, gone_in_4
+from kdissect.spark.report import SECTIONS, gone_in_4
 from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def test_the_names_of_the_sections_are_those_of_the_command() -> None:
-    assert tuple(SECTIONS) == NAMES
 
 
 def test_what_kafka_4_removed() -> None:
@@ -53,7 +48,7 @@ def sections(tables: Path, capsys: pytest.CaptureFixture[str], *names: str) -> l
 
 
 def test_every_section_has_rows(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {row["section"] for row in sections(tables, capsys)} == set(NAMES)
+    assert {row["section"] for row in sections(tables, capsys)} == set(SECTIONS)
 
 
 def test_sums_are_those_of_the_exchanges(
@@ -61,7 +56,7 @@ def test_sums_are_those_of_the_exchanges(
 ) -> None:
     exchanges = spark.read.parquet(str(tables / "exchanges")).collect()
     rows = sections(tables, capsys, "hours", "errors", "latency", "versions")
-    counted = {name: [row for row in rows if row["section"] == name] for name in NAMES}
+    counted = {name: [row for row in rows if row["section"] == name] for name in SECTIONS}
     assert sum(row["exchanges"] for row in counted["hours"]) == len(exchanges)
     assert sum(row["exchanges"] for row in counted["errors"]) == sum(
         row.error is not None for row in exchanges
@@ -79,16 +74,6 @@ def test_what_would_break_is_found(tables: Path, capsys: pytest.CaptureFixture[s
     assert {row["what"] for row in rows} == {"version", "message format"}
     assert any(row["name"].startswith("Fetch ") for row in rows)
     assert all(row["reason"] for row in rows)
-
-
-def test_copies_of_several_capture_points_count_once(spark: SparkSession) -> None:
-    path = str(CAPTURES / "basic-kafka43.pcapng")
-    once = kdissect.spark.exchanges(spark, path, capture_point="basic")
-    other = once.selectExpr("*", "'other' as o").drop("capture_point").withColumnRenamed("o", "capture_point")
-    later = once.withColumn("request_time_ns", once.request_time_ns + 3_600_000_000_000)
-    copies = once.unionByName(other)
-    assert distinct(copies).count() == once.count()
-    assert distinct(copies.unionByName(later)).count() == 2 * once.count()
 
 
 def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:

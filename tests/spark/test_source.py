@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -47,6 +47,19 @@ def test_a_file_that_is_no_capture_is_a_row_too(spark: SparkSession, tmp_path: P
     (tmp_path / "empty.pcap").write_bytes(b"")
     frame = kdissect.spark.table(spark, "faults", tmp_path, layer="file")
     assert [row.kind for row in frame.collect()] == ["not-a-capture"]
+
+
+def test_without_the_data_source_the_rows_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    cut(BASIC, tmp_path, 3)
+    (tmp_path / "none.pcap").write_bytes(bytes(99))
+    for name in ("packets", "faults"):
+        options: dict[str, Any] = {"layer": "file"} if name == "faults" else {}
+        frames = [
+            kdissect.spark.table(spark, name, tmp_path, strategy=strategy, tasks=2, **options)
+            for strategy in ("replicas", "buckets")
+        ]
+        usual, other = map(spark_rows, frames)
+        assert usual == other != []
 
 
 def test_capture_points_are_captures_of_their_own(spark: SparkSession, tmp_path: Path) -> None:

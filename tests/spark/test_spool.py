@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.limits import DEFAULTS
-from kdissect.spark.spool import next_position
+from kdissect.spark.spool import Spool
 from tests.spark.same import CAPTURES
 
 CAPTURE = (CAPTURES / "broker-0.9.pcap").read_bytes()
@@ -21,10 +20,10 @@ ZIPPED = gzip.compress(CAPTURE)
 def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
     (tmp_path / "b.pcap").write_bytes(begun)
-    position = next_position(str(tmp_path), {}, None, None, DEFAULTS)
+    position = Spool(str(tmp_path)).next({})
     assert list(position) == [str(tmp_path / "a.pcap")]
     (tmp_path / "b.pcap").write_bytes(ZIPPED if begun[:1] == b"\x1f" else CAPTURE)
-    assert set(next_position(str(tmp_path), position, None, None, DEFAULTS)) == {
+    assert set(Spool(str(tmp_path)).next(position)) == {
         str(tmp_path / "a.pcap"),
         str(tmp_path / "b.pcap"),
     }
@@ -36,5 +35,5 @@ def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
 def test_what_is_no_capture_is_read_at_once(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
     (tmp_path / "b.pcap").write_bytes(content)
-    position = next_position(str(tmp_path), {}, None, None, DEFAULTS)
+    position = Spool(str(tmp_path)).next({})
     assert position[str(tmp_path / "b.pcap")].is_final

@@ -9,6 +9,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
 from kdissect.spark.carried import States
+from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span
 from kdissect.spark.step import events_at_end, events_of_batch
@@ -41,10 +42,11 @@ def test_a_key_log_that_grows_between_batches(tmp_path: Path) -> None:
     found = []
     for batch, share in enumerate((0.3, 0.6, 0.8)):
         keys.write_bytes(b"".join(lines[: round(batch * len(lines) / 3)]))
-        span = Span("one", str(path), round(share * size), False, None)
-        found += list(events_of_batch(kept, batch, "one", [span], settings))
+        span = Span("one", str(path), round(share * size), False, 1, False)
+        found += list(events_of_batch(kept, batch, "one", [span], settings, Note(None, "")))
     keys.write_bytes(b"".join(lines))
-    found += list(events_of_batch(kept, 3, "one", [Span("one", str(path), size, True, None)], settings))
+    span = Span("one", str(path), size, True, 1, False)
+    found += list(events_of_batch(kept, 3, "one", [span], settings, Note(None, "")))
     found += list(events_at_end(kept, 4, "one", settings))
     assert sum(isinstance(event, Exchange) for event in found) == 55
 
@@ -52,8 +54,8 @@ def test_a_key_log_that_grows_between_batches(tmp_path: Path) -> None:
 def test_private_keys_are_in_no_state(tmp_path: Path) -> None:
     kept, path, key = states(tmp_path), capture(tmp_path), certificate("rsa")
     settings = Settings(rsa_key=(str(key.path),))
-    span = Span("one", str(path), path.stat().st_size, True, None)
-    list(events_of_batch(kept, 0, "one", [span], settings))
+    span = Span("one", str(path), path.stat().st_size, True, 1, False)
+    list(events_of_batch(kept, 0, "one", [span], settings, Note(None, "")))
     (file,) = (tmp_path / "state").glob("*/*")
     assert key.key_pem[:200] not in file.read_bytes()
     again = kept.load("one", 1)

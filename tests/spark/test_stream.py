@@ -140,3 +140,29 @@ def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert run(folder, out, *SMALL) == 0
     for name in TABLES:
         assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
+
+
+@pytest.mark.parametrize(
+    ("folder", "more", "words"),
+    [
+        ("in", ("--master", "sc://127.0.0.1"), "not a Spark Connect server"),
+        ("in", ("--out", "in/tables"), "whose files are read"),
+        ("in", ("--close",), "--available-now"),
+        ("nowhere", (), "is no folder"),
+        ("s3://bucket/in", (), "a folder of this machine"),
+    ],
+)
+def test_what_cannot_be_a_stream_is_told_before_spark_starts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: str,
+    more: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    assert main(["spark", "stream", folder, "--out", "out", *more]) in (2, 3)
+    (line, *_) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert not Path("out").exists()

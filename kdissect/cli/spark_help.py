@@ -1,0 +1,33 @@
+"""``kdissect doctor spark``: where the pipeline can run, and what it needs there."""
+
+from __future__ import annotations
+
+HOW_TO = """\
+Driver and workers need kdissect, the same minor version of Python, and the captures, under the same names.
+Files that each machine has at another path are elsewhere for them: use a share, or s3://, gs://, abfss://.
+
+This machine      kdissect with its extra spark, beside Java 17 or newer; spark-local brings a Java.
+                    kdissect spark batch CAPTURES --out TABLES
+Standalone        kdissect at the same path on every worker, or an archive (below).
+                    … --master spark://HOST:7077 --conf spark.pyspark.python=/opt/kdissect/bin/python
+YARN              an archive, and HADOOP_CONF_DIR. The driver is here: deploy mode is client.
+                    … --master yarn --conf spark.archives=kdissect.tar.gz#environment
+                      --conf spark.pyspark.python=./environment/bin/python --strategy buckets
+Kubernetes        an image of Spark with kdissect in it, captures in an object store or a volume, and a driver
+                  that executors reach: run it in a pod.
+                    … --master k8s://https://HOST:6443 --conf spark.kubernetes.container.image=IMAGE
+                      --conf spark.pyspark.python=/opt/kdissect/bin/python
+Spark Connect     kdissect with its extra spark-connect; the server has kdissect and the captures. No stream.
+                    … --master sc://HOST:15002
+Another session   kdissect.spark.exchanges(spark, PATHS, strategy="buckets") in a notebook or a job. Where a
+                  platform brings PySpark, install kdissect without the extra.
+
+An archive is a virtual environment that moves (venv-pack, or conda-pack):
+  python3 -m venv env                             then install kdissect with its extra spark, and venv-pack
+  env/bin/venv-pack -p env -o kdissect.tar.gz
+A relative spark.pyspark.python is only the workers'. The strategy replicas asks the driver's Python for its
+plan, by the same name: take buckets or shuffle there. --scratch names a folder that all share, for progress.
+
+Tried: this machine, a standalone cluster, Spark Connect, s3://. Not tried: YARN, Kubernetes, gs://, abfss://,
+hdfs:// (which needs libhdfs of a Hadoop installation).
+"""

@@ -1,0 +1,124 @@
+"""``kdissect spark stream``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from kdissect.cli import DONE
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.on_spark import (
+    USUAL_TABLES,
+    content_options,
+    refuse_file,
+    running,
+    session_options,
+    settings_of,
+    tell_damage,
+    within_reach,
+)
+from kdissect.spark.carried import StateError, States
+from kdissect.spark.launch import is_connect
+from kdissect.spark.progress import Meter
+from kdissect.spark.spool import SETTLE_SECONDS, files_in
+from kdissect.spark.storage import is_remote
+from kdissect.spark.tables import TABLES
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--out", required=True, metavar="DIR", help="A folder for each table is made in it.")
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    type=click.Choice([name for name in TABLES if name != "packets"]),
+    help=f"May be given often; {', '.join(USUAL_TABLES)} by default.",
+)
+@click.option(
+    "--checkpoint", metavar="DIR", help="Where is kept how far it is; your own. OUT/_checkpoint by default."
+)
+@click.option("--available-now", is_flag=True, help="Read what is there, and end.")
+@click.option("--close", "closes", is_flag=True, help="With it: nothing more comes; write what is open too.")
+@click.option(
+    "--trigger",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds between looks.",
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(0),
+    default=SETTLE_SECONDS,
+    show_default=True,
+    metavar="S",
+    help="A file that waits, or ends in the middle, is told of when nobody wrote to it for so long.",
+)
+@click.option(
+    "--max-bytes-per-batch", type=click.IntRange(1), metavar="N", help="Of files, but at least one."
+)
+@content_options
+@session_options
+def stream(**given: Any) -> int:
+    """A folder in which rotated captures appear → Parquet that grows, each row exactly once.
+
+    Killed at any moment, it goes on where it was when it is started again with the same folders.
+    """
+    if given["closes"] and not given["available_now"]:
+        raise Wrong("--close goes with --available-now")
+    if not os.path.isdir(given["folder"]):
+        why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
+        raise Unreadable(f"{given['folder']}: {why}")
+    if is_connect(given["master"]):
+        raise Wrong(
+            "a stream keeps its state beside its driver: give it a master, not a Spark Connect server"
+        )
+    folder, out = os.path.abspath(given["folder"]), os.path.abspath(given["out"])
+    if "://" not in given["out"] and os.path.commonpath((folder, out)) == folder:
+        raise Wrong(
+            f"--out {given['out']}: is in {given['folder']}, whose files are read; take another folder"
+        )
+    refuse_file(out)
+    settings = settings_of(given)
+    checkpoint = os.path.abspath(given["checkpoint"] or os.path.join(given["out"], "_checkpoint"))
+    states = States(os.path.join(checkpoint, "state"))
+    try:
+        states.prepare()
+    except (StateError, OSError) as error:
+        raise Wrong(str(error)) from None
+    with running(given) as (spark, scratch):
+        from kdissect.spark.stream import Tables, start
+
+        def shown(batch: int) -> Meter:
+            waiting = sum(read.size for read in files_in(folder).values()) - states.bytes_read()
+            return Meter(scratch or "", waiting, f"batch {batch}")
+
+        names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
+        talks = scratch is not None and sys.stderr.isatty() and not given["quiet"]
+        settings = settings._replace(progress=scratch)
+        tables = Tables(
+            within_reach(given["out"], given["master"]),
+            states.folder,
+            names,
+            settings,
+            tell_damage,
+            shown if talks else None,
+        )
+        now = given["available_now"]
+        trigger = {"availableNow": True} if now else {"processingTime": f"{given['trigger']} seconds"}
+        at_most, settle = given["max_bytes_per_batch"], given["settle"]
+        query = start(
+            spark, folder, tables, os.path.join(checkpoint, "spark"), settings, at_most, settle, trigger
+        )
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+        if given["closes"]:
+            tables.end(spark)
+    return DONE

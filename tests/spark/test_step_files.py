@@ -1,0 +1,172 @@
+"""Batches of a stream without Spark: what files that wait, grow late or come again under a name bring."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdissect.dissect import Event
+from kdissect.model import Fault
+from kdissect.spark.carried import States
+from kdissect.spark.progress import Note
+from kdissect.spark.settings import Settings
+from kdissect.spark.spool import Position, Spool, of_offset, spans_between, to_offset
+from kdissect.spark.step import events_at_end, events_of_batch
+from tests.spark.cuts import packets_of, pcap
+from tests.spark.same import CAPTURES, event_rows, read_rows
+
+PACKETS = packets_of(CAPTURES / "basic-kafka43.pcapng")
+THIRD = len(PACKETS) // 3
+FIRST, SECOND, THIRD_FILE = (pcap(PACKETS[at : at + THIRD]) for at in (0, THIRD, 2 * THIRD))
+
+
+class Stream:
+    """A folder, and what its batches bring."""
+
+    def __init__(self, folder: Path, settle_seconds: float) -> None:
+        self.folder = folder / "in"
+        self.folder.mkdir()
+        self._spool = Spool(str(self.folder), settle_seconds=settle_seconds)
+        self._states = States(str(folder / "state"))
+        self._states.prepare()
+        self._position: Position = {}
+        self._batch = 0
+        self.events: list[Event] = []
+
+    def put(self, name: str, data: bytes) -> None:
+        (self.folder / name).write_bytes(data)
+
+    def run(self) -> list[Fault]:
+        """A batch; the faults of files that it brings."""
+        end = of_offset(to_offset(self._spool.next(self._position)))
+        spans = spans_between(self._position, end, None)
+        new: list[Event] = []
+        if spans:
+            note = Note(None, "")
+            new = list(events_of_batch(self._states, self._batch, "", spans, Settings(), note))
+            self._batch += 1
+        self._position = end
+        self.events += new
+        return [event for event in new if isinstance(event, Fault)]
+
+    def close(self) -> list[Fault]:
+        """Nothing more comes."""
+        new = list(events_at_end(self._states, self._batch, "", Settings()))
+        self.events += new
+        return [event for event in new if isinstance(event, Fault)]
+
+    def exchanges(self) -> list[str]:
+        return event_rows(self.events, "exchanges")
+
+    @property
+    def bytes_read(self) -> int:
+        return self._states.bytes_read()
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Stream:
+    """One that takes every file for settled."""
+    return Stream(tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    ("begun", "words"),
+    [
+        (b"", "is empty"),
+        (FIRST[:10], ""),
+        (FIRST[:30], "ends"),
+        (FIRST[:-7], "ends"),
+        (b"something else", "is not a capture"),
+    ],
+    ids=["empty", "half a header", "half a record", "half a last record", "something else"],
+)
+def test_what_waits_for_long_is_told_once_and_read_when_it_grows(
+    stream: Stream, begun: bytes, words: str
+) -> None:
+    stream.put("a.pcap", begun)
+    (fault,) = stream.run()
+    assert (fault.layer, fault.kind) == ("file", "waiting-file")
+    assert words in fault.message
+    assert "a.pcap" in fault.message
+    assert stream.run() == []
+    if begun != b"something else":
+        stream.put("a.pcap", FIRST)
+        assert stream.run() == []
+        assert stream.close() == []
+        assert stream.exchanges() == read_rows("exchanges", [stream.folder / "a.pcap"])
+
+
+def test_what_is_whole_is_not_told(stream: Stream) -> None:
+    stream.put("a.pcap", FIRST)
+    stream.put("b.pcap", FIRST[:24])  # a capture in which nothing was sent yet
+    assert stream.run() == []
+    assert stream.close() == []
+
+
+def test_before_the_settle_time_nothing_is_told(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, 60)
+    stream.put("a.pcap", b"")
+    assert stream.run() == []
+    os.utime(stream.folder / "a.pcap", (1, 1))
+    assert [fault.kind for fault in stream.run()] == ["waiting-file"]
+
+
+def test_what_waits_holds_up_no_other(stream: Stream) -> None:
+    stream.put("a.pcap", b"")
+    stream.put("b.pcap", FIRST)
+    stream.put("c.pcap", SECOND)
+    assert [fault.kind for fault in stream.run()] == ["waiting-file"]
+    assert [fault.kind for fault in stream.close()] == ["not-a-capture"]  # as read has it
+    files = [stream.folder / name for name in ("b.pcap", "c.pcap")]
+    assert stream.exchanges() == read_rows("exchanges", files)
+
+
+@pytest.mark.parametrize("settle_seconds", [0, 60])
+def test_the_names_of_a_ring_come_again(tmp_path: Path, settle_seconds: float) -> None:
+    stream = Stream(tmp_path, settle_seconds)
+    for at, data in enumerate((FIRST, SECOND, THIRD_FILE)):
+        if at == 2:
+            stream.put("0.pcap", data[:24])  # opened anew
+            assert stream.run() == []
+        stream.put(f"{at % 2}.pcap", data)
+        assert stream.run() == []
+    assert stream.close() == []
+    (tmp_path / "whole.pcap").write_bytes(pcap(PACKETS[: 3 * THIRD]))
+    assert stream.exchanges() == read_rows("exchanges", [tmp_path / "whole.pcap"])
+    assert stream.bytes_read == len(FIRST) + len(SECOND) + len(THIRD_FILE)
+
+
+def test_a_file_of_a_ring_that_is_as_long_as_before_is_read(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, 60)
+    later = pcap([each._replace(timestamp_ns=each.timestamp_ns + 10**12) for each in PACKETS[:THIRD]])
+    for name, data in (("0.pcap", FIRST), ("1.pcap", SECOND), ("0.pcap", later)):
+        stream.put(name, data)
+        stream.run()
+    assert len(later) == len(FIRST)
+    stream.close()
+    assert stream.bytes_read == 2 * len(FIRST) + len(SECOND)
+
+
+def test_what_grows_late_is_told(stream: Stream) -> None:
+    cut = len(pcap(PACKETS[: THIRD - 5]))
+    stream.put("a.pcap", FIRST[:cut])
+    stream.put("b.pcap", SECOND)
+    assert stream.run() == []
+    stream.put("a.pcap", FIRST)
+    (fault,) = stream.run()
+    assert (fault.kind, fault.offset) == ("late-file", cut)
+    assert f"grew by {len(FIRST) - cut} bytes" in fault.message
+
+
+def test_a_file_that_overlaps_is_told(stream: Stream) -> None:
+    def late() -> Iterator[str]:
+        return (fault.message for fault in stream.run() if fault.kind == "late-file")
+
+    stream.put("a.pcap", pcap(PACKETS[::2]))
+    assert list(late()) == []
+    stream.put("b.pcap", pcap(PACKETS[1::2]))
+    (words,) = late()
+    assert "b.pcap: its first packet is of 2" in words
