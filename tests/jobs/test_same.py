@@ -51,3 +51,10 @@ def test_what_cannot_be_shared_is_done_by_one(form: tuple[str, ...], tmp_path: P
         assert (ran.code, ran.err) == (0, "")
         outputs.append(output.read_bytes())
     assert outputs[0] == outputs[1] != b""
+
+
+def test_faults_that_others_count_decide_the_exit_code() -> None:
+    path = CAPTURES / "loss.pcapng"
+    ran = [said("read", path, "--strict", "--jobs", jobs) for jobs in (1, 2)]
+    assert ran[0] == ran[1]
+    assert ran[0].code == 4
