@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import kdissect
 from kdissect.capture.files import read_packets
@@ -19,7 +19,7 @@ KINDS = ("basic-kafka43", "consumer-group-kip848", "errors", "share-group-kafka4
 """Captures that are repeated, one after another."""
 
 _ETHERNET, _IPV4, _TCP = 1, b"\x08\x00", 6
-_HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, _ETHERNET)  # pcap with nanoseconds
+FILE_HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, _ETHERNET)  # pcap with nanoseconds
 _SECOND = 1_000_000_000
 _BEGIN_NS = 1_700_000_000 * _SECOND
 _PAUSE_NS = 1_000_000
@@ -31,7 +31,7 @@ def multiply(path: Path, exchanges: int) -> int:
     in_all = sum(len(list(kdissect.read(CAPTURES / f"{name}.pcapng"))) for name in KINDS)
     rounds = -(-exchanges // in_all)
     with open(path, "wb", buffering=1 << 20) as file:
-        file.write(_HEAD)
+        file.write(FILE_HEAD)
         start = _BEGIN_NS
         for number in range(rounds):
             for kind, packets in enumerate(kinds):
@@ -52,7 +52,7 @@ def grow(path: Path, size: int, skew: float = 0.0) -> None:
     start, number = _BEGIN_NS, 0
     written = alone = 0
     with open(path, "wb", buffering=1 << 20) as file:
-        file.write(_HEAD)
+        file.write(FILE_HEAD)
         while written < size:
             for kind, packets in enumerate(kinds):
                 address = bytes((10 + kind, number >> 16, number >> 8 & 0xFF, number & 0xFF))
@@ -102,6 +102,18 @@ def _exchanges_in(frames: Iterable[bytes]) -> int:
         events += dissector.feed(Packet(number, number, _ETHERNET, frame, len(frame), 0, ()))
     events += dissector.close()
     return sum(isinstance(event, Exchange) for event in events)
+
+
+def repeat(file: BinaryIO, name: str, size: int) -> None:
+    """Write a capture of this directory again and again, with other addresses and times, until the file has
+    so many bytes."""
+    packets = _packets(CAPTURES / name)
+    start, number = _BEGIN_NS, 0
+    file.write(FILE_HEAD)
+    while file.tell() < size:
+        file.writelines(_moved(packets, bytes((10, number >> 16, number >> 8 & 0xFF, number & 0xFF)), start))
+        start += packets[-1].timestamp_ns - packets[0].timestamp_ns + _PAUSE_NS
+        number += 1
 
 
 class _Again:
