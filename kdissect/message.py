@@ -142,7 +142,7 @@ class Message:
         for _, data, _ in self.record_fields():
             found = read_record_set(data, self.limits)
             for batch in found.batches:
-                batch.records()
+                batch.check()
             for each in found.faults:
                 if not (may_end_early and each.kind == "partial-batch"):
                     yield each._replace(packet=self.frame.last_packet)
@@ -179,7 +179,7 @@ class Message:
         """Schemas that the body may have, the likeliest first."""
         assert self.api_key is not None
         assert self.api_version is not None
-        return (struct, *era_structs(self.api_key, self.api_version, self.kind))
+        return _with_eras(struct, self.api_key, self.api_version, self.kind)
 
     def _decode(self) -> Body:
         payload, start = self.frame.payload, self.body_start
@@ -202,6 +202,12 @@ class Message:
         if self.api_key is None:
             return ()
         return (fault("unknown-api", self._why_opaque(), self.frame.last_packet, self.body_start),)
+
+
+@cache
+def _with_eras(struct: Struct, api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
+    """The struct of a version that is known, and those that older releases had for it."""
+    return (struct, *era_structs(api_key, version, kind))
 
 
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:

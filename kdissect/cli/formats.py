@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from kdissect.cli.errors import Wrong
-from kdissect.cli.interrupts import WholeRows
+from kdissect.cli.interrupts import WholeRows, held
 from kdissect.cli.output import TextOutput, refuse_terminal
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -19,6 +19,7 @@ from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
+from kdissect.present.record_batches import LinesWriter
 from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
@@ -27,6 +28,9 @@ from kdissect.present.tree import exchange_tree
 from kdissect.session.conversation import Connection
 from kdissect.tui.list_columns import OWN
 from kdissect.wording import NotInstalledError
+
+if TYPE_CHECKING:
+    from kdissect.present.record_columns import ColumnsWriter
 
 LINES = ("text", "tree")
 
@@ -85,6 +89,17 @@ def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
                 f"-e: {own} is a column of the list on the screen only; -e {several} has it"
             ) from None
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+
+
+IN_PIECES = ("ndjson", "parquet", "arrow")
+
+_RECORDS = columns_of(TABLES["records"], [], embedded=False)
+"""All columns that there are without ``--embedded``."""
+
+
+def goes_in_pieces(table: Table, form: str) -> bool:
+    """Whether rows of a table may be written many at a time, where none is left out or awaited."""
+    return table == _RECORDS and form in IN_PIECES
 
 
 class Printer(Protocol):
@@ -155,6 +170,36 @@ class TablePrinter:
 
     def close(self) -> None:
         self._writer.close()
+
+
+class RecordsPrinter:
+    """The table ``records`` in a format of :data:`IN_PIECES`, many rows at a time."""
+
+    state: Any = None
+
+    def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
+        if form == "ndjson":
+            self._writer: LinesWriter | ColumnsWriter = LinesWriter(table, file, options)
+        else:
+            from kdissect.present.record_columns import ColumnsWriter
+
+            self._writer = ColumnsWriter(form, table, file, options)
+
+    def show(self, event: Event) -> Iterator[Event]:
+        if not isinstance(event, Exchange):
+            return
+        counts = self._writer.write(event)
+        while True:
+            with held():  # a signal must not come between the halves of what is written
+                count = next(counts, None)
+            if count is None:
+                return
+            for _ in range(count):
+                yield event
+
+    def close(self) -> None:
+        with held():
+            self._writer.close()
 
 
 class FieldsPrinter(TablePrinter):

@@ -16,10 +16,12 @@ from kdissect.cli.formats import (
     Keep,
     LinePrinter,
     Printer,
+    RecordsPrinter,
     TablePrinter,
     TreePrinter,
     columns_of,
     form_of,
+    goes_in_pieces,
     names_of,
     see_that_it_can_be_written,
 )
@@ -119,6 +121,8 @@ def printer_of(
     if form == "tree":
         return TreePrinter(output, options, given["dump"])
     if form != "text":
+        if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form):
+            return RecordsPrinter(table, form, file, options)
         return TablePrinter(table, form, file, options, flush, keep)
     if given["fields"]:
         return FieldsPrinter(table, form, file, options, flush, keep)

@@ -66,7 +66,7 @@ class RowBatches:
     def add(self, source: Any) -> pa.RecordBatch | None:
         """Add a row; gives the batch that is full now, if one is."""
         for column, values in zip(self._table.columns, self._columns, strict=True):
-            value = _arrow_value(column.type, column.value(source, self._options))
+            value = arrow_value(column.type, column.value(source, self._options))
             values.append(value)
             if isinstance(value, str | bytes):
                 self._bytes += len(value)
@@ -98,6 +98,12 @@ class ArrowWriter:
 
     def write(self, source: Any) -> None:
         self._write(self._rows.add(source))
+
+    def write_batch(self, batch: pa.RecordBatch | None) -> None:
+        """Add rows that are a batch already, behind those that wait."""
+        if batch is not None:
+            self._write(self._rows.take())
+            self._write(batch)
 
     def close(self) -> None:
         self._write(self._rows.take())
@@ -148,7 +154,8 @@ class _Sink:
         return False
 
 
-def _arrow_value(kind: str, value: Any) -> Any:
+def arrow_value(kind: str, value: Any) -> Any:
+    """A column's value as Arrow has it."""
     if value is None:
         return None
     if kind == "json":

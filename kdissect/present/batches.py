@@ -6,10 +6,10 @@ from typing import Any
 
 from kdissect.embedded.control import control_column
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.record_text import bytes_form, header_objects, nested_text
 from kdissect.present.redact import REDACTED, is_secret_record
-from kdissect.protocol.json_form import base64_text, text_or_base64
 from kdissect.record.batch import Batch
-from kdissect.record.records import Headers, Record
+from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 
 BATCH_COLUMNS = (
@@ -49,11 +49,22 @@ def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = Fal
     """
     out = []
     for batch in read_record_set(data, options.limits).batches:
-        records = batch.records()
+        if options.as_text and is_plain(batch, options, is_metadata):
+            records: Any = nested_text(batch.columns(), options.bytes_form)
+        else:
+            records = [_record_object(record, batch, options, is_metadata) for record in batch.records()]
         values = batch_values(batch)
-        values["records"] = [_record_object(record, batch, options, is_metadata) for record in records]
+        values["records"] = records
         out.append(values)
     return out
+
+
+def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:
+    """Whether the records of a batch are nothing but what stands in them: no control records, no secrets.
+
+    :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
+    """
+    return batch.magic >= 2 and not batch.is_control and (options.show_secrets or is_metadata is False)
 
 
 def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:
@@ -84,22 +95,3 @@ def shown_value(value: bytes | None, options: Options, is_metadata: bool | None)
 def control_of(record: Record, batch: Batch, options: Options) -> dict[str, Any] | None:
     """What a control record says: ``{"type": "COMMIT", …}``; None for others."""
     return control_column(record.key, record.value, options.limits) if batch.is_control else None
-
-
-def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
-    """A key or value as the user wants to see it: ``text``, ``base64`` or ``hex``."""
-    if data is None:
-        return None
-    if form == "hex":
-        return data.hex()
-    if form == "base64":
-        return base64_text(data)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": base64_text(data)}
-
-
-def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
-    """The headers of a record for JSON."""
-    return [{"key": text_or_base64(name), "value": bytes_form(value, form)} for name, value in headers]

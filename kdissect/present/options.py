@@ -20,6 +20,8 @@ class Options(NamedTuple):
     """Decoded values beside bytes that kdissect understands."""
     bytes_form: str = "text"
     limits: Limits = DEFAULTS
+    as_text: bool = False
+    """Records inside messages as :class:`~kdissect.protocol.json_form.RawText`: for a writer of JSON."""
 
 
 PLAIN = Options()

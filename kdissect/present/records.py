@@ -45,19 +45,37 @@ def addressed_rows(
         if only is not None and at != only.record_set:
             continue
         assigned = exchange.assigned_base_offset(place)
-        context = _context(exchange, place)
+        context = place_context(exchange, place)
         for number, batch in enumerate(read_record_set(place.data, options.limits).batches):
-            records = batch.records() if only is None or number == only.batch else []
-            for index, record in enumerate(records):
-                if only is not None and index != only.record:
-                    continue
-                row = context | record_row(record, batch, options, place.topic, place.topic_id)
-                if assigned is not None:
-                    row["assigned_offset"] = _assigned(assigned, batch, records, index)
-                yield Address(at, number, index), row
+            if only is None or number == only.batch:
+                for index, row in batch_record_rows(batch, place, context, assigned, options, only):
+                    yield Address(at, number, index), row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
+
+
+def batch_record_rows(
+    batch: Batch,
+    place: RecordSetPlace,
+    context: dict[str, Any],
+    assigned: int | None,
+    options: Options,
+    only: Address | None = None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records of one batch, each with its place in it.
+
+    :param context: what :func:`place_context` gives.
+    :param assigned: the offset that the broker gave the first of them.
+    """
+    records = batch.records()
+    for index, record in enumerate(records):
+        if only is not None and index != only.record:
+            continue
+        row = context | record_row(record, batch, options, place.topic, place.topic_id)
+        if assigned is not None:
+            row["assigned_offset"] = _assigned(assigned, batch, records, index)
+        yield index, row
 
 
 def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -> int | None:
@@ -79,12 +97,13 @@ def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -
 def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
     """Its record batches in the order of the wire."""
     for place in exchange.record_sets():
-        context = _context(exchange, place)
+        context = place_context(exchange, place)
         for batch in read_record_set(place.data, options.limits).batches:
             yield context | batch_values(batch)
 
 
-def _context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
+def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
+    """What all records of a record set have in common with their exchange."""
     api = exchange.api
     return {
         "exchange": exchange.number,

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
-from kdissect.present.batches import bytes_form, header_objects
 from kdissect.present.columns import Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.record_text import bytes_form, header_objects
 from kdissect.present.sanitise import cell
 from kdissect.protocol.json_form import dumps
 
@@ -57,21 +57,26 @@ class NdjsonWriter:
     """One JSON object a line, ASCII only, LF at its end."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
-        self._columns = table.columns
+        self._table = table
         self._file = file
-        self._options = options
+        self._options = options._replace(as_text=True)
 
     def write(self, source: Any) -> None:
-        row = {}
-        for column in self._columns:
-            value = column.value(source, self._options)
-            if value is None and column.optional:
-                continue
-            row[column.name] = json_value(column.type, value, self._options)
-        self._file.write(json_line(row))
+        self._file.write(row_line(self._table, source, self._options))
 
     def close(self) -> None:
         """NDJSON has no end."""
+
+
+def row_line(table: Table, source: Any, options: Options) -> bytes:
+    """One row as a line of NDJSON."""
+    row = {}
+    for column in table.columns:
+        value = column.value(source, options)
+        if value is None and column.optional:
+            continue
+        row[column.name] = json_value(column.type, value, options)
+    return dumps(row, options.records).encode("ascii") + b"\n"
 
 
 def json_line(value: Any) -> bytes:

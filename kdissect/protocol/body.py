@@ -55,8 +55,10 @@ def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet
         cursor.notes.clear()
         found = _try(cursor, struct, packet, is_cut)
         if found.is_exact:
-            return found._replace(era=first is not None and struct.version == version)
-        first = first or found
+            is_era = first is not None and struct.version == version
+            return found._replace(era=True) if is_era else found
+        if first is None:
+            first = found
     assert first is not None
     return first
 
@@ -75,5 +77,7 @@ def _try(cursor: Cursor, struct: Struct, packet: int, is_cut: bool) -> Body:
         if left := cursor.remaining():
             message = f"{plural(left, 'byte is', 'bytes are')} left after the last field"
             faults.append(fault("remainder", message, packet, cursor.position))
-    faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
-    return Body(struct, values, start, cursor.data[cursor.position :], None, tuple(faults))
+    if cursor.notes:
+        faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
+    left_over = cursor.data[cursor.position :] if cursor.position < len(cursor.data) else b""
+    return Body(struct, values, start, left_over, None, tuple(faults))

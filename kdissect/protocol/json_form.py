@@ -13,6 +13,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from decimal import Decimal
+from json.encoder import encode_basestring_ascii
 from math import isfinite, isinf
 from typing import Any
 
@@ -96,14 +97,29 @@ def text_or_base64(text: str) -> str | dict[str, str]:
 
 # -- JSON text --------------------------------------------------------------------------------------
 
+
+class RawText(str):
+    """JSON text that is made already: it stands as it is where :func:`dumps` writes the value around it."""
+
+    __slots__ = ()
+
+
 _MAYBE_FLOAT = re.compile(r"[\[:, ]-?(?:\d+[.e]|NaN|Infinity)")
 
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def dumps(value: Any) -> str:
-    """One line of ASCII JSON text, doubles as Java prints them."""
+_IS_COMPILED = not __file__.endswith(".py")
+
+
+def dumps(value: Any, has_raw: bool = False) -> str:
+    """One line of ASCII JSON text, doubles as Java prints them.
+
+    :param has_raw: whether there may be a :class:`RawText` in it.
+    """
+    if _IS_COMPILED or has_raw:
+        return _text(value)
     text = _compact(value)
     # Doubles are rare (quotas), and the plain encoder is many times faster: only where its text may
     # hold one, in a string or not, is the text made again by hand.
@@ -111,10 +127,17 @@ def dumps(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value if isinstance(value, RawText) else encode_basestring_ascii(value)
+    if value is None:
+        return "null"
+    if isinstance(value, int):
+        return ("true" if value else "false") if isinstance(value, bool) else str(int(value))
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(str(key))}:{_text(item)}" for key, item in value.items()) + "}"
+        items = [f"{encode_basestring_ascii(str(key))}:{_text(item)}" for key, item in value.items()]
+        return "{" + ",".join(items) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join([_text(item) for item in value]) + "]"
     return java_double(value) if isinstance(value, float) else json.dumps(value)
 
 

@@ -8,7 +8,7 @@ order on the wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from kdissect.protocol.schema import Field, Struct
@@ -30,18 +30,28 @@ def selection(struct: Struct, wanted: Callable[[Field], bool]) -> Selection:
     return tuple(out)
 
 
-def pick(
-    plan: Selection, values: dict[str, Any], ancestors: tuple[dict[str, Any], ...] = ()
-) -> Iterator[Picked]:
+def pick(plan: Selection, values: dict[str, Any]) -> list[Picked]:
     """Every wanted field that is present in ``values``, in order."""
-    ancestors = (*ancestors, values)
+    out: list[Picked] = []
+    _pick(plan, values, (values,), out)
+    return out
+
+
+def _pick(
+    plan: Selection, values: dict[str, Any], ancestors: tuple[dict[str, Any], ...], out: list[Picked]
+) -> None:
+    """:param ancestors: the structs down to ``values``, which is the last."""
     for name, wanted, inner in plan:
         value = values.get(name)
         if value is None:
             continue
         if wanted:
-            yield name, value, ancestors
-        if inner is not None:
-            for element in value if isinstance(value, list) else (value,):
+            out.append((name, value, ancestors))
+        if inner is None:
+            continue
+        if isinstance(value, list):
+            for element in value:
                 if isinstance(element, dict):
-                    yield from pick(inner, element, ancestors)
+                    _pick(inner, element, (*ancestors, element), out)
+        elif isinstance(value, dict):
+            _pick(inner, value, (*ancestors, value), out)

@@ -19,7 +19,7 @@ from kdissect.record.messages import (
     piece,
     unwrap,
 )
-from kdissect.record.records import Record, read_records
+from kdissect.record.records import Columns, Record, read_records
 from kdissect.wording import plural
 
 BATCH_HEADER = Struct(">qiibIhiqqqhii")
@@ -82,6 +82,8 @@ class Batch:
     same, and is not counted again."""
     _elements_granted: int | None = field(default=None, repr=False)
     """The same of records and headers."""
+    _is_told: bool = field(default=False, repr=False)
+    """Whether what is wrong with its records is among the faults."""
     _inner: tuple[int | None, int | None] | None = field(default=None, repr=False)
     """Base offset and count, where only reading the records tells them."""
 
@@ -135,24 +137,44 @@ class Batch:
 
     def records(self) -> list[Record]:
         """Its records; broken ones are left out and are faults. Read anew at every call."""
-        first = self._elements_granted is None
+        if self.magic >= 2:
+            return self.columns().records()
+        limit = self._limit()
+        records, faults = self._read_message(limit)
+        self._told(len(records), faults)
+        return records
+
+    def columns(self) -> Columns:
+        """The same of magic 2, without an object for each."""
+        return self._read_batch(keep=True)
+
+    def check(self) -> None:
+        """See what is wrong with its records, which is then among the faults."""
+        if self._is_told:
+            return
+        if self.magic >= 2:
+            self._read_batch(keep=False)
+        else:
+            self.records()
+
+    def _limit(self) -> int:
+        """How many records and headers it may have; the same each time."""
         if self._elements_granted is None:
             self._elements_granted = min(self._limits.elements, self._budget.elements)
-        read = self._read_batch if self.magic >= 2 else self._read_message
-        records, faults = read(self._elements_granted)
-        if first:
-            self._budget.elements -= len(records) + sum(len(record.headers) for record in records)
+        return self._elements_granted
+
+    def _told(self, elements: int, faults: list[Fault]) -> None:
+        """So many records and headers were found, and these faults: the first time counts."""
+        if not self._is_told:
+            self._is_told = True
+            self._budget.elements -= elements
             self._faults += [each._replace(offset=self.position) for each in faults]
-        return records
 
     def stored_timestamps(self) -> list[int]:
         """The timestamps that stand in the records of magic 2 themselves. Where the timestamp type is
         ``LogAppendTime`` these are the producer's, which no reader of the topic is given any more."""
-        if self._elements_granted is None:
-            self.records()
-        assert self._elements_granted is not None
-        stored, _ = self._read_batch(self._elements_granted, as_stored=True)
-        return [record.timestamp for record in stored]
+        self.check()
+        return [record.timestamp for record in self._read_batch(keep=True, as_stored=True).records()]
 
     def note(self, problem: Fault) -> None:
         """Add a fault that came to light when its header was read."""
@@ -177,9 +199,10 @@ class Batch:
             self.records()
         return self._inner or (None, None)
 
-    def _read_batch(self, limit: int, as_stored: bool = False) -> tuple[list[Record], list[Fault]]:
-        """Records of magic 2, at most ``limit`` with their headers, and what is wrong with them.
+    def _read_batch(self, keep: bool, as_stored: bool = False) -> Columns:
+        """Records of magic 2; what is wrong with them is told.
 
+        :param keep: whether the columns are filled.
         :param as_stored: with the timestamps that stand in them, whatever the timestamp type.
         """
         faults: list[Fault] = []
@@ -202,8 +225,11 @@ class Batch:
             self.base_timestamp,
             self.max_timestamp if self.attributes & LOG_APPEND_TIME and not as_stored else None,
             self.base_sequence,
-            limit,
+            self._limit(),
+            keep,
         )
+        if self._is_told:
+            return body.columns
         if body.broken:
             faults.append(
                 fault(
@@ -226,7 +252,8 @@ class Batch:
             faults.append(
                 fault("record-count", f"the header announces {self._header_count:,}, {there} there")
             )
-        return body.records, faults
+        self._told(body.elements, faults)
+        return body.columns
 
     def _read_message(self, limit: int) -> tuple[list[Record], list[Fault]]:
         """The same for a message of magic 0 or 1."""

@@ -1,7 +1,8 @@
-"""The records of a batch of magic 2: bytes in, a list of :class:`Record` out.
+"""The records of a batch of magic 2: bytes in, columns of numbers out, and a :class:`Record` where one is
+wanted.
 
-This is the hot loop of everything that looks into topics. Ints and bytes go in, plain values come
-out, so that it can be compiled as it stands.
+This is the hot loop of everything that looks into topics. Compiled, ``raw`` is a pointer to the bytes: every
+position is checked before it is looked at.
 
 The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp
 delta, an offset delta, key, value and headers; all numbers are zigzag varints, a length of -1 is null.
@@ -10,6 +11,7 @@ A record that does not have its form costs only itself: reading goes on at its d
 
 from __future__ import annotations
 
+from array import array
 from typing import NamedTuple
 
 from kdissect.model import DecodeError
@@ -50,10 +52,58 @@ new_record = tuple.__new__
 ``__new__`` costs."""
 
 
+ROW = 7
+"""Numbers of one record in :attr:`Columns.rows`: offset, timestamp, where the key begins and its size, where
+the value begins and its size (-1: null), where the headers begin (-1: none). Positions count in the data."""
+
+
+class Columns:
+    """The records of one batch as numbers: nothing is copied, a :class:`Record` is made when asked for."""
+
+    __slots__ = ("base_offset", "base_sequence", "count", "data", "rows")
+
+    def __init__(self, data: bytes, base_offset: int, base_sequence: int) -> None:
+        self.data = data
+        """What positions count in: the record set, or what the batch unpacked to."""
+        self.count = 0
+        self.rows = array("q")
+        """:data:`ROW` numbers for each record, and room behind them."""
+        self.base_offset = base_offset
+        self.base_sequence = base_sequence
+
+    def records(self) -> list[Record]:
+        """All of them."""
+        data, rows, base_sequence = self.data, self.rows, self.base_sequence
+        out, step = [], ROW
+        for at in range(0, self.count * step, step):
+            offset, timestamp = rows[at], rows[at + 1]
+            key_at, key_size = rows[at + 2], rows[at + 3]
+            value_at, value_size = rows[at + 4], rows[at + 5]
+            headers_at = rows[at + 6]
+            key = None if key_size < 0 else data[key_at : key_at + key_size]
+            value = None if value_size < 0 else data[value_at : value_at + value_size]
+            headers = () if headers_at < 0 else self.headers(headers_at)
+            sequence = -1 if base_sequence < 0 else self.sequence(offset)
+            out.append(new_record(Record, (offset, timestamp, key, value, headers, sequence)))
+        return out
+
+    def sequence(self, offset: int) -> int:
+        """The sequence number of the record with an offset; -1 without an idempotent producer."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + offset - self.base_offset) & 0x7FFFFFFF
+
+    def headers(self, position: int) -> Headers:
+        """The headers that begin there, of a record that was found to be whole."""
+        cursor = Cursor(self.data, position)
+        count = cursor.read_varint()
+        return tuple([_read_header(cursor) for _ in range(count)])
+
+
 class Body(NamedTuple):
     """What :func:`read_records` found."""
 
-    records: list[Record]
+    columns: Columns
     found: int
     """Records whose length could be read, broken ones among them."""
     broken: int
@@ -70,6 +120,11 @@ class Body(NamedTuple):
     not_utf8: int
     """Header names that are not UTF-8."""
 
+    @property
+    def records(self) -> list[Record]:
+        """The records that have their form, made anew each time."""
+        return self.columns.records()
+
 
 def wrap64(value: int) -> int:
     """The same bits as a signed 64-bit number: how Kafka's additions overflow."""
@@ -85,25 +140,35 @@ def read_records(
     append_timestamp: int | None,
     base_sequence: int,
     limit: int,
+    keep: bool = True,
 ) -> Body:
     """Read records until ``end``, whatever number the batch announces.
 
     Here are the lengths, which lead from record to record, and what becomes of broken ones; what a
-    record holds is :func:`_read_record`'s.
+    record holds is :func:`_scan`'s.
 
     :param append_timestamp: the timestamp of every record (``LogAppendTime``), or None: that of each.
     :param limit: the most records and headers to make.
+    :param keep: whether the columns are filled; without, only what is wrong is found out.
     """
-    records: list[Record] = []
+    columns = Columns(data, base_offset, base_sequence)
     cursor = Cursor(data, position, end)
+    end = cursor.end
+    place = _Place()
+    raw, rows = data, columns.rows
+    least, step = SMALLEST_RECORD, ROW
+    at = capacity = 0
     room = limit
     broken = found = 0
-    first_problem = stopped = None
+    first_problem: str | None = None
+    stopped: str | None = None
     first_position = -1
     over_limit = False
+    is_appended = append_timestamp is not None
+    appended = append_timestamp or 0
     while position < end:
         start = position
-        byte = data[position]
+        byte = raw[position]
         if byte < 0x80:
             position += 1
             size = (byte >> 1) ^ -(byte & 1)
@@ -127,20 +192,9 @@ def read_records(
         found += 1
         record_end = position + size
         try:
-            if size < SMALLEST_RECORD:
+            if size < least:
                 raise DecodeError(f"a record of {plural(size, 'byte')}", start)
-            record = _read_record(
-                cursor,
-                position,
-                record_end,
-                base_offset,
-                base_timestamp,
-                append_timestamp,
-                base_sequence,
-                room,
-            )
-            records.append(record)
-            room -= 1 + len(record[4])
+            _scan(cursor, place, position, record_end, room)
         except DecodeError as error:
             broken += 1
             if first_problem is None:
@@ -149,9 +203,26 @@ def read_records(
                 stopped = f"{MOST_BROKEN} broken records"
                 position = record_end
                 break
+            position = record_end
+            continue
+        room -= 1 + place.headers
         position = record_end
+        if not keep:
+            continue
+        if at == capacity:
+            capacity = _grow(columns, at)
+            rows = columns.rows
+        rows[at] = _sum64(base_offset, place.offset_delta)
+        rows[at + 1] = appended if is_appended else _sum64(base_timestamp, place.timestamp_delta)
+        rows[at + 2] = place.key_at
+        rows[at + 3] = place.key_size
+        rows[at + 4] = place.value_at
+        rows[at + 5] = place.value_size
+        rows[at + 6] = place.headers_at
+        at += step
+    columns.count = at // step
     return Body(
-        records,
+        columns,
         found,
         broken,
         first_problem,
@@ -164,50 +235,78 @@ def read_records(
     )
 
 
-def _read_record(
-    cursor: Cursor,
-    position: int,
-    end: int,
-    base_offset: int,
-    base_timestamp: int,
-    append_timestamp: int | None,
-    base_sequence: int,
-    room: int,
-) -> Record:
+def _grow(columns: Columns, used: int) -> int:
+    """Room for as many records again, 16 at least; gives the numbers that there is room for."""
+    rows = columns.rows[:used]
+    rows.frombytes(bytes(8 * max(16 * ROW, used)))
+    columns.rows = rows
+    return len(rows)
+
+
+def _sum64(base: int, delta: int) -> int:
+    """How Kafka's additions overflow."""
+    found = base + delta
+    return found if _LEAST <= found <= _MOST else wrap64(found)
+
+
+class _Place:
+    """Where the parts of one record are."""
+
+    __slots__ = (
+        "headers",
+        "headers_at",
+        "key_at",
+        "key_size",
+        "offset_delta",
+        "timestamp_delta",
+        "value_at",
+        "value_size",
+    )
+
+    def __init__(self) -> None:
+        self.timestamp_delta = self.offset_delta = 0
+        self.key_at = self.value_at = 0
+        self.key_size = self.value_size = -1
+        self.headers_at = -1
+        self.headers = 0
+        """How many."""
+
+
+def _scan(cursor: Cursor, place: _Place, position: int, end: int, room: int) -> None:
     """The record whose length ends at ``position``, and which must fill its bytes to ``end``.
 
-    :param room: the most headers to make.
+    :param room: the most headers that are allowed.
     :raises DecodeError: it does not have its form.
     """
     # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones. Key
     # and value are spelled out one after the other for the same reason: one function for both costs 1 to
     # 7 % of the time. That a byte is there must be checked for each but the first: those before it may
     # have been longer than one, and behind the record stands the next.
-    data = cursor.data
+    raw = cursor.data
     cursor.end = end
     position += 1  # attributes: unused
-    byte = data[position]
+    byte = raw[position]
     if byte < 0x80:
         position += 1
-        timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+        place.timestamp_delta = (byte >> 1) ^ -(byte & 1)
     else:
         cursor.position = position
-        timestamp = base_timestamp + cursor.read_varlong()
+        place.timestamp_delta = cursor.read_varlong()
         position = cursor.position
     if position >= end:
         raise DecodeError("the record ends before its offset delta", position)
-    byte = data[position]
+    byte = raw[position]
     if byte < 0x80:
         position += 1
-        delta = (byte >> 1) ^ -(byte & 1)
+        place.offset_delta = (byte >> 1) ^ -(byte & 1)
     else:
         cursor.position = position
-        delta = cursor.read_varint()
+        place.offset_delta = cursor.read_varint()
         position = cursor.position
 
     if position >= end:
         raise DecodeError("the record ends before its key", position)
-    byte = data[position]
+    byte = raw[position]
     if byte < 0x80:
         position += 1
         length = (byte >> 1) ^ -(byte & 1)
@@ -215,17 +314,15 @@ def _read_record(
         cursor.position = position
         length = cursor.read_varint()
         position = cursor.position
-    if length == -1:
-        key = None
-    else:
+    place.key_at, place.key_size = position, length
+    if length != -1:
         if length < 0 or length > end - position:
             raise _no_room("key", length, end, position)
-        key = data[position : position + length]
         position += length
 
     if position >= end:
         raise DecodeError("the record ends before its value", position)
-    byte = data[position]
+    byte = raw[position]
     if byte < 0x80:
         position += 1
         length = (byte >> 1) ^ -(byte & 1)
@@ -233,27 +330,18 @@ def _read_record(
         cursor.position = position
         length = cursor.read_varint()
         position = cursor.position
-    if length == -1:
-        value = None
-    else:
+    place.value_at, place.value_size = position, length
+    if length != -1:
         if length < 0 or length > end - position:
             raise _no_room("value", length, end, position)
-        value = data[position : position + length]
         position += length
 
-    headers: Headers = ()
-    if position + 1 != end or data[position] != 0:
+    if position + 1 == end and raw[position] == 0:
+        place.headers_at, place.headers = -1, 0
+    else:
         cursor.position = position
-        headers = _read_headers(cursor, room)
-    offset = base_offset + delta
-    if not _LEAST <= offset <= _MOST:
-        offset = wrap64(offset)
-    if append_timestamp is not None:
-        timestamp = append_timestamp
-    elif not _LEAST <= timestamp <= _MOST:
-        timestamp = wrap64(timestamp)
-    sequence = -1 if base_sequence < 0 else (base_sequence + delta) & 0x7FFFFFFF
-    return new_record(Record, (offset, timestamp, key, value, headers, sequence))
+        place.headers = _pass_headers(cursor, room)
+        place.headers_at = position if place.headers else -1
 
 
 def _no_room(what: str, length: int, end: int, position: int) -> DecodeError:
@@ -261,8 +349,8 @@ def _no_room(what: str, length: int, end: int, position: int) -> DecodeError:
     return DecodeError(f"a {what} of {plural(length, 'byte')} where {left} left", position)
 
 
-def _read_headers(cursor: Cursor, limit: int) -> Headers:
-    """The headers of one record, with their count: the last of it.
+def _pass_headers(cursor: Cursor, limit: int) -> int:
+    """Move past the headers of one record, with their count: the last of it; gives how many.
 
     :raises DecodeError: they do not have their form, are more than the bytes or ``limit`` allow, or are
         not the last.
@@ -274,12 +362,15 @@ def _read_headers(cursor: Cursor, limit: int) -> Headers:
     if count > limit:
         left = plural(limit, "is", "are")
         raise DecodeError(f"{plural(count, 'header')} where {left} within the limit", cursor.position)
-    headers = []
     for _ in range(count):
-        size = cursor.read_varint()
-        name = cursor.read_text(size)
-        size = cursor.read_varint()
-        headers.append((name, None if size == -1 else cursor.read_bytes(size)))
+        _read_header(cursor)
     if cursor.position != cursor.end:
         raise DecodeError(f"{plural(cursor.remaining(), 'byte')} after the last header", cursor.position)
-    return tuple(headers)
+    return count
+
+
+def _read_header(cursor: Cursor) -> tuple[str, bytes | None]:
+    size = cursor.read_varint()
+    name = cursor.read_text(size)
+    size = cursor.read_varint()
+    return name, None if size == -1 else cursor.read_bytes(size)

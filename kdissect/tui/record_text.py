@@ -8,12 +8,12 @@ from __future__ import annotations
 import io
 from typing import Any, NamedTuple
 
-from kdissect.present.batches import header_objects
 from kdissect.present.catalogue import RECORDS
 from kdissect.present.form import Clock, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import Options
 from kdissect.present.payload import framing_of, lines_of, one_line
+from kdissect.present.record_text import header_objects
 from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import sanitise
 from kdissect.present.tables import table_writer

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from kdissect.embedded.internal import encode_internal
-from kdissect.present.batches import BATCH_COLUMNS, batch_objects, bytes_form, shown_value
+from kdissect.present.batches import BATCH_COLUMNS, batch_objects, shown_value
 from kdissect.present.options import Options
+from kdissect.present.record_text import bytes_form
 from kdissect.present.redact import REDACTED
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch
