@@ -17,7 +17,11 @@ types stand in ``__init__.pyi``.
 
 from __future__ import annotations
 
+from kdissect import leaves
+
 __version__ = "0.1.0"
+
+leaves.choose()
 
 _HOMES = {
     "CaptureError": ("kdissect.model", "CaptureError"),

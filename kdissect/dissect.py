@@ -182,19 +182,18 @@ class Dissector:
 
     def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
-        network = segment.network
-        ends = (segment.source, segment.destination)
-        key: Key = (*ends, network) if network else ends
+        _, timestamp_ns, source, destination, _, _, flags, _, _, _, network = segment
+        key: Key = (source, destination, network) if network else (source, destination)
         step: list[_Step] = []
         if self._lingering:
-            self._forget_lingering(segment.timestamp_ns, step)
+            self._forget_lingering(timestamp_ns, step)
         conversation = self._table.get(key)
         if conversation is None and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
-        if conversation is not None and conversation.has_lingered(segment.timestamp_ns, LINGER_NS):
-            self._forget(conversation, segment.timestamp_ns, step)
+        if conversation is not None and conversation.has_lingered(timestamp_ns, LINGER_NS):
+            self._forget(conversation, timestamp_ns, step)
             conversation = None
-        elif conversation is not None and segment.flags & SYN and conversation.is_reopened_by(segment):
+        elif conversation is not None and flags & SYN and conversation.is_reopened_by(segment):
             step += conversation.close(segment.packet, cut=False)
             step.append(conversation.summary("reused"))
             self._remove(conversation)
@@ -210,7 +209,7 @@ class Dissector:
             if network:
                 self._tunnelled.add(conversation, key)
             else:
-                self._table[ends[1], ends[0]] = conversation
+                self._table[destination, source] = conversation
         was_over = conversation.is_over
         step += conversation.feed(segment)
         if conversation.is_over and not was_over and conversation.number not in self._closed:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.leaves import PURE
+
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
 _NOWHERE = str(Path(__file__).parent / "no-user-data")
-for _name in [name for name in os.environ if name.startswith("KDISSECT_")]:
+for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name != PURE]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 

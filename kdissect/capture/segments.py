@@ -13,14 +13,16 @@ from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, Datagram
 from kdissect.capture.links import ETHERNET, IPV4, IPV6, LINK_TYPES, network
 from kdissect.capture.tunnels import CARRIERS
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
+from kdissect.model import ACK, DecodeError, Endpoint, Fault, Packet, Segment
 
-_ipv4_tcp = Struct(">BxHHHxBxx4s4s2s2sIIBBxxH").unpack_from
-"""An IPv4 header without options, then TCP up to its checksum."""
+_ipv4_tcp = Struct(">BxHHHxBxx12sIIBBxxH").unpack_from
+"""An IPv4 header without options, then TCP up to its checksum; addresses and ports in one."""
 _ipv6_tcp = Struct(">BxxxHBx16s16s2s2sIIBBxxH").unpack_from
 """An IPv6 header, then TCP up to its checksum."""
 
 _segment = tuple.__new__
+
+_MOST_PAIRS = 65_536
 
 
 class SegmentReader:
@@ -31,6 +33,8 @@ class SegmentReader:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._layers = limits.layers
         self._datagrams = DatagramReader(limits)
+        self._pairs: dict[bytes, tuple[Endpoint, Endpoint]] = {}
+        """The two ends of IPv4 packets, by the bytes that have them: connections have many packets."""
 
     def feed(self, packet: Packet) -> Segment | Fault | None:
         """The packet's segment, Fault or None."""
@@ -44,22 +48,27 @@ class SegmentReader:
                 return self._datagrams.feed(packet)
             if protocol == IPV4:
                 (
-                    first, total, identification, fragment, upper, source, destination,
-                    sport, dport, seq, ack, offset, flags, checksum,
+                    first, total, identification, fragment, upper, ends,
+                    seq, ack, offset, flags, checksum,
                 ) = _ipv4_tcp(data, at)  # fmt: skip
                 if first != 0x45 or fragment & 0x3FFF or upper == AUTHENTICATION:
                     return self._datagrams.feed(packet)
                 at += 20
                 length = total - 20
                 identity = identification << 16 | checksum
+                pair = self._pairs.get(ends)
+                if pair is None:
+                    pair = self._pair(ends)
+                source, destination = pair
             elif protocol == IPV6:
                 (
-                    first, length, upper, source, destination,
+                    first, length, upper, source_address, destination_address,
                     sport, dport, seq, ack, offset, flags, identity,
                 ) = _ipv6_tcp(data, at)  # fmt: skip
                 if first >> 4 != 6 or upper in EXTENSIONS:
                     return self._datagrams.feed(packet)
                 at += 40
+                source, destination = source_address + sport, destination_address + dport
             else:
                 return None
         except (struct.error, DecodeError):
@@ -75,8 +84,8 @@ class SegmentReader:
             (
                 number,
                 time_ns,
-                source + sport,
-                destination + dport,
+                source,
+                destination,
                 seq,
                 ack if flags & ACK else None,
                 flags,
@@ -86,6 +95,12 @@ class SegmentReader:
                 0,
             ),
         )
+
+    def _pair(self, ends: bytes) -> tuple[Endpoint, Endpoint]:
+        if len(self._pairs) >= _MOST_PAIRS:
+            self._pairs.clear()
+        pair = self._pairs[ends] = (ends[:4] + ends[8:10], ends[4:8] + ends[10:])
+        return pair
 
     def packets_of(self, number: int) -> tuple[int, ...]:
         """The packets that carried what the packet ``number``, the one that was fed last, gave: more than

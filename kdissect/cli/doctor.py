@@ -13,13 +13,14 @@ from importlib.util import find_spec
 
 import click
 
-from kdissect import __version__
+from kdissect import __version__, leaves
 from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.capturing import line_without_root, live_in_own_home
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.spark_help import HOW_TO as SPARK_HOW_TO
 from kdissect.cli.tls_help import HOW_TO as TLS_HOW_TO
+from kdissect.leaves import LEAVES, PURE
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.library import library, package_folder, user_folder
@@ -48,14 +49,6 @@ EXTRAS = (
     ("pyspark", "pyspark", "spark", "many captures at once, on Spark"),
 )
 """Package, module, the extra that installs it, what for."""
-
-LEAVES = (
-    "kdissect.protocol.cursor",
-    "kdissect.protocol.decode",
-    "kdissect.record.records",
-    "kdissect.capture.segments",
-)
-"""Modules that may be compiled."""
 
 _TOPICS = {"tls": TLS_HOW_TO, "spark": SPARK_HOW_TO}
 
@@ -162,10 +155,19 @@ def _capturing() -> Iterator[Row]:
 
 
 def _leaves() -> Iterator[Row]:
-    files = [import_module(name).__file__ or "" for name in LEAVES]
-    compiled = [name for name, file in zip(LEAVES, files, strict=True) if not file.endswith(".py")]
-    details = f"{', '.join(compiled)}" if compiled else "pure Python"
-    yield "compiled leaves", f"{len(compiled)} of {len(LEAVES)}", details
+    compiled = [name for name in LEAVES if not (import_module(name).__file__ or "").endswith(".py")]
+    if compiled:
+        details = f"{len(compiled)} of {len(LEAVES)} hot modules are compiled ({PURE}=1 runs their sources)"
+        yield "compiled", "ok", details
+    else:
+        details = f"pure Python, {_why_pure()}"
+        yield "compiled", "no", details
+
+
+def _why_pure() -> str:
+    if leaves.is_pure():
+        return f"for {PURE} is set"
+    return "some ten times slower: an editable install, or no C compiler when kdissect was installed"
 
 
 def _definitions() -> Iterator[Row]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Packets
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
@@ -140,7 +142,7 @@ class Reading:
 
         :raises KeyboardInterrupt: after those.
         """
-        with EndOfInput() as end:
+        with EndOfInput() as end, _few_collections():
             yield from self._events(end)
         if self.is_interrupted:
             raise KeyboardInterrupt
@@ -229,6 +231,20 @@ class Reading:
     def progress_text(self) -> str:
         """What there is so far."""
         return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """In here Python looks for cycles rarely: what a capture gives has none, and looking for them took a
+    fifth of the time."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class Progress:

@@ -20,13 +20,12 @@ from kdissect.faults import fault
 from kdissect.model import DecodeError, Node
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import (
-    Readers,
     find_tag,
-    fixed_readers,
     note_broken_tag,
     note_remainder,
     read_count,
     read_elements,
+    read_fixed,
     read_presence,
     read_tag_count,
     read_tag_head,
@@ -46,12 +45,11 @@ from kdissect.wording import plural
 
 
 class _Pen:
-    """What draws one tree: the readers of the fixed types, and how many nodes there may be still."""
+    """What draws one tree: how many nodes there may be still."""
 
-    __slots__ = ("nodes_left", "readers")
+    __slots__ = ("nodes_left",)
 
     def __init__(self, cursor: Cursor) -> None:
-        self.readers: Readers = fixed_readers(cursor)
         self.nodes_left = cursor.limits.tree_nodes
 
 
@@ -97,7 +95,7 @@ def _struct(form: Plan, cursor: Cursor, node: Node, pen: _Pen) -> None:
 
 def _leaf(cursor: Cursor, opcode: int, name: str, nullable: Any, parent: Node, pen: _Pen) -> Any:
     start, known = cursor.position, len(cursor.notes)
-    value = pen.readers[opcode]() if opcode < STRING else read_variable(cursor, opcode, nullable)
+    value = read_fixed(cursor, opcode) if opcode < STRING else read_variable(cursor, opcode, nullable)
     leaf = Node(name, TYPE_NAMES[opcode], value, start, cursor.position)
     parent.children.append(leaf)
     _blame(leaf, cursor, known)
@@ -160,7 +158,7 @@ def _pass_over(cursor: Cursor, parent: Node, element: int, inner: Any, count: in
     parent.children.append(rest)
     try:
         for _ in range(count):
-            read_elements(cursor, element, inner, 1, [], pen.readers)
+            read_elements(cursor, element, inner, 1, [])
     finally:
         rest.end = cursor.position
         rest.value = cursor.data[start : rest.end]

@@ -3,6 +3,8 @@
 The names are those of Kafka's ``Type`` classes with a verb. Every read checks the bytes that are
 left first: nothing is allocated for a length or a count that the buffer cannot hold (Kafka's own
 rule since CVE-2022-34917). Only DecodeError leaves this module.
+
+Compiled, ``raw`` is a pointer to the bytes, which nothing but :meth:`Cursor.take` guards.
 """
 
 from __future__ import annotations
@@ -14,11 +16,6 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 from kdissect.wording import plural
 
-_int16 = Struct(">h").unpack_from
-_int32 = Struct(">i").unpack_from
-_int64 = Struct(">q").unpack_from
-_uint16 = Struct(">H").unpack_from
-_uint32 = Struct(">I").unpack_from
 _float64 = Struct(">d").unpack_from
 
 
@@ -40,7 +37,7 @@ class Cursor:
         self.elements_left = limits.message_elements
         """How many more elements the message that is being read may have."""
         self.position = position
-        self.end = len(data) if end is None else end
+        self.end = len(data) if end is None else min(end, len(data))
         self.notes: list[tuple[str, str, int]] = []
         """Defects that did not stop the reading: (fault kind, message, offset)."""
 
@@ -63,32 +60,42 @@ class Cursor:
         return position
 
     def read_int8(self) -> int:
-        byte = self.data[self.take(1)]
+        at = self.take(1)
+        raw = self.data
+        byte = raw[at]
         return byte - 256 if byte > 127 else byte
 
     def read_boolean(self) -> bool:
         """Any byte but 0 is true (Kafka's ``Type.BOOLEAN``)."""
-        return self.data[self.take(1)] != 0
+        at = self.take(1)
+        raw = self.data
+        return raw[at] != 0
 
     def read_int16(self) -> int:
-        value: int = _int16(self.data, self.take(2))[0]
-        return value
+        at = self.take(2)
+        raw = self.data
+        value = raw[at] << 8 | raw[at + 1]
+        return value - 0x1_0000 if value > 0x7FFF else value
 
     def read_uint16(self) -> int:
-        value: int = _uint16(self.data, self.take(2))[0]
-        return value
+        at = self.take(2)
+        raw = self.data
+        return raw[at] << 8 | raw[at + 1]
 
     def read_int32(self) -> int:
-        value: int = _int32(self.data, self.take(4))[0]
-        return value
+        value = self.read_uint32()
+        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
     def read_uint32(self) -> int:
-        value: int = _uint32(self.data, self.take(4))[0]
-        return value
+        at = self.take(4)
+        raw = self.data
+        high = raw[at]
+        return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
 
     def read_int64(self) -> int:
-        value: int = _int64(self.data, self.take(8))[0]
-        return value
+        self.position = self.take(8)  # all of it is there
+        high = self.read_int32()
+        return high << 32 | self.read_uint32()
 
     def read_float64(self) -> float:
         value: float = _float64(self.data, self.take(8))[0]
@@ -117,10 +124,10 @@ class Cursor:
 
     def read_unsigned_varint(self) -> int:
         """KIP-482: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""
-        data, position, end = self.data, self.position, self.end
+        raw, position, end = self.data, self.position, self.end
         value = shift = 0
         while position < end:
-            byte = data[position]
+            byte = raw[position]
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -135,14 +142,14 @@ class Cursor:
 
     def read_unsigned_varlong(self) -> int:
         """As :meth:`read_unsigned_varint`, at most ten bytes and 2**64 - 1."""
-        data, position, end = self.data, self.position, self.end
+        raw, position, end = self.data, self.position, self.end
         value = shift = 0
         while position < end:
-            byte = data[position]
+            byte = raw[position]
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                if value > 0xFFFFFFFFFFFFFFFF:
+                if shift == 63 and byte > 1:
                     raise DecodeError("a varlong over 64 bits", self.position, "varint-too-long")
                 self.position = position
                 return value

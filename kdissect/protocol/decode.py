@@ -12,7 +12,6 @@ declared size. Such defects are the cursor's ``notes``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from kdissect.model import DecodeError
@@ -20,17 +19,24 @@ from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.plan import (
     ARRAY,
-    COMPACT,
+    BOOLEAN,
     COMPACT_ARRAY,
+    COMPACT_BYTES,
+    COMPACT_RECORDS,
     COMPACT_STRING,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
     NULLABLE_STRUCT,
     STRING,
     STRUCT,
+    UINT16,
+    UINT32,
+    UUID,
 )
 from kdissect.protocol.schema import UNKNOWN_TAGS, Struct
 from kdissect.wording import plural
-
-Readers = tuple[Callable[[], Any], ...]
 
 
 def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -41,40 +47,43 @@ def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -
     """
     cursor.elements_left = cursor.limits.message_elements
     values: dict[str, Any] = {} if into is None else into
-    _read_struct(struct.plan, cursor, values, fixed_readers(cursor))
+    _read_struct(struct.plan, cursor, values)
     return values
 
 
-def fixed_readers(cursor: Cursor) -> Readers:
-    """What reads each opcode below ``STRING``: looked up once a message, not once a field."""
-    return (
-        cursor.read_int8,
-        cursor.read_int16,
-        cursor.read_int32,
-        cursor.read_int64,
-        cursor.read_uint16,
-        cursor.read_uint32,
-        cursor.read_float64,
-        cursor.read_boolean,
-        cursor.read_uuid,
-    )
+def read_fixed(cursor: Cursor, opcode: int) -> Any:
+    """A value of fixed width, of an opcode below ``STRING``; the frequent ones first."""
+    if opcode == INT32:
+        return cursor.read_int32()
+    if opcode == INT16:
+        return cursor.read_int16()
+    if opcode == INT64:
+        return cursor.read_int64()
+    if opcode == INT8:
+        return cursor.read_int8()
+    if opcode == BOOLEAN:
+        return cursor.read_boolean()
+    if opcode == UUID:
+        return cursor.read_uuid()
+    if opcode == UINT16:
+        return cursor.read_uint16()
+    return cursor.read_uint32() if opcode == UINT32 else cursor.read_float64()
 
 
-def _read_struct(form: plan.Plan, cursor: Cursor, into: dict[str, Any], readers: Readers) -> None:
-    for opcode, name, argument in form[1]:
+def _read_struct(form: plan.Plan, cursor: Cursor, into: dict[str, Any]) -> None:
+    _, fields, tags = form
+    for opcode, name, argument in fields:
         if opcode < STRING:
-            into[name] = readers[opcode]()
+            into[name] = read_fixed(cursor, opcode)
         elif opcode < ARRAY:
             into[name] = read_variable(cursor, opcode, argument)
         else:
-            _read_compound(cursor, opcode, name, argument, into, readers)
-    if form[2] is not None:
-        _read_tagged(form[2], cursor, into, readers)
+            _read_compound(cursor, opcode, name, argument, into)
+    if tags is not None:
+        _read_tagged(tags, cursor, into)
 
 
-def _read_compound(
-    cursor: Cursor, opcode: int, name: str, argument: Any, into: dict[str, Any], readers: Readers
-) -> None:
+def _read_compound(cursor: Cursor, opcode: int, name: str, argument: Any, into: dict[str, Any]) -> None:
     """An array or a struct."""
     if opcode > COMPACT_ARRAY:
         if opcode != STRUCT and not read_presence(cursor, opcode):
@@ -82,37 +91,35 @@ def _read_compound(
             return
         child: dict[str, Any] = {}
         into[name] = child
-        _read_struct(argument, cursor, child, readers)
+        _read_struct(argument, cursor, child)
         return
-    count = read_count(cursor, opcode, argument[0], argument[3])
+    nullable, element, inner, least = argument
+    count = read_count(cursor, opcode, nullable, least)
     if count < 0:
         into[name] = None
         return
     items: list[Any] = []
     into[name] = items
-    read_elements(cursor, argument[1], argument[2], count, items, readers)
+    read_elements(cursor, element, inner, count, items)
 
 
-def read_elements(
-    cursor: Cursor, element: int, inner: Any, count: int, items: list[Any], readers: Readers
-) -> None:
+def read_elements(cursor: Cursor, element: int, inner: Any, count: int, items: list[Any]) -> None:
     """The next elements of an array, which are put into ``items``."""
     if element == STRUCT:
         for _ in range(count):
             item: dict[str, Any] = {}
             items.append(item)
-            _read_struct(inner, cursor, item, readers)
+            _read_struct(inner, cursor, item)
     elif element < STRING:
-        read = readers[element]
         for _ in range(count):
-            items.append(read())
+            items.append(read_fixed(cursor, element))
     else:
         for _ in range(count):
             items.append(read_variable(cursor, element, inner))
 
 
 def _read_tagged(
-    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, into: dict[str, Any], readers: Readers
+    tags: tuple[tuple[int, tuple[int, str, Any]], ...], cursor: Cursor, into: dict[str, Any]
 ) -> None:
     count = read_tag_count(cursor)
     previous = -1
@@ -128,11 +135,11 @@ def _read_tagged(
         cursor.end = start + size
         try:
             if opcode < STRING:
-                into[name] = readers[opcode]()
+                into[name] = read_fixed(cursor, opcode)
             elif opcode < ARRAY:
                 into[name] = read_variable(cursor, opcode, argument)
             else:
-                _read_compound(cursor, opcode, name, argument, into, readers)
+                _read_compound(cursor, opcode, name, argument, into)
         except DecodeError as error:
             note_broken_tag(cursor, name, error)
         else:
@@ -147,7 +154,7 @@ def _read_tagged(
 def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | None:
     """A string, bytes or records with their length before them."""
     start = cursor.position
-    if opcode in COMPACT:
+    if opcode in (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS):
         length = cursor.read_unsigned_varint() - 1
     else:
         length = cursor.read_int16() if opcode == STRING else cursor.read_int32()

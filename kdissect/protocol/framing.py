@@ -59,6 +59,11 @@ class Framer:
         if isinstance(piece, Gap):
             return self._feed_gap(piece, witness)
         out: list[Event] = []
+        size = self._size
+        if size is not None and not self._skip and self._have + len(piece.data) < size + 4:
+            self._parts.append(piece)  # it lies in the midst of a frame
+            self._have += len(piece.data)
+            return out
         self._feed_chunk(piece, witness, out)
         return out
 
@@ -136,7 +141,7 @@ class Framer:
             while length < total:
                 used.append(parts[len(used)])
                 length += len(used[-1].data)
-            payload = b"".join(chunk.data for chunk in used)[4:total]
+            payload = b"".join([chunk.data for chunk in used])[4:total]
             left = length - total
             last = used[-1]
             self._parts = ([_tail(last, len(last.data) - left)] if left else []) + parts[len(used) :]
@@ -149,9 +154,12 @@ class Framer:
         if len(used) == 1:
             packets = first.packets or (first.packet,)
         else:
-            packets = tuple(dict.fromkeys(n for c in used for n in c.packets or (c.packet,)))
+            packets = tuple(dict.fromkeys([n for c in used for n in c.packets or (c.packet,)]))
         # A segment that fills a hole is older than the last: the frame is complete when the latest came.
-        completed = max(used, key=lambda chunk: chunk.packet) if len(used) > 1 else last
+        completed = last
+        for chunk in used:
+            if chunk.packet > completed.packet:
+                completed = chunk
         searched, self._found_by_search = self._found_by_search, False
         return Frame(
             self.direction,
@@ -272,7 +280,7 @@ class Framer:
         first = self._parts[0].data if self._parts else b""
         if len(first) >= count:
             return first[:count]
-        return b"".join(chunk.data for chunk in self._parts)[:count]
+        return b"".join([chunk.data for chunk in self._parts])[:count]
 
 
 SEARCH_OVERLAP = 64

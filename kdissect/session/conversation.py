@@ -109,10 +109,11 @@ class Conversation:
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
         pieces = self._duplex.feed(segment)
+        out: list[Event] = []
         if pieces:
             self._flushed = False  # data after both FINs: they were not the end
-        out = self._take(pieces, segment.packet)
-        if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
+            out = self._take(pieces, segment.packet)
+        if self._duplex.is_finished() and not self._flushed and not self.waits_for_secrets:
             out += self._flush(segment.packet, "connection closed")
         if pieces or segment.length:
             self._weigh()
@@ -146,11 +147,14 @@ class Conversation:
     @property
     def is_over(self) -> bool:
         """It is closed, or a reset was seen; a reset may be forged, and what follows it still counts."""
-        return self._flushed or self._duplex.reset or self._duplex.finished
+        return self._is_over()
+
+    def _is_over(self) -> bool:
+        return self._flushed or self._duplex.reset or self._duplex.is_finished()
 
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and was silent for ``linger_ns`` since."""
-        return self.is_over and now_ns - self._duplex.last_ns > linger_ns
+        return self._is_over() and now_ns - self._duplex.last_ns > linger_ns
 
     def is_waited_for(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and more may still come of it."""
@@ -252,14 +256,17 @@ class Conversation:
     def _take(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
         out: list[Event] = []
         for side, piece in pieces:
-            if isinstance(piece, Fault):
-                message = f"from {self._name(side)}: {piece.message}"
-                out.append(piece._replace(connection=self.number, message=message))
-                continue
             if isinstance(piece, Chunk):
                 first, second = self._bytes
                 size = len(piece.data)
                 self._bytes = (first + size, second) if side == 0 else (first, second + size)
+                if self._verdict is not None and self._tls is None:
+                    out += self._frame(side, piece, packet)
+                    continue
+            elif isinstance(piece, Fault):
+                message = f"from {self._name(side)}: {piece.message}"
+                out.append(piece._replace(connection=self.number, message=message))
+                continue
             else:
                 out.append(self._gap_fault(side, piece))
             if self._tls is None:
@@ -352,7 +359,8 @@ class Conversation:
         framer = self._framers[side]
         if isinstance(piece, Gap):
             self._session.gap(framer.direction)
-        return self._pair(side, framer.feed(piece, self._witness(framer)), packet)
+        events = framer.feed(piece, self._witness(framer))
+        return self._pair(side, events, packet) if events else []
 
     def _pair(self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
         assert self._session is not None

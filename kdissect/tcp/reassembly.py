@@ -45,6 +45,9 @@ AT_HAND = 1_460
 """Bytes delivered last that stay at hand, to hold a retransmission against them: what an ordinary packet has,
 of those that offloading made longer the end."""
 
+
+new_tuple = tuple.__new__
+
 FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
 segment farther ahead would turn all that follows into retransmissions."""
@@ -81,7 +84,8 @@ class Reassembler:
         self._waiting: Waiting | None = None
         """Made when first something waits: most directions of most connections never need it."""
         self._copies: Copies | None = None
-        self._last: Piece | None = None
+        self._last: Chunk | None = None
+        """The bytes delivered last."""
         self._stray_end: int | None = None
         """Where the last segment ended that lay too far ahead."""
         self._impatience = 0
@@ -137,8 +141,23 @@ class Reassembler:
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
-        seq = segment.seq
+        packet, timestamp_ns, _, _, seq, _, flags, payload, length, identity, _ = segment
         self.kept = False
+        if (
+            self._base_is_sure
+            and length
+            and not self._waiting
+            and self.ended_at is None
+            and not flags & (SYN | FIN)
+            and len(payload) == length
+            and self._place(seq) == self.next
+        ):  # what nearly all segments with bytes are: the next ones
+            self._remember(identity, timestamp_ns)
+            chunk = new_tuple(Chunk, (self.next, payload, packet, timestamp_ns, ()))
+            self._last = chunk if length <= AT_HAND else _at_hand(chunk)
+            self.next += length
+            self._impatience = 0
+            return [chunk]
         if segment.flags & SYN:
             seq = (seq + 1) & 0xFFFFFFFF
             if self._base is None or not self._base_is_sure:
@@ -158,11 +177,11 @@ class Reassembler:
         if not self._base_is_sure:
             self._settle_base(segment, offset)
             offset = self._place(seq)
-        piece = Piece(offset, segment.length, segment.payload, segment.packet, segment.timestamp_ns)
+        piece = Piece(offset, length, payload, packet, timestamp_ns)
         if offset == self.next and not self._waiting:
-            self._remember(piece, segment.identity)
+            self._remember(identity, timestamp_ns)
             return self._deliver(piece)
-        return self._feed_slow(piece, segment.identity)
+        return self._feed_slow(piece, identity)
 
     def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back."""
@@ -198,7 +217,8 @@ class Reassembler:
 
     def _place(self, seq: int) -> int:
         assert self._base is not None
-        distance = (seq - self._base - self.next) & 0xFFFFFFFF
+        base = self._base
+        distance = (seq - base - self.next) & 0xFFFFFFFF
         return self.next + (distance - 0x1_0000_0000 if distance & 0x8000_0000 else distance)
 
     def _settle_base(self, segment: Segment, offset: int) -> None:
@@ -236,17 +256,17 @@ class Reassembler:
         if not agree:
             out.append(_different(piece.packet, piece.offset))
         if again < piece.length:
-            self._remember(piece, identity)
+            self._remember(identity, piece.timestamp_ns)
         for ready in self._waiting.take(self.next):
             out += self._deliver(ready)
         if self._waiting:
             out += self._declare(piece.packet, piece.timestamp_ns)
         return out
 
-    def _remember(self, piece: Piece, identity: int) -> None:
+    def _remember(self, identity: int, timestamp_ns: int) -> None:
         if self._copies is None:
             self._copies = Copies()
-        self._copies.remember(identity, piece.timestamp_ns)
+        self._copies.remember(identity, timestamp_ns)
 
     def _count_again(self, length: int, is_copy: bool) -> None:
         if is_copy:
@@ -266,16 +286,18 @@ class Reassembler:
 
     def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
         """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
-        if self._last is not None and not self._last.agrees_with(piece):
-            out.append(_different(piece.packet, max(piece.offset, self._last.offset)))
+        if self._last is None:
+            return
+        offset, data, packet, timestamp_ns, _ = self._last
+        if not Piece(offset, len(data), data, packet, timestamp_ns).agrees_with(piece):
+            out.append(_different(piece.packet, max(piece.offset, offset)))
 
     def _deliver(self, piece: Piece) -> list[Chunk | Gap | Fault]:
         if piece.offset < self.next:
             piece = piece.part(self.next, piece.end)
         out: list[Chunk | Gap | Fault] = []
         if piece.data:
-            is_long = piece.length > AT_HAND
-            self._last = piece.part(piece.end - AT_HAND, piece.end) if is_long else piece
+            self._last = _at_hand(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
             self.next += len(piece.data)
             out.append(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
         if len(piece.data) < piece.length:
@@ -340,6 +362,12 @@ class Reassembler:
         self.gaps += 1
         self.gap_bytes += length
         return gap
+
+
+def _at_hand(chunk: Chunk) -> Chunk:
+    """The end of it, as much as stays at hand."""
+    before = len(chunk.data) - AT_HAND
+    return chunk if before <= 0 else chunk._replace(offset=chunk.offset + before, data=chunk.data[before:])
 
 
 def _different(packet: int, offset: int) -> Fault:

@@ -1,0 +1,104 @@
+"""Compiles the leaves when a wheel is built; where that fails, the wheel has the sources alone.
+
+    python hatch_build.py [FOLDER]    compiles beside the sources, or those of a copy of the checkout
+
+An editable install compiles nothing: sources that are worked on must be what runs.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run by hand
+    BuildHookInterface = object
+
+HERE = Path(__file__).resolve().parent
+DIRECTIVES = {"language_level": 3, "annotation_typing": False}
+"""Annotations are for people and mypy; C types stand in the ``.pxd`` files."""
+
+
+def compile_leaves(top: Path, work: Path) -> list[tuple[Path, str]]:
+    """Compile the leaves below ``top``: each library, and the path that it has in the package.
+
+    Whatever goes wrong raises.
+    """
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+
+    leaves = runpy.run_path(str(top / "kdissect" / "leaves.py"))["LEAVES"]
+    here = Path.cwd()
+    os.chdir(top)
+    try:
+        extensions = [_extension(name, Extension) for name in leaves]
+        made = cythonize(
+            extensions,
+            build_dir=str(work / "c"),
+            compiler_directives=DIRECTIVES,
+            nthreads=os.cpu_count(),
+            quiet=True,
+        )
+        command = build_ext(Distribution({"name": "kdissect", "ext_modules": made}))
+        command.build_lib, command.build_temp = str(work / "lib"), str(work / "temp")
+        command.parallel = os.cpu_count()
+        command.ensure_finalized()
+        command.run()
+        return [
+            (Path(command.get_ext_fullpath(each.name)), command.get_ext_filename(each.name)) for each in made
+        ]
+    finally:
+        os.chdir(here)
+
+
+def _extension(name: str, kind: Callable[..., Any]) -> Any:
+    path = name.replace(".", "/")
+    flags: list[str] = []
+    if sys.platform != "win32":
+        # Without C types there is little to optimise, and it takes twice as long.
+        flags = ["-O2" if Path(path + ".pxd").exists() else "-O1", "-g0", "-fwrapv"]
+    return kind(name, [path + ".py"], extra_compile_args=flags)
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
+    """What hatchling calls."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the compiled leaves to a wheel."""
+        if version == "editable" or os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
+            return
+        self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
+        try:
+            made = compile_leaves(Path(self.root), Path(self._work.name))
+        except (Exception, SystemExit) as error:
+            self.app.display_warning(f"the hot modules stay pure Python: {type(error).__name__}: {error}")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["force_include"].update({str(library): name for library, name in made})
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Leave nothing behind."""
+        if work := getattr(self, "_work", None):
+            work.cleanup()
+
+
+def main(folder: str = str(HERE)) -> None:
+    """Compile in place."""
+    top = Path(folder).resolve()
+    with tempfile.TemporaryDirectory(prefix="kdissect-build-") as work:
+        for library, name in compile_leaves(top, Path(work)):
+            (top / name).write_bytes(library.read_bytes())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

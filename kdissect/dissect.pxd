@@ -1,0 +1,27 @@
+cimport cython
+from kdissect.session.conversation cimport Conversation
+
+cdef class Dissector:
+    cdef dict __dict__
+    cdef public object _limits
+    cdef public object _embedded
+    cdef public object _ports
+    cdef public object secrets
+    cdef public object _segments
+    cdef public dict _table
+    cdef public dict _closed
+    cdef public object _tunnelled
+    cdef public object _remembered
+    cdef public list _lingering
+    cdef public dict _holding
+    cdef public object _held_bytes
+    cdef public list _late
+    cdef public object _numbering
+    cdef public object packets
+    cdef public object names
+    cdef public object _names_are_complete
+    cdef object __weakref__
+
+    cpdef feed(self, item)
+    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint)
+    cpdef list feed_segment(self, segment)

@@ -1,0 +1,74 @@
+"""Which modules are compiled where a compiler is there: the hot ones, and nothing else is changed by it.
+
+A leaf is an ordinary module. Beside it stands a ``.pxd`` file with the C types of its classes and variables,
+which only Cython reads: the one source runs as it is, and compiled at the speed of C. ``kdissect doctor``
+tells which form is active.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from types import ModuleType
+
+LEAVES = (
+    "kdissect.capture.pcap",
+    "kdissect.capture.segments",
+    "kdissect.tcp.copies",
+    "kdissect.tcp.reassembly",
+    "kdissect.tcp.duplex",
+    "kdissect.protocol.cursor",
+    "kdissect.protocol.decode",
+    "kdissect.protocol.header",
+    "kdissect.protocol.body",
+    "kdissect.protocol.framing",
+    "kdissect.protocol.select",
+    "kdissect.protocol.topics",
+    "kdissect.protocol.json_form",
+    "kdissect.record.records",
+    "kdissect.record.batch",
+    "kdissect.record.sets",
+    "kdissect.message",
+    "kdissect.exchange",
+    "kdissect.session.pending",
+    "kdissect.session.pairing",
+    "kdissect.session.conversation",
+    "kdissect.dissect",
+    "kdissect.present.record_text",
+    "kdissect.present.sanitise",
+    "kdissect.present.text",
+)
+"""The modules."""
+
+PURE = "KDISSECT_PURE"
+"""The environment variable with which compiled modules are left alone: ``KDISSECT_PURE=1``."""
+
+
+class SourceFinder:
+    """Finds the modules of this package by their sources only."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """As the import system asks (PEP 451)."""
+        if path is None or not name.startswith("kdissect."):
+            return None
+        for folder in path:
+            found = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name, target)
+            if found is not None:
+                return found
+        return None
+
+
+def is_pure() -> bool:
+    """Whether the user wants the sources to run."""
+    return os.environ.get(PURE, "0") not in ("", "0")
+
+
+def choose() -> None:
+    """See to it that the sources run where the user wants that, before any of them is imported."""
+    if is_pure():
+        sys.meta_path.insert(0, SourceFinder)

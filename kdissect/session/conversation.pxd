@@ -1,0 +1,32 @@
+cimport cython
+from kdissect.tcp.duplex cimport Duplex
+
+cdef class Conversation:
+    cdef dict __dict__
+    cdef public object _broker_ports
+    cdef public tuple _bytes
+    cdef public Duplex _duplex
+    cdef public bint _flushed
+    cdef public tuple _framers
+    cdef public object _held
+    cdef public object _limits
+    cdef public object _recogniser
+    cdef public object _secrets
+    cdef public object _session
+    cdef public object _skipped
+    cdef public object _tls
+    cdef public object _verdict
+    cdef public object held_bytes
+    cdef public object number
+    cdef object __weakref__
+
+    @cython.locals(out=list)
+    cpdef feed(self, segment)
+    cpdef bint _is_over(self) except -1
+    cpdef bint has_lingered(self, now_ns, linger_ns) except -1
+    @cython.locals(out=list, size=Py_ssize_t)
+    cdef list _take(self, pieces, packet)
+    cdef list _frame(self, int side, piece, packet)
+    @cython.locals(out=list)
+    cdef list _pair(self, int side, events, packet)
+    cdef _weigh(self)

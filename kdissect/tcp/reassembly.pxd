@@ -1,0 +1,36 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.tcp.copies cimport Copies
+
+cdef int FIN, RST, SYN
+
+cdef class Reassembler:
+    cdef dict __dict__
+    cdef public object _limits
+    cdef public object _base
+    cdef public bint _base_is_sure
+    cdef public object _waiting
+    cdef public Copies _copies
+    cdef public object _last
+    cdef public object _stray_end
+    cdef public object _impatience
+    cdef public object _overdue_since
+    cdef public int64_t next
+    cdef public object acknowledged
+    cdef public bint opened
+    cdef public object ended_at
+    cdef public object retransmitted
+    cdef public object copied
+    cdef public bint kept
+    cdef public object gaps
+    cdef public object gap_bytes
+
+    @cython.locals(
+        seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t,
+    )
+    cpdef feed(self, segment)
+    @cython.locals(offset=int64_t)
+    cpdef acknowledge(self, int64_t ack, packet, timestamp_ns)
+    @cython.locals(base=int64_t, distance=int64_t)
+    cdef int64_t _place(self, int64_t seq) except? -1
+    cdef _remember(self, identity, timestamp_ns)

@@ -1,0 +1,1 @@
+"""Compiled leaves do what their sources do."""
