@@ -158,10 +158,10 @@ class Dissector:
         if not self.secrets.add(key_log):
             return []
         step: list[_Step] = []
-        for conversation in sorted(set(self._table.values()), key=lambda c: c.number):
-            if conversation.waits_for_secrets:
-                step += conversation.retry(packet)
-                self._count_held(conversation)
+        waiting = [each for each in self._holding if each.waits_for_secrets]
+        for conversation in sorted(waiting, key=lambda c: c.number):
+            step += conversation.retry(packet)
+            self._count_held(conversation)
         return list(self._publish(step)) if step else []
 
     def close(self) -> Iterator[Event]:

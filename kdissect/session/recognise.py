@@ -15,8 +15,9 @@ connection's end, with the evidence that there is by then. What settles it:
 5. A frame whose header is a request's and whose body is not settles nothing: protocols that frame like
    Kafka exist, requests of Kafka's that break off hardly do. It is passed over, and only a request
    behind it that fits to the last byte counts (1). Where none comes, a fault tells what was seen.
-6. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is the header of an encrypted record where the
-   capture began in mid-stream (0x17 0x03 0x03 would be a size of 385 MB); a method or ``HTTP/`` is HTTP.
+6. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is, where the capture began in mid-stream, the
+   header of a record of data, of a change of keys or of an alert (0x14 0x03 would be a size of 335 MB); a
+   method or ``HTTP/`` is HTTP.
 """
 
 from __future__ import annotations
@@ -269,8 +270,11 @@ class Recogniser:
 
 
 def _is_record_header(head: bytes) -> bool:
-    """Whether a TLS record with data begins here (RFC 8446, 5.1)."""
-    return head[:3] == b"\x17\x03\x03" and int.from_bytes(head[3:5], "big") <= LONGEST_FRAGMENT
+    """Whether a TLS record begins here that may be the first of what was captured (RFC 8446, 5.1): data, a
+    ChangeCipherSpec, or an alert."""
+    if head[:3] == b"\x17\x03\x03":
+        return int.from_bytes(head[3:5], "big") <= LONGEST_FRAGMENT
+    return head.startswith((b"\x14\x03\x03\0\x01\x01", b"\x15\x03\x03\0"))
 
 
 def _is_token(data: bytearray, position: int, end: int) -> bool:

@@ -46,6 +46,12 @@ class Aead:
             cipher = AESCCM(key, self.tag_bytes)
         self._decrypt = cipher.decrypt
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aead) and (self.mode, self.key) == (other.mode, other.key)
+
+    def __hash__(self) -> int:
+        return hash((self.mode, self.key))
+
     def __reduce__(self) -> tuple[type[Aead], tuple[str, bytes]]:
         return Aead, (self.mode, self.key)
 

@@ -41,21 +41,19 @@ from kdissect.tls.records import (
     Record,
 )
 from kdissect.tls.seen import Seen
+from kdissect.tls.waiting import Waiting
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
 _chunk = tuple.__new__
-
-WAIT_COST = 256
-"""What a record that waits costs beside its bytes."""
 
 
 class Tls:
     """The machine of one connection. ``secrets`` are those of all connections; they may grow."""
 
     __slots__ = (
-        *("_flows", "_gave_up", "_held", "_holds", "_keying", "_limits", "_secrets"),
-        *("held_bytes", "read_bytes"),
+        *("_flows", "_gave_up", "_keying", "_limits", "_secrets", "_waiting"),
+        "read_bytes",
     )
 
     def __init__(self, secrets: Secrets, limits: Limits = DEFAULTS) -> None:
@@ -63,14 +61,9 @@ class Tls:
         self._limits = limits
         self._flows = (Flow(), Flow())
         self._keying = Keying(self._flows, secrets)
-        self._held: list[tuple[Side, Item]] = []
-        """What waits, in order."""
-        self._holds = [False, False]
-        """Whether something of a side waits."""
+        self._waiting = Waiting()
         self._gave_up = False
         """More waited than the limit."""
-        self.held_bytes = 0
-        """What those that wait cost."""
         self.read_bytes = 0
         """Bytes of records that could be read, as captured."""
 
@@ -82,7 +75,7 @@ class Tls:
         flow = self._flows[side]
         for item in flow.reader.feed(piece):
             # Data under keys that are known is nearly all there is: it takes the short way.
-            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._held:
+            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._waiting:
                 opened = flow.open(item)
                 if opened is not None:
                     self._content(side, opened[0], opened[1], item, out)
@@ -95,7 +88,7 @@ class Tls:
     def retry(self) -> list[Piece]:
         """Secrets were added: what waited for them."""
         out: list[Piece] = []
-        if self._held:
+        if self._waiting:
             self._keying.moved = True
             self._drain(out)
         return out
@@ -103,7 +96,7 @@ class Tls:
     def give_up(self) -> list[Piece]:
         """Wait no longer."""
         out: list[Piece] = []
-        if self._held:
+        if self._waiting:
             self._keying.darken(self._keying.lacks())
             self._drain(out)
         return out
@@ -143,7 +136,7 @@ class Tls:
             return f"its secret came when more than {self._limits.tls_wait_bytes:,} bytes had waited for it"
         if keying.dark is not None:
             return keying.dark
-        if self._held:
+        if self._waiting:
             return keying.lacks()
         failed = [side for side in (0, 1) if self._flows[side].has_failed]
         if failed:
@@ -153,6 +146,11 @@ class Tls:
             none = keying.negotiation.client_hello is None
             return "handshake not captured" if none else "handshake not complete"
         return None
+
+    @property
+    def held_bytes(self) -> int:
+        """What those that wait cost."""
+        return self._waiting.bytes
 
     @property
     def kept_bytes(self) -> int:
@@ -172,8 +170,8 @@ class Tls:
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
         if self._must_wait(side, item):
-            self._hold(side, item)
-            if self.held_bytes > self._limits.tls_wait_bytes:
+            self._waiting.add(side, item)
+            if self._waiting.bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True
                 self._keying.darken(self._keying.lacks())
         else:
@@ -182,27 +180,35 @@ class Tls:
             self._drain(out)
 
     def _must_wait(self, side: Side, item: Item) -> bool:
-        if self._holds[side] or (isinstance(item, Record) and self._keying.must_wait(side, item)):
-            return True
-        # What is said under the last keys may answer what waits. Nothing that waits is in need of it.
-        return self._holds[1 - side] and self._flows[side].stage == TRAFFIC
+        return self._waiting.holds(side) or self._lacks_key(side, item) or self._may_answer(side)
 
-    def _hold(self, side: Side, item: Item) -> None:
-        self._held.append((side, item))
-        self._holds[side] = True
-        self.held_bytes += _cost(item)
+    def _lacks_key(self, side: Side, item: Item) -> bool:
+        return isinstance(item, Record) and self._keying.must_wait(side, item)
+
+    def _may_answer(self, side: Side) -> bool:
+        """What is said under the last keys may answer what waits. Nothing that waits is in need of it."""
+        return self._waiting.holds(1 - side) and self._flows[side].stage == TRAFFIC
 
     def _drain(self, out: list[Piece]) -> None:
         """Read what needs not wait any more."""
         while self._keying.moved:
             self._keying.moved = False
-            held, self._held = self._held, []
-            self._holds, self.held_bytes = [False, False], 0
-            for side, item in held:
+            if not self._is_any_free():
+                continue
+            for side, item in self._waiting.take():
                 if self._must_wait(side, item):
-                    self._hold(side, item)
+                    self._waiting.add(side, item)
                 else:
                     self._read(side, item, out)
+
+    def _is_any_free(self) -> bool:
+        """Whether anything needs not wait any more. To go through all that waits each time that something
+        moves would take its square."""
+        firsts = self._waiting.firsts()
+        return any(
+            not self._lacks_key(side, item) and (number == 0 or not self._may_answer(side))
+            for number, (side, item) in enumerate(firsts)
+        )
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -216,6 +222,8 @@ class Tls:
                 self._content(side, item.type, item.fragment, item, out)
             return
         if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
+            return
+        if self._keying.is_refused(side):
             return
         if self._keying.negotiation.version == TLS_1_3 and item.type != APPLICATION_DATA:
             if item.type == CHANGE_CIPHER_SPEC:  # it means nothing there (RFC 8446, 5)
@@ -326,7 +334,3 @@ class Tls:
         except DecodeError as error:
             reason = f"a handshake message: {error.reason}"
             out.append((side, fault("bad-handshake", reason, record.packet, record.offset)))
-
-
-def _cost(item: Item) -> int:
-    return WAIT_COST + (len(item.fragment) if isinstance(item, Record) else 0)

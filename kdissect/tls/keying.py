@@ -44,18 +44,19 @@ class Keying:
     def must_wait(self, side: Side, record: Record) -> bool:
         """Whether a record cannot be read yet. Where it can, the flow has its opener afterwards."""
         flow = self._flows[side]
-        if flow.opener is not None or self.dark is not None or flow.is_dead:
-            return False
-        if not self.is_protected(flow, record):
+        if flow.opener is not None or flow.is_dead or not self.is_protected(flow, record):
             return False
         now = self.negotiation
-        if now.client_hello is None or now.server_hello is None:
+        if self.dark is None and (now.client_hello is None or now.server_hello is None):
+            if self.is_refused(side):
+                return False
             if side == self.client and now.offers_early_data:
                 return True
             self.darken("handshake not captured")
-            return False
-        if now.unsupported is not None:
+        elif self.dark is None and now.unsupported is not None:
             self.darken(now.unsupported)
+        if self.dark is not None:
+            flow.stage = TRAFFIC  # what looks like a message of the handshake is encrypted from here on
             return False
         is_client = side == self.client
         if flow.stage == CLEAR:
@@ -68,6 +69,12 @@ class Keying:
                 return not self._has_later(side, flow)
         flow.opener = now.opener(flow.stage, is_client, self._secrets)
         return flow.opener is None and not self._has_later(side, flow)
+
+    def is_refused(self, side: Side) -> bool:
+        """Whether what is encrypted now is early data that the broker does not take: it asked for another
+        hello first (RFC 8446, 4.2.10). The client sends it again."""
+        now = self.negotiation
+        return now.is_retried and now.server_hello is None and side == self.client
 
     def _may_tell_of_early_data(self) -> bool:
         """Whether the server's word on it is yet to come, and can be read."""
@@ -185,8 +192,11 @@ class Keying:
         now = self.negotiation
         hello = handshake.read_server_hello(message)
         if hello.is_retry:
+            if now.offers_early_data:
+                self.seen.early_data = "rejected"
             now.is_retried = True
             now.version = hello.chosen_version()
+            self.moved = True
             return
         if self.client is None:
             self.client = 1 - side

@@ -11,6 +11,7 @@ from kdissect.tls.handshake import (
     EARLY_DATA,
     ENCRYPT_THEN_MAC,
     EXTENDED_MASTER_SECRET,
+    HELLO_REQUEST,
     SESSION_TICKET,
     TLS_1_2,
     TLS_1_3,
@@ -66,6 +67,8 @@ class Negotiation:
 
     def hear(self, message: bytes) -> None:
         """A message of the handshake, in order."""
+        if message[0] == HELLO_REQUEST:
+            return  # it is not of the transcript (RFC 5246, 7.4.1.1)
         if self._is_heard or len(self._transcript) > LONGEST_TRANSCRIPT:
             return
         self._transcript += message

@@ -100,6 +100,18 @@ def test_the_greetings_of_other_protocols_settle_it() -> None:
         assert verdict.protocol == protocol
 
 
+def test_in_mid_stream_a_record_of_tls_settles_it() -> None:
+    for greeting in (
+        b"\x17\x03\x03\0\x40" + bytes(7),
+        b"\x14\x03\x03\0\x01\x01" + b"\x17\x03\x03\0\x40",  # how a client ends the handshake
+        b"\x15\x03\x03\0\x1a" + bytes(26),
+    ):
+        verdict = Recogniser().feed(0, chunk(greeting), False)
+        assert verdict is not None
+        assert verdict.protocol == "tls"
+        assert Recogniser().feed(0, chunk(greeting), True) is None  # no connection begins with it
+
+
 def test_it_is_settled_when_the_limit_is_reached() -> None:
     recogniser = Recogniser(DEFAULTS._replace(settle_bytes=100))
     assert recogniser.feed(0, chunk(b"x" * 60), True) is None

@@ -10,7 +10,9 @@ import pytest
 from kdissect.limits import Limits
 from kdissect.model import Chunk, Gap
 from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.handshake import RETRY_RANDOM
 from kdissect.tls.keylog import Secrets
+from kdissect.tls.records import Item
 from kdissect.tls.suites import suite, suite_name
 from tests.tls.endpoints import (
     BROKER,
@@ -22,7 +24,7 @@ from tests.tls.endpoints import (
     segments,
     streams,
 )
-from tests.tls.forge import CCS, Forged, message, record, server_hello
+from tests.tls.forge import CCS, Forged, client_hello, message, record, server_hello
 from tests.tls.reseal import renegotiated
 from tests.tls.talks import (
     NO_ENCRYPT_THEN_MAC,
@@ -36,6 +38,11 @@ from tests.tls.talks import (
     suites_here,
     talk,
 )
+
+ASKS_AGAIN = [
+    (BROKER, record(22, server_hello(RETRY_RANDOM, 0x1301, {43: b"\x03\x04"}))),
+    (BROKER, CCS),
+]
 
 # -- every suite ------------------------------------------------------------------------------------
 
@@ -165,11 +172,23 @@ def test_early_data_without_its_secret_is_a_gap() -> None:
 
 def test_a_hello_that_is_asked_for_again() -> None:
     made = Forged()
-    retry = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
-    asked = server_hello(retry, 0x1301, {43: b"\x03\x04"})
-    made.flights[1:1] = [(BROKER, record(22, asked)), (BROKER, CCS), (CLIENT, CCS), made.flights[0]]
+    made.flights[1:1] = [*ASKS_AGAIN, (CLIENT, CCS), made.flights[0]]
     made.say(CLIENT, "client", b"data")
     assert streams(run(Tls(secrets_of(made.key_log)), segments(made.flights)))[0] == b"data"
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_early_data_is_no_data_where_the_broker_asks_for_another_hello(late: int) -> None:
+    made = Forged(early=True, early_accepted=False)
+    again = client_hello(made.random, (0x1301,), {43: b"\x04\x03\x04\x03\x03", 41: b""})
+    made.flights[3 - late : 3 - late] = ASKS_AGAIN  # what is under way is sent all the same
+    made.flights[5:5] = [(CLIENT, record(22, again))]
+    made.say(CLIENT, "client", b"data")
+    made.say(BROKER, "broker", b"more")
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, segments(made.flights))
+    assert (streams(out), machine.seen.early_data, machine.dark) == ((b"data", b"more"), "rejected", None)
+    assert faults(out) == []
 
 
 def test_traffic_secrets_alone_are_enough() -> None:
@@ -205,6 +224,15 @@ def test_the_key_of_a_broker_opens_rsa_key_exchange(extended: bool) -> None:
     assert is_all(made, run(machine, segments(made.flights)))
     resumed = ends.talk(lines(), made.session)
     assert is_all(resumed, run(Tls(secrets), segments(resumed.flights)))
+
+
+def test_that_a_broker_asks_for_a_hello_is_not_of_the_transcript() -> None:
+    ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0")
+    made = ends.talk(lines())
+    made.flights[1:1] = [(BROKER, record(22, message(0, b"")))]  # it crosses the client's hello
+    secrets = Secrets()
+    secrets.add_rsa_key(ends.certificate.key_pem)
+    assert is_all(made, run(Tls(secrets), segments(made.flights)))
 
 
 @pytest.mark.parametrize("tickets", [True, False])
@@ -291,6 +319,33 @@ def test_waiting_is_bounded() -> None:
     assert str(machine.dark).startswith("no secret for client random ")
     secrets.add(made.key_log)
     assert machine.dark == "its secret came when more than 30,000 bytes had waited for it"
+
+
+def test_what_waits_is_not_gone_through_each_time_that_something_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Forged()
+    hellos, machine, looks = segments(made.flights[:2]), Tls(Secrets()), 0
+    look = Tls._must_wait
+
+    def counted(self: Tls, side: int, each: Item) -> bool:
+        nonlocal looks
+        looks += 1
+        return look(self, side, each)
+
+    run(machine, hellos, close=False)
+    for number in range(1000):
+        made.say(CLIENT, "client", b"%d" % number)
+    waiting = [piece for side, piece in segments(made.flights) if side == CLIENT]
+    run(machine, [(CLIENT, piece) for piece in waiting[2:]], close=False)
+    assert machine.held_bytes > 100_000
+    monkeypatch.setattr(Tls, "_must_wait", counted)
+    hello = hellos[1][1]
+    for number in range(1, 1000):
+        machine.feed(BROKER, hello._replace(offset=number * len(hello.data)))
+        machine.retry()
+    assert 0 < looks < 5000  # not a million
+    assert machine.held_bytes > 100_000
 
 
 def test_no_secret() -> None:

@@ -12,7 +12,7 @@ from kdissect.tls.decrypting import Piece, Tls
 from kdissect.tls.keying import Side
 from kdissect.tls.keylog import Secrets
 from tests.tls.endpoints import BROKER, CLIENT, Talk, faults, run, segments, streams
-from tests.tls.forge import Forged, message
+from tests.tls.forge import CCS, Forged, message, record
 from tests.tls.talks import TLS12, TLS13, secrets_of, talk
 
 
@@ -139,6 +139,25 @@ def test_a_capture_that_begins_later(version: ssl.TLSVersion) -> None:
     machine = Tls(made.secrets())
     out = run(machine, [*segments(made.flights, 65_536)[6:]])
     assert (streams(out), machine.dark) == ((b"", b""), "handshake not captured")
+
+
+def test_nothing_in_mid_stream_is_taken_for_a_handshake() -> None:
+    """Where TLS 1.2 negotiates anew, messages of the handshake are encrypted and records tell their type."""
+    noise = Random(1)
+    flights = [(side, record(kind, noise.randbytes(100))) for kind in (23, 22) for side in (CLIENT, BROKER)]
+    machine = Tls(talk(TLS12).secrets())
+    out = run(machine, segments(flights * 2), close=False)
+    assert (out, machine.dark) == ([], "handshake not captured")
+
+
+@pytest.mark.parametrize("ciphers", ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA256"])
+def test_a_record_that_comes_again_is_not_authentic(ciphers: str) -> None:
+    made = talk(TLS12, f"{ciphers}:@SECLEVEL=0")
+    side, data = made.flights[2]
+    finished = data[data.index(CCS) + len(CCS) :]  # the first under these keys
+    flights = [*made.flights[:5], (side, finished)]
+    (said,) = faults(run(Tls(made.secrets()), segments(flights), close=False))
+    assert said.kind == "not-authentic"
 
 
 def test_half_a_handshake() -> None:
