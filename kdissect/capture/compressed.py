@@ -22,6 +22,8 @@ import zstandard
 from kdissect.faults import fault
 from kdissect.model import Fault
 
+SUFFIXES = (".gz", ".zst", ".lz4")
+"""What names of compressed files usually end in; it is only looked at where names are all there is."""
 PIECE_BYTES = 1 << 18
 _MAGIC_BYTES = 4
 _REPLAY_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from typing import Any
 import kdissect
 from kdissect.dissect import Dissector
 
-FORMAT = 2
+FORMAT = 3
 _SUFFIX = ".state"
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """What the line before the pickle tells."""
@@ -48,13 +48,26 @@ class Carried:
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
     """By path, the time of the first packet, by which a file is known under a name that comes again."""
-    replaced_bytes: int = 0
-    """Read of files that others took the names of."""
 
     @property
     def bytes_read(self) -> int:
-        """Of all files."""
-        return self.replaced_bytes + sum(self.sizes.values())
+        """Of the files that are there."""
+        return sum(self.sizes.values())
+
+    def rename(self, old: str, new: str) -> None:
+        """What was read of a file was read under the name that it had."""
+        for each in (self.items, self.sizes):
+            each[new] = each.pop(old)
+        self.firsts[new] = self.firsts.pop(old)
+        if old in self.final:
+            self.final.remove(old)
+            self.final.add(new)
+
+    def forget(self, path: str) -> None:
+        """The file is gone, or another one has its name now."""
+        for each in (self.items, self.sizes, self.firsts):
+            each.pop(path, None)
+        self.final.discard(path)
 
 
 class States:
@@ -77,7 +90,7 @@ class States:
         return sorted({_head(path)["point"] for path in self._folder.glob(f"*/*{_SUFFIX}")})
 
     def bytes_read(self) -> int:
-        """How much of the folder's files was read, of all capture points."""
+        """How much was read of the files that are there, of all capture points."""
         latest = [self._path(point, max(self._batches(point))) for point in self.points()]
         return sum(_head(path)["bytes"] for path in latest)
 

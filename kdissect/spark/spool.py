@@ -9,7 +9,8 @@ Nothing is waited for in silence: a file that is not final and that nobody wrote
 looked at once as if it were whole, and what is wrong with it then is told. It is read on when it grows.
 
 A name may come again, as in tcpdump's rings (``-W``): a file that is shorter than it was, or that has
-another first packet, is another file. Files that are gone are forgotten.
+another first packet, is another file. Files that are gone are forgotten, when others are read. One that
+was compressed goes on under its other name (:mod:`kdissect.spark.twins`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -30,6 +31,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.plan import point_of
 from kdissect.spark.storage import counts
+from kdissect.spark.twins import doubles, twins
 
 _MAGIC_BYTES = 4
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
@@ -64,6 +66,8 @@ class Span(NamedTuple):
     is_final: bool
     first_ns: int | None
     is_settled: bool
+    is_gone: bool = False
+    """Whether it is no more in the folder; the rest is what was known of it."""
 
 
 Position = dict[str, Read]
@@ -81,10 +85,13 @@ def of_offset(offset: dict[str, Any]) -> Position:
 
 
 def spans_between(start: Position, end: Position, rule: str | None) -> list[Span]:
-    """What a batch reads, in the order in which it is read; ``rule`` tells capture points apart."""
+    """What a batch reads, in the order in which it is read, and then the files that are gone; ``rule`` tells
+    capture points apart."""
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
     new.sort(key=lambda each: (each[1].first_ns or 0, each[0]))
-    return [Span(point_of(path, rule), path, *read[:4]) for path, read in new]
+    spans = [Span(point_of(path, rule), path, *read[:4]) for path, read in new]
+    gone = [(path, read) for path, read in start.items() if path not in end]
+    return spans + [Span(point_of(path, rule), path, *read[:4], is_gone=True) for path, read in gone]
 
 
 class Spool(NamedTuple):
@@ -97,13 +104,20 @@ class Spool(NamedTuple):
     settle_seconds: float = SETTLE_SECONDS
 
     def next(self, start: Position, most_bytes: int | None = None, last: Position | None = None) -> Position:
-        """How far the next batch reads.
+        """How far the next batch reads; ``start`` itself where there is nothing to read.
 
         :param most_bytes: files are taken up to so many bytes, but at least one.
         :param last: what is not in this position does not count.
         """
-        found = {
-            path: self._look(path, read, start.get(path)) for path, read in files_in(self.folder).items()
+        there = files_in(self.folder)
+        found = {path: self._look(path, read, start.get(path)) for path, read in there.items()}
+        for path in doubles({path: read.first_ns for path, read in found.items()}, start):
+            del found[path]
+        renamed = {
+            path: twin
+            for path, read in found.items()
+            for twin in twins(path)
+            if read.first_ns and twin in start and twin not in there and start[twin].first_ns == read.first_ns
         }
         if last is not None:
             found = {path: _at_most(read, last[path]) for path, read in found.items() if path in last}
@@ -112,13 +126,16 @@ class Spool(NamedTuple):
             if read.first_ns is not None:
                 point = point_of(path, self.rule)
                 latest[point] = max(latest.get(point, read.first_ns), read.first_ns)
-        end = {path: read for path, read in start.items() if path in found}
+        end = {path: read for path, read in start.items() if path in there or path in renamed.values()}
+        is_any = False
         budget = most_bytes
         for path in sorted(found, key=lambda path: (found[path].first_ns or 0, path)):
             now, before = found[path], start.get(path)
             is_final = now.first_ns is not None and now.first_ns < latest[point_of(path, self.rule)]
             if before is not None and before.first_ns == now.first_ns:
                 is_final = is_final or before.is_final
+            if path in renamed:
+                is_final = is_final or start[renamed[path]].is_final
             now = now._replace(is_final=is_final, is_settled=now.is_settled and not is_final)
             if now.first_ns is None and not now.is_settled:
                 continue
@@ -128,10 +145,12 @@ class Spool(NamedTuple):
             new_bytes = now.size - known
             if budget is not None and new_bytes > budget and budget != most_bytes:
                 break
-            end[path] = now
+            end[path], is_any = now, True
+            if path in renamed:
+                del end[renamed[path]]
             if budget is not None:
                 budget = max(0, budget - new_bytes)
-        return end
+        return end if is_any else start
 
     def _look(self, path: str, now: Read, before: Read | None) -> Read:
         """What is there of a file."""

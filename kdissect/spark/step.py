@@ -17,6 +17,7 @@ from kdissect.spark.progress import Note
 from kdissect.spark.replay import new_dissector, rsa_keys_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span, limited
+from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
 
@@ -36,8 +37,12 @@ def events_of_batch(
     else:
         yield from _learn(carried, settings)
     for span in spans:
+        if span.is_gone:
+            yield from _gone(carried, span)
+            continue
         if carried.firsts.get(span.path) not in (None, span.first_ns):
-            _forget(carried, span.path)
+            carried.forget(span.path)
+        _know_again(carried, span)
         yield from _events_of_span(carried, span, settings, note)
     carried.dissector.secrets.rsa_keys = ()  # private keys stay where they are
     states.save(point, batch, carried)
@@ -63,18 +68,32 @@ def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
         yield from carried.dissector.learn_secrets(lines.data, carried.packets)
 
 
-def _forget(carried: Carried, path: str) -> None:
-    """Another file has this name now."""
-    carried.replaced_bytes += carried.sizes.pop(path)
-    del carried.items[path], carried.firsts[path]
-    carried.final.discard(path)
+def _know_again(carried: Carried, span: Span) -> None:
+    """See whether it was read under another name, before it was compressed or unpacked."""
+    if span.path in carried.items or not span.first_ns:
+        return
+    for twin in twins(span.path):
+        if carried.firsts.get(twin) == span.first_ns:
+            carried.rename(twin, span.path)
+            carried.sizes[span.path] = span.size  # that of the other form is no measure
+            return
+
+
+def _gone(carried: Carried, span: Span) -> Iterator[Fault]:
+    """A file is no more there. If somebody wrote to it shortly before, nobody knows what is missing; at the
+    end of one that had settled, what was wrong was told."""
+    if span.path in carried.items and span.path not in carried.final and not span.is_settled:
+        read = carried.sizes[span.path]
+        words = f"{span.path}: is gone; what it had behind byte {read:,} was not read"
+        yield fault("unreadable", words, offset=read)
+    carried.forget(span.path)
 
 
 def _events_of_span(carried: Carried, span: Span, settings: Settings, note: Note) -> Iterator[Event]:
     if span.path in carried.final:
-        grown = span.size - carried.sizes[span.path]
-        words = f"{span.path}: grew by {grown} bytes after a later file was read; they are left out"
-        yield fault("late-file", words, offset=carried.sizes[span.path])
+        if grown := span.size - carried.sizes[span.path]:
+            words = f"{span.path}: grew by {grown} bytes after a later file was read; they are left out"
+            yield fault("late-file", words, offset=carried.sizes[span.path])
         carried.sizes[span.path] = span.size
         return
     known = carried.items.get(span.path, 0)

@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-_SPANS_DDL = "point string, path string, size bigint, is_final boolean, first_ns bigint, is_settled boolean"
+_SPANS_DDL = (
+    "point string, path string, size bigint, is_final boolean, first_ns bigint, is_settled boolean, "
+    "is_gone boolean"
+)
 
 _OF_FOLDERS = ("capture_point", "limits")
 """The settings by which a folder is looked at."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from kdissect.capture.compressed import SUFFIXES
+
 ENDINGS = (".pcap", ".pcapng", ".cap", ".ntar")
-PACKED = (".gz", ".zst", ".lz4")
-"""With one of these the name goes on after that."""
 MOST_ENTRIES = 10_000
 """Of a folder, more are not looked at."""
 
@@ -15,7 +15,7 @@ MOST_ENTRIES = 10_000
 def is_capture_name(name: str) -> bool:
     """Whether a file may be a capture, by its name, which may go on with a number as rotated ones do."""
     name = name.lower()
-    for packed in PACKED:
+    for packed in SUFFIXES:
         name = name.removesuffix(packed)
     stem, _, number = name.rpartition(".")
     return name.endswith(ENDINGS) or (stem.endswith(ENDINGS) and number.isdecimal()) or _is_numbered(name)

@@ -37,3 +37,12 @@ def test_what_is_no_capture_is_read_at_once(tmp_path: Path, content: bytes) -> N
     (tmp_path / "b.pcap").write_bytes(content)
     position = Spool(str(tmp_path)).next({})
     assert position[str(tmp_path / "b.pcap")].is_final
+
+
+def test_where_nothing_is_to_be_read_there_is_no_batch(tmp_path: Path) -> None:
+    """Not even where files are gone: a batch that reads nothing leaves no state, and would be taken for the
+    place of what ``--close`` writes."""
+    (tmp_path / "a.pcap").write_bytes(CAPTURE)
+    position = Spool(str(tmp_path)).next({})
+    (tmp_path / "a.pcap").unlink()
+    assert Spool(str(tmp_path)).next(position) == position

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,20 @@ class Stream:
     @property
     def bytes_read(self) -> int:
         return self._states.bytes_read()
+
+    @property
+    def packets(self) -> int:
+        """How many were read of all files."""
+        carried = self._states.load("", self._batch)
+        assert carried is not None
+        return carried.packets
+
+    def known(self) -> set[str]:
+        """The names of the files of which something is kept."""
+        carried = self._states.load("", self._batch)
+        assert carried is not None
+        kept = (carried.items, carried.sizes, carried.firsts, carried.final, self._position)
+        return {os.path.basename(path) for each in kept for path in each}
 
 
 @pytest.fixture
@@ -136,7 +151,7 @@ def test_the_names_of_a_ring_come_again(tmp_path: Path, settle_seconds: float) -
     assert stream.close() == []
     (tmp_path / "whole.pcap").write_bytes(pcap(PACKETS[: 3 * THIRD]))
     assert stream.exchanges() == read_rows("exchanges", [tmp_path / "whole.pcap"])
-    assert stream.bytes_read == len(FIRST) + len(SECOND) + len(THIRD_FILE)
+    assert stream.bytes_read == len(SECOND) + len(THIRD_FILE)
 
 
 def test_a_file_of_a_ring_that_is_as_long_as_before_is_read(tmp_path: Path) -> None:
@@ -147,7 +162,7 @@ def test_a_file_of_a_ring_that_is_as_long_as_before_is_read(tmp_path: Path) -> N
         stream.run()
     assert len(later) == len(FIRST)
     stream.close()
-    assert stream.bytes_read == 2 * len(FIRST) + len(SECOND)
+    assert stream.packets == 3 * THIRD
 
 
 def test_what_grows_late_is_told(stream: Stream) -> None:
@@ -170,3 +185,67 @@ def test_a_file_that_overlaps_is_told(stream: Stream) -> None:
     stream.put("b.pcap", pcap(PACKETS[1::2]))
     (words,) = late()
     assert "b.pcap: its first packet is of 2" in words
+
+
+@pytest.mark.parametrize("read_before", ["nothing", "half", "all", "all, and a later file"])
+def test_what_is_compressed_when_it_is_full_is_read_once(stream: Stream, read_before: str) -> None:
+    """As ``tcpdump -z gzip`` does it."""
+    plain, packed = stream.folder / "0.pcap", gzip.compress(FIRST)
+    if read_before != "nothing":
+        stream.put("0.pcap", FIRST[: len(FIRST) // 2] if read_before == "half" else FIRST)
+        stream.run()
+    stream.put("0.pcap", FIRST)
+    if read_before == "all, and a later file":
+        stream.put("1.pcap", SECOND)
+        assert stream.run() == []
+    stream.put("0.pcap.gz", packed[: len(packed) // 2])
+    stream.put("1.pcap", SECOND)
+    assert stream.run() == []
+    stream.put("0.pcap.gz", packed)
+    plain.unlink()
+    assert stream.run() == []
+    stream.put("2.pcap", THIRD_FILE)
+    assert stream.run() == []
+    assert stream.close() == []
+    assert stream.packets == 3 * THIRD
+    assert stream.exchanges() == read_rows("exchanges", sorted(stream.folder.iterdir()))
+    assert stream.known() == {"0.pcap.gz", "1.pcap", "2.pcap"}
+
+
+def test_what_is_unpacked_is_read_once(stream: Stream) -> None:
+    stream.put("0.pcap.gz", gzip.compress(FIRST))
+    assert stream.run() == []
+    stream.put("0.pcap", FIRST)
+    assert stream.run() == []
+    (stream.folder / "0.pcap.gz").unlink()
+    stream.put("1.pcap", SECOND)
+    assert stream.run() == []
+    assert stream.packets == 2 * THIRD
+
+
+def test_another_file_under_a_compressed_name_is_read(stream: Stream) -> None:
+    stream.put("0.pcap", FIRST)
+    stream.put("0.pcap.gz", gzip.compress(SECOND))
+    assert stream.run() == []
+    assert stream.packets == 2 * THIRD
+
+
+def test_files_that_are_gone_are_forgotten(stream: Stream) -> None:
+    for at, data in enumerate((FIRST, SECOND, THIRD_FILE)):
+        stream.put(f"{at}.pcap", data)
+        assert stream.run() == []
+        (stream.folder / f"{at}.pcap").unlink()
+    assert stream.packets == 3 * THIRD
+    assert stream.known() == {"2.pcap"}
+    assert stream.bytes_read == len(THIRD_FILE)
+
+
+def test_a_file_that_goes_while_it_is_written_to_is_told(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, 60)
+    stream.put("0.pcap", FIRST)
+    assert stream.run() == []
+    (stream.folder / "0.pcap").unlink()
+    stream.put("1.pcap", SECOND)
+    (fault,) = stream.run()
+    assert (fault.kind, fault.offset) == ("unreadable", len(FIRST))
+    assert "0.pcap: is gone" in fault.message

@@ -1,0 +1,44 @@
+"""A capture that is compressed, or unpacked, where it lies: one file that has two names for a while.
+
+So ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap`` and then removes that. Names that differ in such an
+ending are of one file where the first packets have the same time. Only one of them counts: the one that
+was read before, as long as it is there; then the other, which goes on at the packet where that one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kdissect.capture.compressed import SUFFIXES
+
+
+def twins(path: str) -> list[str]:
+    """The other names that a file may have had, or may get."""
+    bare = _bare(path)
+    return [each for each in (bare, *(bare + suffix for suffix in SUFFIXES)) if each != path]
+
+
+def doubles(firsts: Mapping[str, int | None], known: Collection[str]) -> set[str]:
+    """The names that do not count, because another name of the same file does.
+
+    :param firsts: by path, the time of the first packet; None where it is not there yet, as in a file that
+        is being made of its twin.
+    :param known: the paths that were read before.
+    """
+
+    def rank(path: str) -> tuple[bool, bool, str]:
+        return path not in known, path != _bare(path), path
+
+    return {
+        path
+        for path, first in firsts.items()
+        for twin in twins(path)
+        if firsts.get(twin) and first in (None, firsts[twin]) and rank(twin) < rank(path)
+    }
+
+
+def _bare(path: str) -> str:
+    for suffix in SUFFIXES:
+        if path.endswith(suffix):
+            return path.removesuffix(suffix)
+    return path
