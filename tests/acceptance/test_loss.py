@@ -1,4 +1,4 @@
-"""What is left of captures that lost packets is found. In full: ``python -m tests.acceptance.loss``."""
+"""What is left of captures that lost packets is found (``python -m tests.acceptance.loss`` in full)."""
 
 from __future__ import annotations
 
