@@ -30,6 +30,13 @@ def test_a_tail_that_a_search_kept_is_no_start_of_a_segment() -> None:
     assert (found.false, found.wrong_pairs) == (0, 0)
 
 
+@pytest.mark.parametrize("seed", ["0-944", "0-972"])
+def test_responses_of_lost_requests_are_not_taken_for_produce_requests(seed: str) -> None:
+    """Their correlation ids read like Produce and a version of it, a topic's name like a client id."""
+    found = tried(seed)
+    assert (found.false, found.wrong_pairs) == (0, 0)
+
+
 def test_a_score_that_is_not_good_says_so() -> None:
     assert Score(1, 100, 95, 95, 0, 10, 0).is_good
     assert not Score(1, 100, 94, 95, 0, 10, 0).is_good
