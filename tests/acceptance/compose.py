@@ -317,7 +317,7 @@ def composed(whole: Whole, randomly: random.Random) -> tuple[str, bytes]:
     shapes = randomly.sample(SHAPES, randomly.randint(1, MOST_SHAPES))
     if late in shapes:
         shapes.remove(late)
-        # Where streams begin without a handshake nobody tells, nor that a response came first. Otherwise it is
+        # Where streams begin without a handshake nobody tells, nor that a response came first. Else it is
         # the last shape: a segment that is late and then cut would be late by hundreds of packets.
         shapes += [] if without_handshakes in shapes else [late]
     segments = list(whole.segments)
