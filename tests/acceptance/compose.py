@@ -88,16 +88,17 @@ Shape = Callable[[list[Segment], random.Random], list[Segment]]
 
 
 def cut(segments: list[Segment], randomly: random.Random) -> list[Segment]:
-    """Smaller segments."""
+    """Smaller segments; none of one byte, which where it is late is taken for a FIN that was acknowledged."""
     size = randomly.choice((7, 64, 200, 536))
     out: list[Segment] = []
     for segment in segments:
         if segment.flags & SYN or segment.length <= size:
             out.append(segment)
             continue
-        for at in range(0, segment.length, size):
-            part = segment.payload[at : at + size]
-            flags = segment.flags if at + size >= segment.length else segment.flags & ~FIN
+        for at in range(0, segment.length - 1, size):
+            is_last = at + size >= segment.length - 1
+            part = segment.payload[at:] if is_last else segment.payload[at : at + size]
+            flags = segment.flags if is_last else segment.flags & ~FIN
             out.append(_with(segment, part, at)._replace(flags=flags, identity=randomly.getrandbits(32)))
     return out
 
