@@ -86,8 +86,9 @@ def _bearer_subject(token: bytes) -> str | None:
 def _bearer_expiry(token: bytes) -> int | None:
     """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None where it is none, or beyond 64 bits."""
     seconds = _claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
-    is_time = isinstance(seconds, int | float) and 0 < seconds < 1 << 53
-    return int(seconds * 1000) if is_time else None
+    if isinstance(seconds, int | float) and 0 < seconds < 1 << 53:
+        return int(seconds * 1000)
+    return None
 
 
 def _claims(token: bytes) -> dict[str, Any]:
