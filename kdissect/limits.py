@@ -32,14 +32,15 @@ class Limits(NamedTuple):
     """Bytes of one direction that wait behind a hole (Zeek)."""
     reorder_one_sided_bytes: int = MIB
     """The same where the other direction was not captured: no acknowledgement will ever settle the hole."""
-    waiting_bytes: int = 256 * MIB
-    """What waits in all connections together (Suricata's reassembly memcap): bytes behind holes and for a TLS
-    secret, bytes of connections of which it is not known yet what they speak, the beginnings of frames, and
+    waiting_bytes: int = 128 * MIB
+    """What waits in all connections together: bytes behind holes and for a TLS secret, bytes of connections
+    of which it is not known yet what they speak, the beginnings of frames (the largest frame fits), and
     requests for their responses. Of more, the connections that hold most wait no longer."""
     frame_bytes: int = 104_857_600
     """Kafka's socket.request.max.bytes; a larger size prefix is taken for a lost boundary."""
-    connections: int = 100_000
-    """Connections remembered at a time; of more, those that were silent longest are given up."""
+    connections: int = 65_536
+    """Connections remembered at a time, of four kilobytes each; of more, those that were silent longest are
+    given up."""
     settle_bytes: int = 65_536
     """Bytes of a connection that are held back until it is known what it speaks."""
     tls_wait_bytes: int = MIB

@@ -115,7 +115,7 @@ CONNECTIONS = Table(
         attribute_column("protocol", "text", "kafka, tls, http or unknown"),
         attribute_column("client_id", "text", "the name the client gives itself"),
         attribute_column("software", "text", "name and version of the client, from ApiVersions"),
-        attribute_column("sasl", "json", "mechanism, principal and outcome"),
+        attribute_column("sasl", "json", "mechanism, principal, outcome and expires_ms"),
         attribute_column(
             "tls",
             "json",

@@ -47,7 +47,7 @@ class Connection(NamedTuple):
     protocol: str
     client_id: str | None
     software: str | None
-    sasl: dict[str, str | None] | None
+    sasl: dict[str, Any] | None
     tls: dict[str, Any] | None = None
     """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
 

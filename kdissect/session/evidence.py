@@ -33,6 +33,12 @@ TELLING_RESPONSES = (
 """APIs whose responses are frequent and hold names. (FindCoordinator and JoinGroup v0 fit requests of
 ZooKeeper.)"""
 
+FIRST_TRANSACTIONAL_PRODUCE = 3
+"""The version from which on a transactional id stands before the other fields (KIP-98)."""
+
+LEAST_TOPIC_BYTES = 3
+"""A topic of a Produce request, with a name or id and an array, is not shorter."""
+
 SHORTEST_TEXT = 3
 FEWEST_APIS = 10
 """What the oldest broker that knows ApiVersions has are twenty."""
@@ -80,9 +86,17 @@ def examine_request(
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
     header = _examine_header(data, position, size)
+    if (
+        header is Evidence.HEADER
+        and key == apis.PRODUCE
+        and not _may_be_produce(data, position, size, version)
+    ):
+        header = Evidence.NONE
     if left < size + 4:
         return header, end
     whole = _examine_whole(bytes(data[position + 4 : end]), limits)
+    if whole is Evidence.LOOSE and header is Evidence.NONE:
+        whole = header
     is_broken = whole is Evidence.NONE and header is Evidence.HEADER
     return Evidence.BROKEN if is_broken else whole, end
 
@@ -110,6 +124,39 @@ def _examine_header(data: bytes | bytearray, position: int, size: int) -> Eviden
     if is_cut:
         return Evidence.MORE
     return Evidence.HEADER if client_id else Evidence.MORE
+
+
+def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: int) -> bool:
+    """Whether what stands behind the header of a Produce request, as far as it is there, can be one's. An
+    early response that has a topic's name looks like its header: the correlation id like key 0 and a version,
+    the name like a client id."""
+    at = (
+        position
+        + HEADER_BYTES
+        + max(0, int.from_bytes(data[position + 12 : position + 14], "big", signed=True))
+    )
+    is_flexible = apis.flexible(apis.PRODUCE, version, "request")
+    if is_flexible:
+        at += 1  # no tagged fields in the header
+    if version >= FIRST_TRANSACTIONAL_PRODUCE:
+        if is_flexible:
+            length = data[at] - 1 if at < len(data) else -1
+            at += 1
+        else:
+            length = int.from_bytes(data[at : at + 2], "big", signed=True)
+            at += 2
+        at += max(0, length)
+    fields = data[at : at + 10]
+    if len(fields) < 10:
+        return True
+    acks, timeout = (
+        int.from_bytes(fields[:2], "big", signed=True),
+        int.from_bytes(fields[2:6], "big", signed=True),
+    )
+    topics = fields[6] - 1 if is_flexible else int.from_bytes(fields[6:10], "big", signed=True)
+    return (
+        acks in (-1, 0, 1) and timeout >= 0 and 0 < topics <= (position + size + 4 - at) // LEAST_TOPIC_BYTES
+    )
 
 
 def _examine_whole(payload: bytes, limits: Limits) -> Evidence:

@@ -317,8 +317,10 @@ class Session:
         if exchange.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
             if exchange.error is not None:
                 self.login.outcome = exchange.error
-            elif exchange.api_key == SASL_AUTHENTICATE:
+            elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
                 self.login.outcome = "authenticated"
+                lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
+                self.login.lasts(exchange.response.frame.last_ns, lifetime)
 
 
 def _own_faults(frame: Frame) -> list[Fault]:

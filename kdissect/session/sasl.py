@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from typing import Any
 
 LONGEST_TOKEN = 65_536
 """No honest first token comes near it; a longer one is not looked into."""
@@ -17,29 +18,43 @@ LONGEST_TOKEN = 65_536
 class Login:
     """What is known of the login of one connection; of several (KIP-368), the latest."""
 
-    __slots__ = ("mechanism", "outcome", "principal")
+    __slots__ = ("expires_ms", "mechanism", "outcome", "principal")
 
     def __init__(self) -> None:
         self.mechanism: str | None = None
         self.principal: str | None = None
         self.outcome: str | None = None
         """``authenticated``, or the name of the error."""
+        self.expires_ms: int | None = None
+        """When it ends, ms since the epoch: the broker's word (KIP-368), else what the token says."""
 
     def begin(self, mechanism: str | None) -> None:
         """A new login: what the last one told counts no more."""
         self.mechanism = mechanism
-        self.principal = self.outcome = None
+        self.principal = self.outcome = self.expires_ms = None
 
     def read_token(self, token: bytes) -> None:
         """A token of the client's; the first that names a principal counts."""
         if self.principal is None and self.mechanism:
             self.principal = principal(self.mechanism, token)
+            if self.mechanism == "OAUTHBEARER":
+                self.expires_ms = _bearer_expiry(token)
 
-    def summary(self) -> dict[str, str | None] | None:
+    def lasts(self, from_ns: int, lifetime_ms: int) -> None:
+        """The broker says how long the login holds; 0 where it holds for ever."""
+        if lifetime_ms > 0:
+            self.expires_ms = from_ns // 1_000_000 + lifetime_ms
+
+    def summary(self) -> dict[str, str | int | None] | None:
         """As it stands in the table ``connections``; None where nobody logs in."""
         if self.mechanism is None:
             return None
-        return {"mechanism": self.mechanism, "principal": self.principal, "outcome": self.outcome}
+        return {
+            "mechanism": self.mechanism,
+            "principal": self.principal,
+            "outcome": self.outcome,
+            "expires_ms": self.expires_ms,
+        }
 
 
 def principal(mechanism: str, token: bytes) -> str | None:
@@ -64,16 +79,29 @@ def _scram_user(token: bytes) -> str | None:
 
 
 def _bearer_subject(token: bytes) -> str | None:
+    subject = _claims(token).get("sub")
+    return subject if isinstance(subject, str) else None
+
+
+def _bearer_expiry(token: bytes) -> int | None:
+    """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None where it is none, or beyond 64 bits."""
+    seconds = _claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
+    if isinstance(seconds, int | float) and 0 < seconds < 1 << 53:
+        return int(seconds * 1000)
+    return None
+
+
+def _claims(token: bytes) -> dict[str, Any]:
+    """What the JWT of a client's first token claims; nothing where it cannot be read."""
     for part in token.split(b"\x01"):
         if part.startswith(b"auth=Bearer "):
             pieces = part[len(b"auth=Bearer ") :].split(b".")
             try:
                 claims = json.loads(urlsafe_b64decode(pieces[1] + b"=" * (-len(pieces[1]) % 4)))
-                subject = claims.get("sub")
-            except (IndexError, ValueError, AttributeError, RecursionError):
-                return None
-            return subject if isinstance(subject, str) else None
-    return None
+            except (IndexError, ValueError, RecursionError):
+                return {}
+            return claims if isinstance(claims, dict) else {}
+    return {}
 
 
 def _text(data: bytes) -> str | None:

@@ -112,7 +112,7 @@ def score(whole: Truth, left: list[Packet]) -> Score:
         for frame, _ in frames
         if frame.size == len(frame.payload) and numbers.issuperset(frame.packets)
     }
-    recovered: set[object] = set()
+    recovered: set[tuple[Place, int, tuple[int, ...]]] = set()
     found = false = paired = wrong = 0
     for exchange in dissected(left).exchanges:
         known: list[set[int]] = []

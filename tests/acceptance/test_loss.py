@@ -1,4 +1,4 @@
-"""What is left of captures that lost packets is found. In full: ``python -m tests.acceptance.loss``."""
+"""What is left of captures that lost packets is found (``python -m tests.acceptance.loss`` in full)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def test_without_loss_everything_is_there() -> None:
 def test_a_tail_that_a_search_kept_is_no_start_of_a_segment() -> None:
     """Its first bytes were the length of a record batch, and its leader epoch passed for a correlation id."""
     found = tried("0-232")
+    assert (found.false, found.wrong_pairs) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", ["0-944", "0-972"])
+def test_responses_of_lost_requests_are_not_taken_for_produce_requests(seed: str) -> None:
+    """Their correlation ids read like Produce and a version of it, a topic's name like a client id."""
+    found = tried(seed)
     assert (found.false, found.wrong_pairs) == (0, 0)
 
 

@@ -51,7 +51,8 @@ def test_the_first_token_that_names_a_principal_counts() -> None:
     login.begin("SCRAM-SHA-256")
     for token in (b"n,,n=bob,r=nonce", b"c=biws,r=nonce,p=proof", b"n,,n=eve,r=nonce"):
         login.read_token(token)
-    assert login.summary() == {"mechanism": "SCRAM-SHA-256", "principal": "bob", "outcome": None}
+    told = {"mechanism": "SCRAM-SHA-256", "principal": "bob", "outcome": None, "expires_ms": None}
+    assert login.summary() == told
 
 
 def test_another_login_begins_with_nothing_of_the_last() -> None:
@@ -59,7 +60,36 @@ def test_another_login_begins_with_nothing_of_the_last() -> None:
     login.begin("PLAIN")
     login.read_token(b"\0alice\0secret")
     login.outcome = "authenticated"
+    login.lasts(1_700_000_000_123_456_789, 5_000)
     login.begin("SCRAM-SHA-256")
-    assert login.summary() == {"mechanism": "SCRAM-SHA-256", "principal": None, "outcome": None}
+    told = {"mechanism": "SCRAM-SHA-256", "principal": None, "outcome": None, "expires_ms": None}
+    assert login.summary() == told
     login.read_token(b"n,,n=bob,r=nonce")
     assert login.principal == "bob"
+
+
+def test_the_broker_says_when_a_login_ends() -> None:
+    login = Login()
+    login.begin("PLAIN")
+    login.lasts(1_700_000_000_123_456_789, 0)
+    assert login.expires_ms is None
+    login.lasts(1_700_000_000_123_456_789, 5_000)
+    assert login.expires_ms == 1_700_000_005_123
+
+
+@pytest.mark.parametrize(
+    ("claims", "expires_ms"),
+    [
+        ({"sub": "carol", "exp": 1_700_000_000}, 1_700_000_000_000),
+        ({"sub": "carol", "exp": 1_700_000_000.5}, 1_700_000_000_500),
+        ({"sub": "carol", "exp": "soon"}, None),
+        ({"sub": "carol", "exp": -1}, None),
+        ({"sub": "carol", "exp": 1e300}, None),
+        ({"sub": "carol"}, None),
+    ],
+)
+def test_a_bearer_token_says_when_it_ends(claims: object, expires_ms: int | None) -> None:
+    login = Login()
+    login.begin("OAUTHBEARER")
+    login.read_token(bearer(claims))
+    assert login.expires_ms == expires_ms
