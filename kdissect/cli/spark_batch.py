@@ -132,7 +132,7 @@ class _Batch:
             )
             if not given["explain"]:
                 check(given["master"])
-                refuse_unreadable([path for point in self._plan.points for path in point.paths])
+            refuse_unreadable([path for point in self._plan.points for path in point.paths])
         except CaptureError as error:
             raise Unreadable(str(error)) from None
         except (ValueError, LookupError, NoSparkError) as error:

@@ -47,7 +47,9 @@ def report(**given: Any) -> int:
     out = within_reach(given["tables"], given["master"]).rstrip("/")
     for name in ("exchanges", "connections"):
         if "://" not in out and not os.path.isdir(os.path.join(out, name)):
-            raise Unreadable(f"{out}: has no table {name}; kdissect spark batch … --out {out} makes it")
+            raise Unreadable(
+                f"{out}: has no table {name}; kdissect spark batch … --out {out} --table {name} makes it"
+            )
     with running(given) as (spark, _):
         made = Report(spark, *(spark.read.parquet(f"{out}/{name}") for name in ("exchanges", "connections")))
         if "://" in out or os.path.isdir(os.path.join(out, "batches")):

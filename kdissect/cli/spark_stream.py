@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -78,14 +79,13 @@ def stream(**given: Any) -> int:
         raise Wrong(
             "a stream keeps its state beside its driver: give it a master, not a Spark Connect server"
         )
-    folder, out = os.path.abspath(given["folder"]), os.path.abspath(given["out"])
-    if "://" not in given["out"] and os.path.commonpath((folder, out)) == folder:
-        raise Wrong(
-            f"--out {given['out']}: is in {given['folder']}, whose files are read; take another folder"
-        )
-    refuse_file(out)
+    folder = os.path.abspath(given["folder"])
+    for option in ("out", "checkpoint"):
+        _refuse_inside(folder, option, given[option])
+    refuse_file(given["out"])
     settings = settings_of(given)
-    checkpoint = os.path.abspath(given["checkpoint"] or os.path.join(given["out"], "_checkpoint"))
+    names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
+    checkpoint = _checkpoint(given, names)
     states = States(os.path.join(checkpoint, "state"))
     try:
         states.prepare()
@@ -98,7 +98,6 @@ def stream(**given: Any) -> int:
             waiting = sum(read.size for read in files_in(folder).values()) - states.bytes_read()
             return Meter(scratch or "", waiting, f"batch {batch}")
 
-        names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         talks = scratch is not None and sys.stderr.isatty() and not given["quiet"]
         settings = settings._replace(progress=scratch)
         tables = Tables(
@@ -122,3 +121,27 @@ def stream(**given: Any) -> int:
         if given["closes"]:
             tables.end(spark)
     return DONE
+
+
+def _refuse_inside(folder: str, option: str, path: str | None) -> None:
+    """:raises Wrong: what is written there would be read."""
+    if path is None or is_remote(path):
+        return
+    if os.path.commonpath((folder, os.path.abspath(path))) == folder:
+        raise Wrong(f"--{option} {path}: is in {folder}, whose files are read; take another folder")
+
+
+def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
+    """The folder in which is kept how far the stream is.
+
+    :raises Wrong: it is elsewhere; or it is new, and the tables are not: their rows would come again.
+    """
+    out, named = given["out"], given["checkpoint"]
+    if is_remote(named or out):
+        asks = "" if named else "; --checkpoint names a folder"
+        raise Wrong(f"{named or out}: a stream keeps how far it is on this machine{asks}")
+    path = os.path.abspath(named or os.path.join(out, "_checkpoint"))
+    for table in () if is_remote(out) or os.path.isdir(os.path.join(path, "spark")) else names:
+        if os.path.isdir(there := os.path.join(out, table)):
+            raise Wrong(f"{there} is there already, and {path} does not know of it; take another --out")
+    return path

@@ -101,8 +101,8 @@ def _refuse_absent(master: str) -> None:
     scheme, _, rest = master.partition("://")
     if scheme not in _PORTS:
         return
-    why_not = ""
-    for each in rest.partition("/")[0].split(","):
+    why_not, hosts = "", rest.partition("/")[0]
+    for each in hosts.split(","):
         host, _, port = each.rpartition(":") if re.search(r":\d+$", each) else (each, "", _PORTS[scheme])
         try:
             socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
@@ -110,7 +110,8 @@ def _refuse_absent(master: str) -> None:
             why_not = f"{host}:{port} does not answer ({getattr(error, 'strerror', None) or error})"
         else:
             return
-    raise NoSparkError(f"--master {master}: {why_not}")
+    # What follows the hosts may be a token.
+    raise NoSparkError(f"--master {scheme}://{hosts}: {why_not}")
 
 
 def is_connect(master: str) -> bool:

@@ -106,9 +106,10 @@ def test_inputs_of_which_none_is_a_capture_are_a_mistake(
 ) -> None:
     (tmp_path / "text").write_text("not a capture")
     for inputs in (["/nowhere.pcap"], [tmp_path / "text"], [tmp_path / "text", "/nowhere.pcap"]):
-        assert run(*inputs, "--out", tmp_path / "out") == 3
-        (line,) = capsys.readouterr().err.splitlines()
-        assert str(inputs[0]) in line
+        for more in ((), ("--explain",)):
+            assert run(*inputs, "--out", tmp_path / "out", *more) == 3
+            (line,) = capsys.readouterr().err.splitlines()
+            assert str(inputs[0]) in line
     assert run(ERRORS, "--out", tmp_path, "--keylog", "/nowhere.log") == 3
     assert not (tmp_path / "out").exists()
 
@@ -140,6 +141,7 @@ def test_where_nobody_answers_a_line_says_so_at_once(
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"127.0.0.1:{port} does not answer" in line
+    assert "token" not in line
 
 
 def test_without_the_client_of_spark_connect_a_line_says_what_to_install(

@@ -147,6 +147,9 @@ def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     [
         ("in", ("--master", "sc://127.0.0.1"), "not a Spark Connect server"),
         ("in", ("--out", "in/tables"), "whose files are read"),
+        ("in", ("--checkpoint", "in/kept"), "whose files are read"),
+        ("in", ("--out", "s3://bucket/out"), "--checkpoint names a folder"),
+        ("in", ("--checkpoint", "s3://bucket/kept"), "keeps how far it is on this machine"),
         ("in", ("--close",), "--available-now"),
         ("nowhere", (), "is no folder"),
         ("s3://bucket/in", (), "a folder of this machine"),
@@ -165,4 +168,17 @@ def test_what_cannot_be_a_stream_is_told_before_spark_starts(
     assert main(["spark", "stream", folder, "--out", "out", *more]) in (2, 3)
     (line, *_) = capsys.readouterr().err.splitlines()
     assert words in line
-    assert not Path("out").exists()
+    assert list(tmp_path.iterdir()) == [tmp_path / "in"]
+
+
+def test_tables_of_another_stream_are_not_mixed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Batches would be counted from 0 again, and what is left of those that there were would stay."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("out/exchanges/batch=7").mkdir(parents=True)
+    assert main(["spark", "stream", "in", "--out", "out", "--available-now"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "out/exchanges is there already" in line
+    assert not Path("out/_checkpoint").exists()
