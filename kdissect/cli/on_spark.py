@@ -130,7 +130,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
 
     :raises Wrong: it cannot be had, or what is done in it fails.
     """
-    from kdissect.spark.launch import NoSparkError, scratch_folder, session
+    from kdissect.spark.launch import NoSparkError, logging_to, scratch_folder, session
 
     conf = conf_of(given)
     wanted = given["spark_log"]
@@ -138,7 +138,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
     os.close(descriptor)
     log = None if wanted == "-" else wanted or kept
     try:
-        with scratch_folder(given.get("scratch")) as folder:
+        with logging_to(log), scratch_folder(given.get("scratch")) as folder:
             spark = session(given["master"], conf, log)
             shared = given.get("scratch") or given["master"].startswith("local")
             yield Running(spark, folder if shared else None)

@@ -10,9 +10,11 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -143,7 +145,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
         _lend_ourselves()
         settings |= _LOCAL
     settings |= conf
-    with _stderr_to(log):
+    with _stderr_to(log), _our_ctrl_c():
         try:
             if not find_java() and master.startswith("local"):
                 start_jvm(bundled_java() or "java", settings)
@@ -160,9 +162,6 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
                 words = why_in(log) or words
             where = "" if log is None else f" ({log} has what Spark said)"
             raise NoSparkError(f"Spark could not be started: {words}{where}") from error
-    if log is not None:
-        # What breaks off when the user presses Ctrl-C it would tell with a traceback.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     if log is not None and not is_connect(master):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
@@ -174,6 +173,36 @@ def _lend_ourselves() -> None:
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in known:
         os.environ["PYTHONPATH"] = os.pathsep.join(each for each in (*known, folder) if each)
+
+
+@contextmanager
+def _our_ctrl_c() -> Iterator[None]:
+    """Ctrl-C stays ours. PySpark's own handler calls the JVM, which cannot be done in the midst of another
+    call; and its jobs end with us anyway."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
+
+
+@contextmanager
+def logging_to(log: str | None) -> Iterator[None]:
+    """What py4j logs with Python goes into a file too: a traceback for each call that Ctrl-C breaks off, of
+    the root logger, which has nothing of ours."""
+    if log is None:
+        yield
+        return
+    handler = logging.FileHandler(log, encoding="utf-8")
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 @contextmanager

@@ -142,6 +142,20 @@ def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
 
 
+@pytest.mark.usefixtures("spark")  # skips where there is no Java
+def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    folder.mkdir()
+    shutil.copy(BASIC, folder)
+    command = [sys.executable, "-m", "kdissect", "spark", "stream", str(folder), "--out", str(out)]
+    process = subprocess.Popen([*command, "--master", "local[2]"], stderr=subprocess.PIPE, process_group=0)
+    while not (out / "faults" / "batch=0" / "_SUCCESS").exists() and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == b""
+    assert process.returncode == 130
+
+
 @pytest.mark.parametrize(
     ("folder", "more", "words"),
     [
