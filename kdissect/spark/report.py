@@ -28,7 +28,7 @@ SECTIONS = {
     "topics": (
         "top clients by topic",
         """
-        select topic, client_id, split_part(client, ':', 1) as host, count(*) as exchanges,
+        select topic, client_id, regexp_replace(client, ':[0-9]+$', '') as host, count(*) as exchanges,
                count_if(api = 'Produce') as produce, count_if(api = 'Fetch') as fetch,
                sum(if(api = 'Produce', request_size, 0)) as produce_bytes,
                sum(if(api = 'Fetch', response_size, 0)) as fetch_bytes

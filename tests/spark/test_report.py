@@ -11,7 +11,7 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
-from kdissect.spark.report import SECTIONS, gone_in_4
+from kdissect.spark.report import SECTIONS, Report, gone_in_4
 from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_versions_are_printed_as_numbers(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["spark", "report", str(tables), "--section", "versions", "-q", "--master", "local[2]"]) == 0
     assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", capsys.readouterr().out)
+
+
+def test_hosts_of_ipv6_are_told_apart(tables: Path, spark: SparkSession) -> None:
+    exchanges, connections = (spark.read.parquet(str(tables / name)) for name in ("exchanges", "connections"))
+    made = Report(spark, exchanges.selectExpr("* except (client)", "'[fe80::1]:5' as client"), connections)
+    assert {row.host for row in made.section("topics", 1000).collect()} == {"[fe80::1]"}
 
 
 def test_tables_that_are_missing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
