@@ -70,6 +70,8 @@ class RowBatches:
             values.append(value)
             if isinstance(value, str | bytes):
                 self._bytes += len(value)
+            elif value and column.type == "headers":
+                self._bytes += sum(len(each["key"]) + len(each["value"] or b"") for each in value)
         if len(self._columns[0]) >= ROWS_A_BATCH or self._bytes >= BYTES_A_BATCH:
             return self.take()
         return None

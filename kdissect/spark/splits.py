@@ -158,10 +158,11 @@ def _first_certain(
 ) -> int | None:
     """Follow every chain that begins in the window; the head of the last one that is left is certain."""
     heads = [at for at in range(-base % step, min(window, len(data)), step) if length(data, at)]
-    known = set(heads)
+    waiting = set(heads)
     heapq.heapify(heads)
     while heads:
         at = heapq.heappop(heads)
+        waiting.remove(at)  # no chain comes back to it
         size = length(data, at)
         if size < 0:
             return None  # nothing is certain in these bytes
@@ -169,8 +170,8 @@ def _first_certain(
             continue
         if not heads:
             return base + at
-        if at + size not in known:
-            known.add(at + size)
+        if at + size not in waiting:
+            waiting.add(at + size)
             heapq.heappush(heads, at + size)
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ from kdissect.capture.reader import Interface
 from kdissect.capture.writer import PcapngWriter
 from kdissect.limits import DEFAULTS
 from kdissect.model import Packet
+from kdissect.spark import splits
 from kdissect.spark.splits import Part, PartReader, parts_of
 from tests.spark.cuts import packets_of, pcap
 from tests.spark.same import CAPTURES
@@ -90,3 +92,17 @@ def test_small_and_compressed_files_are_one_part(tmp_path: Path) -> None:
     assert parts_of(str(file), 100_002, DEFAULTS, 1_000) == [Part(str(file))]
     path = CAPTURES / "errors.pcapng"
     assert parts_of(str(path), path.stat().st_size, DEFAULTS) == [Part(str(path))]
+
+
+def test_what_looks_like_many_short_records_takes_no_memory() -> None:
+    """A payload of records of 17 bytes is followed to its end, and not kept."""
+    fake = struct.pack("<IIII", 1, 1, 1, 1) + b"x"
+    find = splits._chain(pcap([]), DEFAULTS._replace(packet_bytes=1_000))
+    assert find is not None
+    data = fake * 100_000
+    tracemalloc.start()
+    try:
+        find(data, 0)
+        assert tracemalloc.get_traced_memory()[1] < len(data) / 4
+    finally:
+        tracemalloc.stop()
