@@ -21,8 +21,8 @@ from kdissect.present.record_batches import PlainBatch, record_batches
 from kdissect.present.record_text import VARIABLE, gathered
 from kdissect.record.records import ROW, wrap64
 
-ROWS_AT_ONCE = 65_536
-BYTES_AT_ONCE = 8 << 20
+ROWS_AT_ONCE = 16_384
+BYTES_AT_ONCE = 4 << 20
 """A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
 
 

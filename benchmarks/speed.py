@@ -1,0 +1,202 @@
+"""Every path over every capture, tshark beside it where it is installed: CPU seconds, ratios, memory.
+
+    python -m benchmarks.speed [--megabytes 100] [--runs 5] [--captures dense,bulk-none]
+                               [--paths text,records] [--tree FOLDER …] [--profile FOLDER]
+
+Captures are made once and kept in a folder of the system's for temporary files. Of each path the runs
+alternate: this checkout compiled and not (or each ``--tree``, other checkouts), then tshark; the medians
+count, of user and system time. What a run takes on a capture without packets is its start, and is given
+apart.
+
+A compiled copy of this checkout is made for it: the sources stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+TOP = Path(__file__).resolve().parents[1]
+CACHE = Path(tempfile.gettempdir()) / "kdissect-benchmarks"
+KDISSECT = ("-m", "kdissect", "read", "-q")
+PATHS: dict[str, tuple[str, ...]] = {
+    "packets": (str(TOP / "benchmarks" / "paths.py"), "packets"),
+    "frames": (str(TOP / "benchmarks" / "paths.py"), "frames"),
+    "columns": (str(TOP / "benchmarks" / "paths.py"), "columns"),
+    "index": (str(TOP / "benchmarks" / "paths.py"), "index"),
+    "text": (*KDISSECT, "-T", "text"),
+    "ndjson": (*KDISSECT, "-T", "ndjson", "--records"),
+    "records": (*KDISSECT, "-T", "records"),
+    "parquet": (*KDISSECT, "-T", "records.parquet"),
+    "stats": ("-m", "kdissect", "stats", "-z", "srt"),
+}
+"""Path: what Python is given before the capture."""
+
+_PORTS = tuple(word for port in (9_092, 29_401, 29_402) for word in ("-d", f"tcp.port=={port},kafka"))
+TSHARK: dict[str, tuple[tuple[str, ...], ...]] = {
+    "text": (("-Y", "kafka"),),
+    "ndjson": (("-T", "ek", "-J", "kafka"), ("-T", "json", "-J", "kafka")),
+    "records": (("-V", "-O", "kafka"),),
+}
+"""Path: what tshark is given for about the same."""
+
+KINDS = ("clients", "dense", "bulk-none", "bulk-gzip", "bulk-snappy", "bulk-lz4", "bulk-zstd", "jumbo")
+MORE_KINDS = ("connections", "metadata", "modern")
+CALM = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH", "KDISSECT_PURE")
+"""Variables that change how Python runs: none of them is handed on."""
+
+
+class Run(NamedTuple):
+    """One run of a program."""
+
+    cpu: float
+    """Seconds, user and system."""
+    resident: int
+    """Bytes at most."""
+
+
+class Program(NamedTuple):
+    """Something that is measured."""
+
+    name: str
+    command: tuple[str, ...]
+    variables: dict[str, str]
+
+
+def run(program: Program, capture: Path) -> Run:
+    """Run it to its end; what it prints is thrown away.
+
+    :raises RuntimeError: it fails.
+    """
+    with open(os.devnull, "wb") as nowhere:
+        command = [*program.command, str(capture)]
+        running = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=program.variables)
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {running.returncode}")
+    return Run(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def capture_of(kind: str, megabytes: float) -> Path:
+    """A capture of this kind, made if it is not there."""
+    made_by = hashlib.sha256((TOP / "benchmarks/captures.py").read_bytes()).hexdigest()[:8]
+    path = CACHE / f"{kind}-{megabytes:g}-{made_by}.pcap"
+    if not path.exists():
+        CACHE.mkdir(exist_ok=True)
+        part = path.with_suffix(".part")
+        command = [sys.executable, "-m", "benchmarks.captures", kind, str(part), str(int(megabytes * 1e6))]
+        subprocess.run(command, cwd=TOP, check=True)  # in a process of its own: this one stays small
+        part.rename(path)
+    return path
+
+
+def compiled_copy(folder: Path) -> Path:
+    """A copy of this checkout with compiled leaves."""
+    for name in ("kdissect", "benchmarks"):
+        shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    subprocess.run([sys.executable, str(TOP / "hatch_build.py"), str(folder)], cwd=TOP, check=True)
+    return folder
+
+
+def programs(path: str, trees: dict[str, Path]) -> Iterator[Program]:
+    """What is measured on a path."""
+    calm = {name: value for name, value in os.environ.items() if name not in CALM}
+    for name, tree in trees.items():
+        variables = calm | {"PYTHONPATH": str(tree)}
+        one_job = ("--jobs", "1") if "kdissect" in PATHS[path] and _has_jobs(tree) else ()
+        yield Program(name, (sys.executable, "-P", *PATHS[path], *one_job), variables)
+    if shutil.which("tshark"):
+        for options in TSHARK.get(path, ()):
+            yield Program(f"tshark {' '.join(options)}", ("tshark", *_PORTS, *options, "-r"), calm)
+
+
+def _has_jobs(tree: Path) -> bool:
+    """Whether a checkout, which may be an older one, has the option that keeps it to one process."""
+    return (tree / "kdissect/cli/jobs.py").exists()
+
+
+def measure(path: str, capture: Path, trees: dict[str, Path], runs: int) -> Iterator[str]:
+    """The lines of a table about one path over one capture."""
+    empty = CACHE / "empty.pcap"
+    with open(capture, "rb") as file:
+        empty.write_bytes(file.read(24))  # the header of the file
+    found: dict[str, list[Run]] = {}
+    starts: dict[str, list[float]] = {}
+    chosen = list(programs(path, trees))
+    for program in chosen:
+        run(program, empty)  # what is compiled to bytecode on first use is not counted
+    for _ in range(runs):
+        for program in chosen:
+            found.setdefault(program.name, []).append(run(program, capture))
+            starts.setdefault(program.name, []).append(run(program, empty).cpu)
+    gigabytes = capture.stat().st_size / 1e9
+    first = statistics.median(each.cpu for each in found[chosen[0].name])
+    for name, each in found.items():
+        cpu = statistics.median(one.cpu for one in each)
+        start = statistics.median(starts[name])
+        resident = max(one.resident for one in each) / 1e6
+        yield (
+            f"{capture.stem.rsplit('-', 2)[0]:<12} {path:<8} {cpu:8.2f} {start:6.2f} "
+            f"{(cpu - start) / gigabytes:9.1f} {resident:6.0f} {cpu / first:6.2f}  {name}"
+        )
+
+
+def profile(path: str, capture: Path, tree: Path, folder: Path) -> None:
+    """Keep as text where the time goes: by Python's own profiler and, where it is installed, by ``perf``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    variables = {**os.environ, "PYTHONPATH": str(tree)}
+    into = folder / f"{capture.stem}-{path}"
+    options = ["-P", "-m", "cProfile", "-s", "tottime", *PATHS[path], str(capture)]
+    with open(into.with_suffix(".txt"), "wb") as file:
+        subprocess.run([sys.executable, *options], env=variables, stdout=file, check=False)
+    if shutil.which("perf"):
+        data = into.with_suffix(".data")
+        command = ["perf", "record", "-q", "-o", str(data), sys.executable, "-P", *PATHS[path], str(capture)]
+        with open(os.devnull, "wb") as nowhere:
+            subprocess.run(command, env=variables, stdout=nowhere, stderr=nowhere, check=False)
+        with open(into.with_suffix(".perf.txt"), "wb") as file:
+            report = ["perf", "report", "-i", str(data), "--stdio", "--percent-limit", "0.5"]
+            subprocess.run(report, stdout=file, stderr=subprocess.DEVNULL, check=False)
+        data.unlink(missing_ok=True)
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--megabytes", type=float, default=100)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--captures", default=",".join((*KINDS, *MORE_KINDS)))
+    parser.add_argument("--paths", default=",".join(PATHS))
+    parser.add_argument("--tree", action="append", type=Path, help="a checkout, instead of this one")
+    parser.add_argument("--profile", type=Path, metavar="FOLDER", help="keep profiles there as text")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kdissect-speed-") as folder:
+        if given.tree:
+            trees = {str(tree): tree.resolve() for tree in given.tree}
+        else:
+            trees = {"compiled": compiled_copy(Path(folder)), "pure Python": TOP}
+        sys.stdout.write(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
+        sys.stdout.write("capture      path      CPU s  start  CPU s/GB    MB  ratio  program\n")
+        for kind in given.captures.split(","):
+            capture = capture_of(kind, given.megabytes)
+            for path in given.paths.split(","):
+                for line in measure(path, capture, trees, given.runs):
+                    sys.stdout.write(f"{line}\n")
+                    sys.stdout.flush()
+                if given.profile is not None:
+                    profile(path, capture, next(iter(trees.values())), given.profile)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

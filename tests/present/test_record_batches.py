@@ -1,0 +1,86 @@
+"""Records written many at a time are those of the rows, one by one."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kdissect
+from kdissect.cli.formats import columns_of
+from kdissect.exchange import Exchange
+from kdissect.present.arrow import ArrowWriter
+from kdissect.present.catalogue import TABLES
+from kdissect.present.columns import EXCHANGES
+from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.record_batches import LinesWriter
+from kdissect.present.record_columns import ColumnsWriter
+from kdissect.present.records import record_rows
+from kdissect.present.tables import row_line
+from kdissect.record.records import Record
+from kdissect.record.write import write_batch, write_message_set
+from tests.present.test_records import produced
+
+TABLE = columns_of(TABLES["records"], [], embedded=False)
+CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
+AWKWARD = [
+    Record(0, -1, None, None),
+    Record(1, 5, b"", b""),
+    Record(2, 7, b"\xff\xfe", "ü\u2028\U0001f600".encode(), (("h", b"\0\xff"), ("", None))),
+    Record(3, 2**62, b'"\\\n\x7f', b"1.5, NaN"),
+]
+"""Null and empty, not UTF-8, to be escaped, with headers."""
+
+
+def sets() -> list[bytes]:
+    plain, control = write_batch(AWKWARD, 4), write_batch(AWKWARD, control=True)
+    idempotent = write_batch(AWKWARD, producer_id=5, producer_epoch=1, base_sequence=2**31 - 2)
+    return [plain, plain + control + plain, idempotent, plain + write_message_set(AWKWARD[:2], 1), b""]
+
+
+@pytest.fixture
+def exchanges(tmp_path: Path) -> list[Exchange]:
+    made = [produced(tmp_path / str(at), data, base_offset=2**63 - 2) for at, data in enumerate(sets())]
+    return made + [exchange for path in CAPTURES for exchange in kdissect.read(path)]
+
+
+@pytest.mark.parametrize("form", BYTES_FORMS)
+def test_lines(exchanges: list[Exchange], form: str) -> None:
+    options = Options(bytes_form=form)
+    out = BytesIO()
+    writer = LinesWriter(TABLE, out, options)
+    counts = [sum(writer.write(exchange)) for exchange in exchanges]
+    lines = [[row_line(TABLE, row, options) for row in record_rows(each, options)] for each in exchanges]
+    assert out.getvalue() == b"".join(line for each in lines for line in each)
+    assert counts == [len(each) for each in lines]
+    assert sum(counts) > 1_000
+
+
+@pytest.mark.parametrize("form", BYTES_FORMS)
+def test_records_inside_messages(exchanges: list[Exchange], form: str) -> None:
+    plain = Options(records=True, bytes_form=form)
+    for exchange in exchanges:
+        as_text = row_line(EXCHANGES, exchange, plain._replace(as_text=True))
+        assert as_text == row_line(EXCHANGES, exchange, plain)
+
+
+def test_columns(exchanges: list[Exchange]) -> None:
+    one_by_one, at_once = BytesIO(), BytesIO()
+    rows = ArrowWriter(TABLE, one_by_one, Options())
+    columns = ColumnsWriter("arrow", TABLE, at_once, Options())
+    for exchange in exchanges:
+        count = sum(columns.write(exchange))
+        for row in record_rows(exchange):
+            rows.write(row)
+            count -= 1
+        assert not count
+    rows.close()
+    columns.close()
+    assert read_table(at_once).equals(read_table(one_by_one))
+
+
+def read_table(file: BytesIO) -> pa.Table:
+    with pa.ipc.open_stream(file.getvalue()) as stream:
+        return stream.read_all()
