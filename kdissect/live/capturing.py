@@ -7,7 +7,6 @@ started it is shut, however that came about; what its end is like is in the jour
 from __future__ import annotations
 
 import os
-import resource
 import select
 import shutil
 import signal
@@ -210,8 +209,7 @@ class Capturer:
 def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     """What the process does. Sends None when it has begun, or the error that says why it cannot."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides when it stops
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold what was captured
+    _leave_no_core()
     clock = Clock()
     try:
         journal = JournalWriter(job.folder)
@@ -236,6 +234,14 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         capturer.give_up(defect(error))
         sys.exit(1)
     _leave_to_nobody(job)
+
+
+def _leave_no_core() -> None:
+    """It would hold what was captured."""
+    import resource  # which not every system has that captures are read on
+
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _leave_to_nobody(job: Job) -> None:
