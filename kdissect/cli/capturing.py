@@ -25,6 +25,8 @@ from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from kdissect.wording import how_to_install
 
+ON_WINDOWS = "on Windows itself: dumpcap -w - | kdissect read -"
+"""Where not, and what to do there."""
 _OPTIONS = (
     click.option(
         "-i",
@@ -52,7 +54,9 @@ _OPTIONS = (
     ),
     click.option("-p", "not_promiscuous", is_flag=True, help="Only packets from and to this machine."),
     click.option(
-        "--allow-root", is_flag=True, help="Decode as root, if there is no user behind sudo to become."
+        "--allow-root",
+        is_flag=True,
+        help="Decode as root, too. Without it kdissect becomes the user behind sudo, or refuses.",
     ),
 )
 
@@ -71,17 +75,16 @@ def opened(given: dict[str, Any]) -> Opened:
     :raises Refused: it is not permitted.
     """
     if sys.platform == "win32":
-        raise Wrong("kdissect does not capture on Windows itself: dumpcap -w - | kdissect read -")
+        raise Wrong(f"kdissect does not capture {ON_WINDOWS}")
     if find_spec("scapy") is None:
         raise Wrong(f"capturing needs scapy: {how_to_install('live')}")
     from kdissect.live import external, privileged
 
     user, group = privileged.invoking_user()
-    if os.geteuid() == 0 and user is None and not given["allow_root"]:
-        raise Wrong(
-            "captured bytes are not decoded as root: start kdissect by sudo from an ordinary account, or by "
-            f"{line_without_root('USER')}, or say --allow-root"
-        )
+    # Where libpcap opens the interface, the process that does so is the one that goes on to capture.
+    can_become = user is not None and sys.platform == "linux"
+    if os.geteuid() == 0 and not can_become and not given["allow_root"]:
+        raise Wrong(f"captured bytes are not decoded as root: {_way_from_root()}, or say --allow-root")
     if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
         raise Wrong("-f is for what is captured now; -Y chooses among what standard input brings")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
@@ -116,7 +119,8 @@ def live_in_own_home() -> None:
     from kdissect.live import privileged
 
     user, _ = privileged.invoking_user()
-    if user is None and os.environ.get("SUDO_UID") == str(os.geteuid()):
+    behind = os.environ.get("SUDO_UID")
+    if user is None and behind is not None and behind == str(os.geteuid()):
         user = os.geteuid()
     if user is not None:
         import pwd
@@ -173,8 +177,20 @@ def stop_of(rules: tuple[str, ...]) -> Bounds:
         raise Wrong(f"-a {error}") from None
 
 
+def _way_from_root() -> str:
+    """What root is to do instead."""
+    if sys.platform != "linux":
+        return way_out()
+    return f"start kdissect by sudo from an ordinary account, or by {line_without_root('USER')}"
+
+
 def way_out() -> str:
-    """What to type to be permitted."""
+    """What to do to be permitted."""
+    if sys.platform != "linux":
+        return (
+            "let your account read /dev/bpf*, as Wireshark's ChmodBPF does, or have it captured for you: "
+            "sudo tcpdump -U -w - -i INTERFACE FILTER | kdissect live -i -"
+        )
     return f"run {line_without_root()}, or the same with sudo only"
 
 

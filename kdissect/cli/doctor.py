@@ -15,7 +15,7 @@ import click
 
 from kdissect import __version__, leaves
 from kdissect.cli import DONE, UNREADABLE
-from kdissect.cli.capturing import line_without_root, live_in_own_home
+from kdissect.cli.capturing import ON_WINDOWS, line_without_root, live_in_own_home
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.spark_help import HOW_TO as SPARK_HOW_TO
@@ -137,12 +137,11 @@ def _capturing() -> Iterator[Row]:
     else:
         details = "only the capture filters tcp and tcp port N or M … (Debian: apt install libpcap0.8)"
         yield "libpcap", "absent", details
+    if sys.platform == "win32":
+        yield "capturing", "absent", f"not {ON_WINDOWS}"
+        return
     if sys.platform != "linux":
-        yield (
-            "capturing",
-            "untested",
-            "by libpcap, as far as it goes: kdissect is tested on Linux",
-        )
+        yield "capturing", "untested", "by libpcap, as far as it goes: kdissect is tested on Linux"
         return
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()

@@ -7,7 +7,6 @@ started it is shut, however that came about; what its end is like is in the jour
 from __future__ import annotations
 
 import os
-import resource
 import select
 import shutil
 import signal
@@ -50,8 +49,14 @@ class Capturer:
     """The loop, with everything it needs handed in."""
 
     def __init__(
-        self, sources: Sequence[Source], spool: Spool, journal: JournalWriter, stop: Bounds, clock: Clock
+        self,
+        sources: Sequence[Source],
+        spool: Spool,
+        journal: JournalWriter,
+        seconds: int | None,
+        clock: Clock,
     ) -> None:
+        """:param seconds: how long to go on, if there is a limit."""
         self._sources = dict(enumerate(sources))
         """Those that are not over, by the number of their interface."""
         self._all = sources
@@ -60,7 +65,7 @@ class Capturer:
         """In the spool, of the interfaces of each source."""
         self._spool = spool
         self._journal = journal
-        self._stop = stop
+        self._seconds = seconds
         self._clock = clock
         self._start = self._last = clock.seconds()
         self._last_wall_ns = clock.wall_ns()
@@ -112,10 +117,8 @@ class Capturer:
             return "stopped"
         if not self._sources:
             return "nothing is left to capture from"
-        spool, stop = self._spool, self._stop
-        if stop.are_reached(self._clock.seconds() - self._start, spool.bytes, spool.packets):
-            return "a limit of -a is reached"
-        if stop.files is not None and spool.files > stop.files:
+        is_late = self._seconds is not None and self._clock.seconds() - self._start >= self._seconds
+        if is_late or self._spool.is_complete:
             return "a limit of -a is reached"
         return None
 
@@ -210,13 +213,12 @@ class Capturer:
 def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     """What the process does. Sends None when it has begun, or the error that says why it cannot."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides when it stops
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold what was captured
+    _leave_no_core()
     clock = Clock()
     try:
         journal = JournalWriter(job.folder)
         opened = [opener() for opener in openers]
-        spool = Spool(job.path, job.rotation, clock, journal.began)
+        spool = Spool(job.path, job.rotation, clock, journal.began, job.stop)
     except LiveError as error:
         control.send(error)
         return
@@ -227,7 +229,7 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         control.send(LiveError(defect(error)))
         return
     control.send(None)
-    capturer = Capturer(opened, spool, journal, job.stop, clock)
+    capturer = Capturer(opened, spool, journal, job.stop.seconds, clock)
     for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may go, too
         signal.signal(number, lambda *_: capturer.stop())
     try:
@@ -236,6 +238,14 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         capturer.give_up(defect(error))
         sys.exit(1)
     _leave_to_nobody(job)
+
+
+def _leave_no_core() -> None:
+    """It would hold what was captured."""
+    import resource  # which not every system has that captures are read on
+
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _leave_to_nobody(job: Job) -> None:

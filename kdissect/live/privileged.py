@@ -22,7 +22,6 @@ import socket
 import struct
 import subprocess
 import sys
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 _SO_ATTACH_FILTER, _SO_LOCK_FILTER = 26, 44
@@ -92,7 +91,9 @@ def _receive(ours: socket.socket, interface: str) -> socket.socket:
     said: dict[str, int] = json.loads(answer)
     if not descriptors:
         raise OSError(said["errno"], os.strerror(said["errno"]), interface)
-    return socket.socket(fileno=descriptors[0])
+    opened = socket.socket(fileno=descriptors[0])
+    opened.set_inheritable(False)  # ssh, tcpdump and whatever else we start have no use for it
+    return opened
 
 
 def drop_privileges(user: int | None = None, group: int | None = None) -> None:
@@ -104,10 +105,14 @@ def drop_privileges(user: int | None = None, group: int | None = None) -> None:
     if user is not None and group is not None:
         import pwd
 
-        with suppress(KeyError):
+        try:
             os.initgroups(pwd.getpwuid(user).pw_name, group)
+        except KeyError:  # a user without a name has no other groups, above all not root's
+            os.setgroups([group])
         os.setresgid(group, group, group)
         os.setresuid(user, user, user)
+    if sys.platform != "linux":  # where there are no capabilities
+        return
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     library.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
@@ -119,7 +124,7 @@ def drop_privileges(user: int | None = None, group: int | None = None) -> None:
 
 def invoking_user() -> tuple[int | None, int | None]:
     """The user and group behind ``sudo`` or ``pkexec``; None where there is none."""
-    if os.geteuid() != 0:
+    if sys.platform == "win32" or os.geteuid() != 0:
         return None, None
     name = "SUDO_UID" if "SUDO_UID" in os.environ else "PKEXEC_UID"
     user = os.environ.get(name, "")

@@ -75,8 +75,12 @@ class Opened(NamedTuple):
 def open_interfaces(wanted: Interfaces) -> Opened:
     """Have the sockets opened. This is all for which a privilege is needed.
 
+    On other systems than Linux nothing is opened yet: libpcap does it, in the capture process.
+
     :raises LiveError: the filter is none, there is no such interface, or it is not permitted.
     """
+    if sys.platform != "linux":
+        return Opened([_Pcap(name, wanted) for name in dict.fromkeys(wanted.names)], None)
     asked = [_asked(name, wanted) for name in dict.fromkeys(wanted.names)]
     count = len(asked)
     if wanted.filter != DEFAULT_FILTER:

@@ -78,6 +78,7 @@ class Spool:
 
     :param path: where to; with bounds that rotate, each file has its number and time in its name.
     :param began: is told the path of each file, when it is begun, and how many packets are before it.
+    :param stop: what ends the capture: beyond these bytes, packets and files nothing is written.
     :raises OSError: the first file cannot be written.
     """
 
@@ -87,8 +88,10 @@ class Spool:
         bounds: Bounds,
         clock: Clock,
         began: Callable[[str, int], None],
+        stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
     ) -> None:
         self._path = path
+        self._stop = stop
         self._interfaces: list[Interface] = []
         self._bounds = bounds
         self._clock = clock
@@ -97,8 +100,8 @@ class Spool:
         self._kept: deque[str] = deque()
         self.bytes = self.files = self.packets = 0
         """Of all files."""
-        self.lost = 0
-        """Packets that could not be written."""
+        self._lost: list[int] = []
+        """By interface."""
         self.failure: str | None = None
         """Why nothing can be written at the moment."""
         self.counts: list[Counts] = []
@@ -106,11 +109,25 @@ class Spool:
         self._delivered: list[int] = []
         self._file: _File | None = self._begin()
 
+    @property
+    def lost(self) -> int:
+        """Packets that could not be written."""
+        return sum(self._lost)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing more is written, because there is as much as was wanted."""
+        files = self._stop.files
+        if files is not None and self._file is None and self.files >= files:
+            return True
+        return self._stop.are_reached(0, self.bytes, self.packets)
+
     def add(self, interface: Interface) -> int:
         """Take in another interface; gives its number."""
         self._interfaces.append(interface)
         self.counts.append(Counts())
         self._delivered.append(0)
+        self._lost.append(0)
         if self._file is not None:
             try:
                 self._write(self._file, interface_block(interface))
@@ -123,21 +140,31 @@ class Spool:
         done = 0
         while done < len(packets):
             self.tick()
+            if self.is_complete:
+                return
             end = done + self._room(packets, done)
             self._append(interface, packets[done:end])
             done = end
 
     def _room(self, packets: Sequence[Captured], start: int) -> int:
         """How many of the packets, from ``start`` on, go to the file that is being written: one at least."""
-        bounds, count = self._bounds, len(packets) - start
+        count = len(packets) - start
         size, written = (0, 0) if self._file is None else (self._file.bytes, self._file.packets)
-        if bounds.packets is not None:
-            count = min(count, max(1, bounds.packets - written))
-        if bounds.bytes is None:
+        rooms: list[int] = []
+        for bounds, has_bytes, has_packets in (
+            (self._bounds, size, written),
+            (self._stop, self.bytes, self.packets),
+        ):
+            if bounds.packets is not None:
+                count = min(count, max(1, bounds.packets - has_packets))
+            if bounds.bytes is not None:
+                rooms.append(bounds.bytes - has_bytes)
+        if not rooms:
             return count
+        room = min(rooms)
         for taken in range(count):
-            size += _BLOCK_BYTES + len(packets[start + taken][2])
-            if size >= bounds.bytes:
+            room -= _BLOCK_BYTES + len(packets[start + taken][2])
+            if room <= 0:
                 return taken + 1
         return count
 
@@ -148,7 +175,7 @@ class Spool:
             self._write(self._file, packet_blocks(interface, packets))
         except OSError as error:
             self.failure = f"{error.filename}: {error.strerror}"
-            self.lost += len(packets)
+            self._lost[interface] += len(packets)
             return
         self.failure = None
         self._file.packets += len(packets)
@@ -168,9 +195,9 @@ class Spool:
             return
         now_ns = self._clock.wall_ns()
         blocks = b"".join(
-            statistics_block(number, now_ns, self._start_ns, received, dropped + self.lost, delivered)
-            for number, ((received, dropped), delivered) in enumerate(
-                zip(self.counts, self._delivered, strict=True)
+            statistics_block(number, now_ns, self._start_ns, received, dropped + lost, delivered)
+            for number, ((received, dropped), lost, delivered) in enumerate(
+                zip(self.counts, self._lost, self._delivered, strict=True)
             )
         )
         with suppress(OSError):  # the disk is full, which was told when packets were lost
@@ -192,11 +219,15 @@ class Spool:
             self._write(file, b"".join(head))
         except OSError:
             file.close()
+            if self._bounds.rotates:  # the next try has another name
+                os.unlink(path)
             raise
         self.files = number
         self._began(path, self.packets)
+        if self._bounds.files is None:
+            return file
         self._kept.append(path)
-        while self._bounds.files is not None and len(self._kept) > self._bounds.files:
+        while len(self._kept) > self._bounds.files:
             with suppress(OSError):  # somebody else removed it
                 os.unlink(self._kept.popleft())
         return file

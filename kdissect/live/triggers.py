@@ -7,6 +7,7 @@ the same file. Time is that of the packets.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -91,7 +92,8 @@ class Trigger:
         if self._writer is not None:
             return
         path = file_name(self._path, self.files + 1, self._latest_ns)
-        self._file = open(path, "wb")  # noqa: SIM115 - closed when the time is over
+        # For nobody else to read: captures hold passwords.
+        self._file = open(path, "wb", opener=_ours_alone)  # noqa: SIM115 - closed when the time is over
         self.files += 1
         self._began(path)
         self._writer = PcapngWriter(self._file, self._interfaces)
@@ -108,3 +110,7 @@ class Trigger:
     def close(self) -> None:
         """Nothing more comes."""
         self._end()
+
+
+def _ours_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -76,7 +76,9 @@ class PcapSource:
                 self._trouble = self._library.pcap_geterr(self._handle).decode("utf-8", "replace")
                 break
             head = self._header.contents
-            time_ns = head.ts.tv_sec * 1_000_000_000 + head.ts.tv_usec * 1_000
+            # Where the binding reads eight bytes, macOS has four, and nobody knows what behind them.
+            microseconds = head.ts.tv_usec & 0xFFFF_FFFF
+            time_ns = head.ts.tv_sec * 1_000_000_000 + microseconds * 1_000
             packets.append((time_ns, head.len, ctypes.string_at(self._data, head.caplen)))
         self._received += len(packets)
         return (0, packets) if packets else None

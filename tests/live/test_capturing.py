@@ -24,8 +24,8 @@ class Capturing:
         self.path = folder / "out.pcapng"
         self.clock = FakeClock()
         journal = JournalWriter(str(folder))
-        spool = Spool(str(self.path), Bounds(), self.clock, journal.began)
-        self.capturer = Capturer(sources, spool, journal, stop, self.clock)
+        spool = Spool(str(self.path), Bounds(), self.clock, journal.began, stop)
+        self.capturer = Capturer(sources, spool, journal, stop.seconds, self.clock)
 
     def step(self, passed: float = 1) -> str | None:
         self.clock.passed += passed
@@ -75,7 +75,7 @@ def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(tmp_path: Path) -> 
     source = FakeSource()
     capturing = Capturing(tmp_path, source)
     spool = capturing.capturer._spool
-    spool.failure, spool.lost = f"{capturing.path}: No space left on device", 5
+    spool.failure, spool._lost = f"{capturing.path}: No space left on device", [5]
     capturing.step()
     capturing.step()
     assert [note.split(": ", 1)[1] for note in capturing.status.notes] == [

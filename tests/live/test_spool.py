@@ -20,12 +20,17 @@ from tests.live.fakes import BEGAN_NS, FakeClock
 class Written:
     """A spool in a folder, and what is in it."""
 
-    def __init__(self, folder: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        folder: Path,
+        bounds: Bounds = Bounds(),  # noqa: B008
+        stop: Bounds = Bounds(),  # noqa: B008
+    ) -> None:
         self.folder = folder
         self.clock = FakeClock()
         self.began: list[str] = []
         self.spool = Spool(
-            str(folder / "out.pcapng"), bounds, self.clock, lambda path, _: self.began.append(path)
+            str(folder / "out.pcapng"), bounds, self.clock, lambda path, _: self.began.append(path), stop
         )
         self.spool.add(Interface(1, 262_144, "eth0"))
 
@@ -153,6 +158,74 @@ def test_a_full_disk_loses_packets_and_counts_them_and_the_file_stays_whole(
     capture = read_packets([tmp_path / "out.pcapng"])
     list(capture)
     assert capture.interfaces[0].dropped == 3
+
+
+def test_packets_that_are_lost_are_those_of_their_interface(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(tmp_path)
+    other = written.spool.add(Interface(1, 262_144, "eth1"))
+
+    def fails(_: int, __: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kdissect.live.spool.os.write", fails)
+        written.spool.write(other, [(BEGAN_NS, 1, b"a"), (BEGAN_NS, 1, b"b")])
+    written.spool.close()
+    capture = read_packets([tmp_path / "out.pcapng"])
+    list(capture)
+    assert [each.dropped for each in capture.interfaces] == [0, 2]
+    assert written.spool.lost == 2
+
+
+def test_a_full_disk_does_not_leave_a_file_for_each_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(tmp_path, Bounds(packets=1))
+    written.write(b"a")
+
+    def fails(_: int, __: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kdissect.live.spool.os.write", fails)
+        for passed in range(1, 5):
+            written.clock.passed = passed
+            written.write(b"b")
+    written.write(b"c")
+    written.spool.close()
+    assert written.files() == [[b"a"], [b"c"]]
+    assert written.spool.lost == 4
+
+
+@pytest.mark.parametrize(
+    ("bounds", "stop", "expected"),
+    [
+        (Bounds(), Bounds(packets=3), [[b"0", b"1", b"2"]]),
+        (Bounds(packets=2), Bounds(packets=3), [[b"0", b"1"], [b"2"]]),
+        (Bounds(packets=2), Bounds(files=2), [[b"0", b"1"], [b"2", b"3"]]),
+        (Bounds(), Bounds(bytes=1), []),
+    ],
+)
+def test_no_more_is_written_than_was_wanted(
+    tmp_path: Path, bounds: Bounds, stop: Bounds, expected: list[list[bytes]]
+) -> None:
+    written = Written(tmp_path, bounds, stop)
+    assert written.spool.is_complete == (not expected)
+    written.write(*(b"%d" % number for number in range(9)))
+    assert written.spool.is_complete
+    written.write(b"more")
+    written.spool.close()
+    assert written.files() == (expected or [[]])
+    assert written.spool.lost == 0
+
+
+def test_it_ends_with_the_packet_that_reaches_the_bytes_wanted(tmp_path: Path) -> None:
+    written = Written(tmp_path, stop=Bounds(bytes=1_000))
+    written.write(*(b"x" * 100 for _ in range(50)))
+    assert written.spool.is_complete
+    assert 1_000 <= written.spool.bytes < 1_000 + 32 + 100
 
 
 def test_an_interface_that_comes_later_is_in_this_file_and_in_the_next(tmp_path: Path) -> None:

@@ -71,6 +71,11 @@ def test_memory_is_bounded_by_bytes(tmp_path: Path) -> None:
     assert trigger.kept_bytes == 0
 
 
+def test_captures_are_for_their_owner_only(tmp_path: Path) -> None:
+    run(tmp_path, {5}, range(10))
+    assert [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()] == [0o600]
+
+
 def test_secrets_are_not_packets(tmp_path: Path) -> None:
     trigger = Trigger(str(tmp_path / "x"), [], SECOND, SECOND, lambda _: None)
     trigger.packet(Secrets(1, b"x"))
