@@ -63,7 +63,16 @@ class Session:
     """
 
     __slots__ = (
-        *("_broker", "_client", "_connection", "_ending", "_expects_tokens", "_inferred", "_limits"),
+        *(
+            "_answered",
+            "_broker",
+            "_client",
+            "_connection",
+            "_ending",
+            "_expects_tokens",
+            "_inferred",
+            "_limits",
+        ),
         *("_pending", "_request_gaps", "_response_gaps", "_saw_request", "_saw_response", "_told_bytes"),
         *("client_id", "exchanges", "login", "software", "witness"),
     )
@@ -92,6 +101,8 @@ class Session:
         self._response_gaps = 0
         self._request_gaps = 0
         self._told_bytes = 0
+        self._answered = 0
+        """The latest request that was answered; brokers answer in order."""
         self.exchanges = 0
         self.client_id: str | None = None
         self.software: str | None = None
@@ -162,7 +173,13 @@ class Session:
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
             return out
-        if self._pending.find(request.correlation_id) is not None:
+        same = self._pending.find(request.correlation_id)
+        if same is not None and same < self._answered:
+            # Answers come in order, and the client uses the id again: the older one's was lost.
+            lost = self._pending.remove(same)
+            lost.missing = "gap" if self._response_gaps else "not captured"
+            out.append(Completed(lost))
+        elif same is not None:
             message = f"correlation id {request.correlation_id} is that of a request that still waits"
             exchange.session_faults.append(fault("duplicate-correlation", message, frame.last_packet, 4))
         self._pending.add(exchange, self._response_gaps)
@@ -228,6 +245,7 @@ class Session:
         why_missing = self._why_missing(self._pending[serial])
         asked = self._pending.request(serial)
         exchange = self._pending.remove(serial)
+        self._answered = max(self._answered, serial)
         try:
             exchange.response = parse_response(frame, asked.api_key, asked.api_version, self._limits)
         except DecodeError as error:

@@ -37,6 +37,11 @@ def test_responses_of_lost_requests_are_not_taken_for_produce_requests(seed: str
     assert (found.false, found.wrong_pairs) == (0, 0)
 
 
+def test_an_id_that_is_used_again_does_not_give_an_answer_to_who_lost_his() -> None:
+    """When clients log in anew they use the same correlation ids again."""
+    assert tried("0-2493").wrong_pairs == 0
+
+
 def test_a_score_that_is_not_good_says_so() -> None:
     assert Score(1, 100, 95, 95, 0, 10, 0).is_good
     assert not Score(1, 100, 94, 95, 0, 10, 0).is_good

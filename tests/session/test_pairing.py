@@ -239,3 +239,15 @@ def test_the_client_is_known_by_what_it_says_of_itself() -> None:
     line.ask(request("ListGroups", 0, 3, None))
     assert (line.session.client_id, line.session.software) == ("two", "c 1")
     assert line.session.exchanges == 3
+
+
+def test_a_request_that_was_overtaken_is_lost_when_its_correlation_id_is_used_again() -> None:
+    line = Line()
+    line.ask(metadata(1), metadata(2))
+    line.answer(metadata_answer(2))
+    line.ask(metadata(1))
+    line.answer(metadata_answer(1))
+    overtaking, lost, again = completed(line.events)
+    assert (lost.missing, lost.response) == ("not captured", None)
+    assert overtaking.response is not None
+    assert again.response is not None
