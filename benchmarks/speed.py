@@ -104,7 +104,7 @@ def compiled_copy(folder: Path) -> Path:
     """A copy of this checkout with compiled leaves."""
     for name in ("kdissect", "benchmarks"):
         shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    subprocess.run([sys.executable, str(TOP / "hatch_build.py"), str(folder)], cwd=TOP, check=True)
+    subprocess.run([sys.executable, str(TOP / ".build/compile.py"), str(folder)], cwd=TOP, check=True)
     return folder
 
 

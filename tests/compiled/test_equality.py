@@ -23,7 +23,7 @@ def said(module: str, *arguments: str, pure: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.skipif(not is_compiled, reason="nothing is compiled here: python hatch_build.py does it")
+@pytest.mark.skipif(not is_compiled, reason="nothing is compiled here: python .build/compile.py does it")
 def test_compiled_leaves_do_what_their_sources_do(seed: int) -> None:
     compiled = said("tests.compiled.cases", str(seed), pure=False)
     sources = said("tests.compiled.cases", str(seed), pure=True)

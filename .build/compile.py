@@ -1,6 +1,6 @@
 """Compiles the leaves when a wheel is built; where that fails, the wheel has the sources alone.
 
-    python hatch_build.py [FOLDER]    compiles beside the sources, or those of a copy of the checkout
+    python .build/compile.py [FOLDER]    compiles beside the sources, or those of a copy of the checkout
 
 An editable install compiles nothing: sources that are worked on must be what runs.
 """
@@ -20,7 +20,7 @@ try:
 except ImportError:  # run by hand
     BuildHookInterface = object
 
-HERE = Path(__file__).resolve().parent
+TOP = Path(__file__).resolve().parents[1]
 DIRECTIVES = {"language_level": 3, "annotation_typing": False}
 """Annotations are for people and mypy; C types stand in the ``.pxd`` files."""
 
@@ -79,7 +79,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
         try:
             made = compile_leaves(Path(self.root), Path(self._work.name))
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # whatever it is: the sources alone are enough
             self.app.display_warning(f"the hot modules stay pure Python: {type(error).__name__}: {error}")
             return
         build_data["pure_python"] = False
@@ -92,7 +92,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
             work.cleanup()
 
 
-def main(folder: str = str(HERE)) -> None:
+def main(folder: str = str(TOP)) -> None:
     """Compile in place."""
     top = Path(folder).resolve()
     with tempfile.TemporaryDirectory(prefix="kdissect-build-") as work:
