@@ -33,7 +33,8 @@ def columns(path: str) -> int:
     for exchange in _exchanges(path):
         for place in exchange.record_sets():
             for batch in read_record_set(place.data).batches:
-                count += batch.columns().count if batch.magic == 2 else len(batch.records())
+                has_columns = batch.magic == 2 and hasattr(batch, "columns")  # older checkouts have none
+                count += batch.columns().count if has_columns else len(batch.records())
     return count
 
 

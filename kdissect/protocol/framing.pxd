@@ -13,6 +13,7 @@ cdef class Framer:
     cdef public bint _found_by_search
     cdef public int64_t _cut_at
 
+    @cython.locals(data=bytes)
     cpdef feed(self, piece, witness)
     cdef _feed_chunk(self, chunk, witness, list out)
     cdef _cut_frames(self, witness, list out)

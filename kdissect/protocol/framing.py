@@ -59,10 +59,11 @@ class Framer:
         if isinstance(piece, Gap):
             return self._feed_gap(piece, witness)
         out: list[Event] = []
+        _, data, _, _, _ = piece
         size = self._size
-        if size is not None and not self._skip and self._have + len(piece.data) < size + 4:
+        if size is not None and not self._skip and self._have + len(data) < size + 4:
             self._parts.append(piece)  # it lies in the midst of a frame
-            self._have += len(piece.data)
+            self._have += len(data)
             return out
         self._feed_chunk(piece, witness, out)
         return out

@@ -4,7 +4,7 @@ from kdissect.tcp.duplex cimport Duplex
 cdef class Conversation:
     cdef dict __dict__
     cdef public object _broker_ports
-    cdef public tuple _bytes
+    cdef public list _bytes
     cdef public Duplex _duplex
     cdef public bint _flushed
     cdef public tuple _framers
@@ -24,7 +24,7 @@ cdef class Conversation:
     cpdef feed(self, segment)
     cpdef bint _is_over(self) except -1
     cpdef bint has_lingered(self, now_ns, linger_ns) except -1
-    @cython.locals(out=list, size=Py_ssize_t)
+    @cython.locals(out=list, data=bytes)
     cdef list _take(self, pieces, packet)
     cdef list _frame(self, int side, piece, packet)
     @cython.locals(out=list)

@@ -99,7 +99,7 @@ class Conversation:
         """From the greeting of TLS on; the rest then counts for what it decrypts."""
         self._framers: tuple[Framer, Framer] | None = None
         self._session: Session | None = None
-        self._bytes = (0, 0)
+        self._bytes = [0, 0]
         self._skipped = 0
         self._flushed = False
         self.held_bytes = 0
@@ -257,9 +257,8 @@ class Conversation:
         out: list[Event] = []
         for side, piece in pieces:
             if isinstance(piece, Chunk):
-                first, second = self._bytes
-                size = len(piece.data)
-                self._bytes = (first + size, second) if side == 0 else (first, second + size)
+                _, data, _, _, _ = piece
+                self._bytes[side] += len(data)
                 if self._verdict is not None and self._tls is None:
                     out += self._frame(side, piece, packet)
                     continue
