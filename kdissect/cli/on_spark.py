@@ -143,7 +143,8 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
             shared = given.get("scratch") or given["master"].startswith("local")
             yield Running(spark, folder if shared else None)
     except NoSparkError as error:
-        kept = ""
+        if kept in str(error):  # who reads it is sent there
+            kept = ""
         raise Wrong(str(error)) from None
     except (click.ClickException, KeyboardInterrupt):
         raise

@@ -57,14 +57,18 @@ def report(**given: Any) -> int:
         elif "kafka4" in (given["sections"] or SECTIONS) and not given["quiet"]:
             complain(f"{out}: has no table batches, so kafka4 says nothing of message formats")
         for name in given["sections"] or SECTIONS:
-            _print_section(name, made.section(name, given["top"]), given["form"])
+            _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
     return DONE
 
 
-def _print_section(name: str, frame: DataFrame, form: str) -> None:
-    """Print a section of the report."""
+def _print_section(name: str, frame: DataFrame, most: int, form: str) -> None:
+    """Print a section of the report, and that there is more of it."""
     rows = [row.asDict() for row in frame.collect()]
+    more = f"{name} has more rows; --top {most} cuts them off" if len(rows) > most else ""
+    del rows[most:]
     if form == "ndjson":
+        if more:
+            complain(more)
         for row in rows:
             sys.stdout.write(json_line({"section": name, **row}).decode("ascii"))
         return
@@ -78,4 +82,6 @@ def _print_section(name: str, frame: DataFrame, form: str) -> None:
     room = shutil.get_terminal_size().columns - 2 if sys.stdout.isatty() else None
     for line in table_lines(table, rows, PLAIN, Clock("u"), True, room) if rows else ["(none)"]:
         sys.stdout.write(f"  {line}\n")
+    if more:
+        sys.stdout.write(f"  ({more})\n")
     sys.stdout.write("\n")

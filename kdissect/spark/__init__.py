@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from kdissect.present.nearest import nearest
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import SPLIT_BYTES
@@ -60,7 +61,10 @@ def table(
     :raises CaptureError: with ``buckets`` and ``shuffle``, no file is there.
     """
     from kdissect.spark.launch import pushes_filters
+    from kdissect.spark.plan import STRATEGIES
 
+    if strategy not in STRATEGIES or strategy == "auto":
+        raise ValueError(f"there is no strategy {strategy!r}{nearest(strategy, STRATEGIES)}")
     register(spark)
     settings = Settings.of({**options, "table": name})
     given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]

@@ -144,10 +144,14 @@ class States:
 
     def forget(self) -> None:
         """Remove what no batch can need any more: of each capture point the latest two are kept, of which
-        the older is read again where the latest batch is repeated."""
+        the older is read again where the latest batch is repeated. What a run that was killed had not
+        written to its end goes too."""
         for point in self.points():
             for number in sorted(self._batches(point))[:-2]:
                 self._path(point, number).unlink(missing_ok=True)
+        for path in self._folder.glob("*/*"):
+            if path.suffix != _SUFFIX:
+                path.unlink(missing_ok=True)
         for folder in self._folder.iterdir():
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()

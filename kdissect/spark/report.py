@@ -26,7 +26,7 @@ _LATENCIES = ", ".join(
 
 SECTIONS = {
     "topics": (
-        "top clients by topic",
+        "top clients by topic; bytes are of all messages that name it",
         """
         select topic, client_id, regexp_replace(client, ':[0-9]+$', '') as host, count(*) as exchanges,
                count_if(api = 'Produce') as produce, count_if(api = 'Fetch') as fetch,

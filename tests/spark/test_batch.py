@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from kdissect.cli import main
+from kdissect.cli.errors import Wrong
+from kdissect.cli.on_spark import running
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows
 
@@ -124,6 +127,16 @@ def test_without_java_a_line_says_what_to_install(
     (line,) = capsys.readouterr().err.splitlines()
     assert "Java 17" in line
     assert "with its extra spark-local" in line
+
+
+def test_a_log_that_nobody_is_sent_to_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr("kdissect.spark.launch.bundled_java", lambda: None)
+    with pytest.raises(Wrong), running({"conf": (), "spark_log": None, "master": "local[1]"}):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,20 @@ def test_of_each_capture_point_the_latest_two_are_kept(states: States) -> None:
     assert states.load("two", 9) is not None
 
 
+def test_what_was_not_written_to_its_end_does_not_stay(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", lambda *_: None)
+        states.save("one", 0, Carried(Dissector()))
+    assert only_file(tmp_path).suffix != ".state"
+    assert states.load("one", 1) is None
+    states.save("one", 1, Carried(Dissector()))
+    states.forget()
+    assert only_file(tmp_path).parent.name == "1"
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["1"]
+
+
 def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
     states.save("one", 0, Carried(Dissector()))
     path = only_file(tmp_path)

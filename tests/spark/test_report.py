@@ -81,6 +81,16 @@ def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> N
     title, heading, *rows = capsys.readouterr().out.splitlines()
     assert (title, heading.split()[:3]) == ("errors", ["api", "error", "exchanges"])
     assert len(rows) > 1
+    assert "--top" not in rows[-2]
+
+
+@pytest.mark.parametrize("form", ["table", "ndjson"])
+def test_rows_that_are_cut_off_are_told(tables: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    command = ["spark", "report", str(tables), "--section", "kafka4", "--top", "2", "-T", form, "-q"]
+    assert main([*command, "--master", "local[2]"]) == 0
+    printed = "".join(capsys.readouterr())
+    assert "kafka4 has more rows; --top 2 cuts them off" in printed
+    assert printed.count("removed in 4.0") == 2
 
 
 def test_versions_are_printed_as_numbers(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,3 +143,10 @@ def test_key_logs_decrypt(spark: SparkSession, strategy: str) -> None:
     frame = kdissect.spark.table(spark, "exchanges", capture, keylog=keylog, strategy=strategy, tasks=2)
     assert frame.count() > 0
     assert kdissect.spark.exchanges(spark, capture, tasks=2).isEmpty()
+
+
+@pytest.mark.parametrize(("strategy", "words"), [("bukets", "did you mean buckets"), ("auto", "no strategy")])
+def test_a_strategy_that_is_none_is_told(strategy: str, words: str) -> None:
+    nothing: Any = None  # no session is needed to see it
+    with pytest.raises(ValueError, match=words):
+        kdissect.spark.table(nothing, "exchanges", BASIC, strategy=strategy)
