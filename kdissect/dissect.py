@@ -49,6 +49,9 @@ RELIEF = 8
 LATE_BYTES = 1_024
 """What an exchange costs that is numbered at the end, beside its bytes, half each time it is spoken of."""
 
+GOING_ON = "going on"
+"""How a connection ended of which more may come."""
+
 AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
 
@@ -163,6 +166,13 @@ class Dissector:
             step += conversation.retry(packet)
             self._count_held(conversation)
         return list(self._publish(step)) if step else []
+
+    def in_tls(self) -> Iterator[Connection]:
+        """What is known by now of the connections that speak TLS and are remembered, by number. Another
+        thread may ask for it."""
+        found = {each.number: each for each in list(self._table.values()) if each.speaks_tls}
+        for _, conversation in sorted(found.items()):
+            yield conversation.summary(None if conversation.is_over else GOING_ON)
 
     def close(self) -> Iterator[Event]:
         """The capture is over: what still waits comes out, then every connection's row."""

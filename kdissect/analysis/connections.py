@@ -89,6 +89,11 @@ class Connections(OneTable[int, _Line]):
         return [_result(number, row) for number, row in counted]
 
 
+def row_of(connection: Connection) -> Row:
+    """The row of a connection without exchanges."""
+    return _result(connection.connection, _Line(over=connection))
+
+
 def _result(number: int, row: _Line) -> Row:
     over = row.over
     p50, p99 = row.latency.percentiles(50, 99)

@@ -85,6 +85,8 @@ def keys_of(
         for path in paths:
             if not os.path.exists(path):
                 complain(f"{path}: there is no such key log yet; it is looked for while packets come")
+            elif not os.access(path, os.R_OK):
+                complain(f"{path}: cannot be read: no permission; it is tried again while packets come")
         return Keys(secrets, KeyLogs(paths))
     for path in paths:
         found, not_understood = 0, secrets.not_understood

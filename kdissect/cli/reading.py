@@ -201,6 +201,15 @@ class Reading:
             self._progress.clear()
         self._complaints.tell(None if len(self._paths) > 1 else self._paths[0], fault)
 
+    def in_tls(self) -> str:
+        """Of connections that speak TLS, those of which nothing is decoded by now, in words; empty if there
+        are none. Another thread may ask for it."""
+        tally = self.tally.part()
+        for connection in self._dissector.in_tls():
+            if (connection.tls or {}).get("dark"):
+                tally.add(connection)
+        return tally.not_decoded()
+
     def summary(self) -> str:
         """The closing line."""
         parts = [

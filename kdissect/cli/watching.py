@@ -58,7 +58,8 @@ class Watch:
                 self._silent_at = float("inf")
             elif time.monotonic() >= self._silent_at:
                 self._silent_at = float("inf")
-                said = self._silence(status)
+                in_tls = self._reading.in_tls()
+                said = f"no exchange so far; not decoded: {in_tls}" if in_tls else self._silence(status)
                 if said is not None:
                     self._tell(said)
             if self._shows_line:

@@ -48,7 +48,8 @@ HOW_TO = "kdissect doctor tls tells how to get one"
 
 def why_dark(connection: Connection) -> str:
     """Why nothing of a TLS connection was decoded, without what differs from one connection to another."""
-    why: str = (connection.tls or {}).get("dark") or "not recognised as Kafka"
+    nothing = "not recognised as Kafka" if connection.skipped_bytes else "nothing was sent in it"
+    why: str = (connection.tls or {}).get("dark") or nothing
     return why.partition(" for client random")[0]
 
 

@@ -120,6 +120,11 @@ class Conversation:
         return out
 
     @property
+    def speaks_tls(self) -> bool:
+        """Whether it greeted with TLS."""
+        return self._tls is not None
+
+    @property
     def waits_for_secrets(self) -> bool:
         """Whether encrypted bytes wait; also when both ends said FIN."""
         return self._tls is not None and self._tls.held_bytes > 0

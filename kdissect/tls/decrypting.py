@@ -75,7 +75,7 @@ class Tls:
         flow = self._flows[side]
         for item in flow.reader.feed(piece):
             # Data under keys that are known is nearly all there is: it takes the short way.
-            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._waiting:
+            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._waiting.items:
                 opened = flow.open(item)
                 if opened is not None:
                     self._content(side, opened[0], opened[1], item, out)
@@ -88,7 +88,7 @@ class Tls:
     def retry(self) -> list[Piece]:
         """Secrets were added: what waited for them."""
         out: list[Piece] = []
-        if self._waiting:
+        if self._waiting.items:
             self._keying.moved = True
             self._drain(out)
         return out
@@ -96,7 +96,7 @@ class Tls:
     def give_up(self) -> list[Piece]:
         """Wait no longer."""
         out: list[Piece] = []
-        if self._waiting:
+        if self._waiting.items:
             self._keying.darken(self._keying.lacks())
             self._drain(out)
         return out
@@ -136,7 +136,7 @@ class Tls:
             return f"its secret came when more than {self._limits.tls_wait_bytes:,} bytes had waited for it"
         if keying.dark is not None:
             return keying.dark
-        if self._waiting:
+        if self._waiting.items:
             return keying.lacks()
         failed = [side for side in (0, 1) if self._flows[side].has_failed]
         if failed:

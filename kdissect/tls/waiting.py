@@ -12,21 +12,18 @@ WAIT_COST = 256
 class Waiting:
     """Both directions in one order; of each it is known which is its first."""
 
-    __slots__ = ("_firsts", "_items", "bytes")
+    __slots__ = ("_firsts", "bytes", "items")
 
     def __init__(self) -> None:
-        self._items: list[tuple[Side, Item]] = []
+        self.items: list[tuple[Side, Item]] = []
+        """In order."""
         self._firsts: list[Item | None] = [None, None]
         self.bytes = 0
         """What all of it costs."""
 
-    def __bool__(self) -> bool:
-        """Whether anything waits."""
-        return bool(self._items)
-
     def add(self, side: Side, item: Item) -> None:
         """One more, behind all others."""
-        self._items.append((side, item))
+        self.items.append((side, item))
         if self._firsts[side] is None:
             self._firsts[side] = item
         self.bytes += WAIT_COST + (len(item.fragment) if isinstance(item, Record) else 0)
@@ -37,15 +34,15 @@ class Waiting:
 
     def firsts(self) -> list[tuple[Side, Item]]:
         """The first of each side of which something waits, in order. Those behind them wait for them."""
-        if not self._items:
+        if not self.items:
             return []
-        earlier = self._items[0]
+        earlier = self.items[0]
         side = 1 - earlier[0]
         later = self._firsts[side]
         return [earlier] if later is None else [earlier, (side, later)]
 
     def take(self) -> list[tuple[Side, Item]]:
         """All of it; nothing waits afterwards."""
-        items = self._items
-        self._items, self._firsts, self.bytes = [], [None, None], 0
+        items = self.items
+        self.items, self._firsts, self.bytes = [], [None, None], 0
         return items

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.writer import PcapngWriter
 from kdissect.live.journal import status_of
 from kdissect.model import Fault, Packet
 from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.lab import LAB
 from tests.live.machine import (
     Network,
     children,
@@ -121,6 +123,23 @@ def test_lines_come_at_once(begin: Begin, cable: Network, tmp_path: Path) -> Non
     code, rows, _ = live.end()
     assert code == 0
     assert {each["api"] for each in rows} == {"Metadata"}
+
+
+@requires_namespaces
+def test_while_nothing_is_decrypted_it_is_told_why(begin: Begin, cable: Network, tmp_path: Path) -> None:
+    capture = tmp_path / "tls.pcapng"
+    with capture.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([LAB / "tls13" / "capture.pcapng.zst"]):
+            if isinstance(item, Packet):
+                writer.write(item)
+    live = begin(cable, "-T", "ndjson")
+    live.replay(capture)
+    assert live.process.stderr is not None
+    assert live.process.stderr.readline() == (
+        b"kdissect: no exchange so far; not decoded: 11 TLS connections (no secret; kdissect doctor tls "
+        b"tells how to get one)\n"
+    )
 
 
 @requires_namespaces

@@ -25,6 +25,7 @@ from kdissect.cli.reading import Reading
 from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
+from kdissect.session.conversation import Connection
 from tests.cli.run import run, spawn
 from tests.kafka import METADATA_RESPONSE_1 as ANSWER
 from tests.kafka import framed, request, response
@@ -258,6 +259,56 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
     assert said == f"kdissect: {path}: there is no such key log yet; it is looked for while packets come\n"
+
+
+def test_a_key_log_that_cannot_be_read_yet_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "keys.log"
+    path.write_bytes(b"")
+    given = {"key_logs": (str(path),), "rsa_keys": ()}
+    keys_of(given, growing=True, environment={})
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    keys_of(given, growing=True, environment={})
+    said = "cannot be read: no permission; it is tried again while packets come"
+    assert capsys.readouterr().err == f"kdissect: {path}: {said}\n"
+
+
+def test_while_packets_come_it_is_known_what_is_dark() -> None:
+    said: list[str] = []
+
+    class Watched:
+        """Packets; after each it is asked."""
+
+        interfaces = ()
+
+        def __iter__(self) -> Iterator[Item]:
+            for item in read_packets([CAPTURE]):
+                yield item
+                said.append(reading.in_tls())
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    reading = Reading((), PLAIN, opener=Watched)
+    assert sum(isinstance(event, Connection) for event in reading) == 11
+    how = "kdissect doctor tls tells how to get one"
+    assert said[2] == ""
+    assert said[3] == "1 TLS connection (handshake not complete)"
+    assert said[-1] == f"11 TLS connections (no secret; {how})"
+
+
+def test_a_handshake_behind_which_nothing_was_sent(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcapng"
+    with path.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([CAPTURE]):
+            if isinstance(item, Packet) and item.number <= 10:
+                writer.write(item)
+    reading = Reading((str(path),), PLAIN, keys=keys_of({"key_logs": (str(KEY_LOG),), "rsa_keys": ()}))
+    assert sum(isinstance(event, Connection) for event in reading) == 1
+    assert reading.tally.not_decoded() == "1 TLS connection (nothing was sent in it)"
 
 
 def test_the_closing_line_says_what_to_do_about_dark_connections() -> None:

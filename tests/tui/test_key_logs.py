@@ -22,11 +22,11 @@ EXCHANGES = b"55 exchanges"
 pytest.importorskip("cryptography")
 
 
-def write_plain(file: BinaryIO) -> None:
-    """The capture's packets, without any secret."""
+def write_plain(file: BinaryIO, most: int = 1_000) -> None:
+    """The capture's packets, without any secret; those after the first ``most`` are left out."""
     writer = PcapngWriter(file)
     for item in read_packets([CAPTURE]):
-        if isinstance(item, Packet):
+        if isinstance(item, Packet) and item.number <= most:
             writer.write(item)
 
 
@@ -47,6 +47,22 @@ def test_of_a_file_that_is_followed_keys_may_come_after_the_last_packet(tmp_path
         terminal.until(b"0 exchanges")
         grow(keys)
         terminal.until(EXCHANGES)
+
+
+def test_connections_in_tls_are_listed_while_they_go_on(tmp_path: Path) -> None:
+    """One of three is over; the handshake of the last is not complete."""
+    capture, keys = tmp_path / "capture.pcapng", tmp_path / "keys.log"
+    with capture.open("wb") as file:
+        write_plain(file, 50)
+    terminal = Terminal("tui", "--follow", capture, "--keylog", keys)
+    with closing(terminal):
+        terminal.until(b"nothing is decrypted of 2 TLS connections: no secret; kdissect doctor tls")
+        terminal.send(b"2")
+        terminal.until(b"going on (TLS 1.3: no secret for client")
+        terminal.until(b"3 connections")
+        terminal.until(b"TLS_AES_256_GCM_SHA384")
+        grow(keys)
+        terminal.until(b"certificate 1 of 2")
 
 
 @requires_namespaces

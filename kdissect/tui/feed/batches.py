@@ -39,6 +39,9 @@ class Batch(NamedTuple):
     texts: Sequence[str] = ()
     """What the list of texts grew by."""
     connections: Sequence[Connection] = ()
+    """Those that are over."""
+    going_on: Sequence[Connection] = ()
+    """Those that speak TLS, are not over, and of which something else is known than before."""
     faults: Mapping[tuple[str, str], FaultCount] = {}
     """By layer and kind; those of exchanges too."""
     packets: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from threading import Event, Lock, Thread
 from typing import BinaryIO
 
@@ -25,6 +26,10 @@ BATCH_SECONDS = 0.1
 """How long results wait, at most, before they are sent."""
 BATCH_ROWS = 5_000
 """How many wait, at most."""
+LOOK_SECONDS = 1.0
+"""How often it is looked what is known of connections that go on."""
+MOST_GOING_ON = 1_000
+"""Of how many of them it is told."""
 MOST_INTERFACES = 1_000
 """How many interfaces are told apart: a merged capture of a day's rotated files has some hundred."""
 MOST_COMMENTS, LONGEST_COMMENT = 10_000, 500
@@ -46,6 +51,10 @@ class Collector:
         self._texts = Texts()
         self._rows: list[bytes] = []
         self._connections: list[Connection] = []
+        self._going_on: list[Connection] = []
+        self._known: dict[int, str] = {}
+        """What was told of connections that go on, by number."""
+        self._look_due = 0.0
         self._faults: dict[tuple[str, str], FaultCount] = {}
         self._packets = self._bytes = 0
         self._first_ns: int | None = None
@@ -81,17 +90,33 @@ class Collector:
         if len(self._rows) >= BATCH_ROWS or (not self._packets & 0x3F and time.monotonic() >= self._due):
             self.flush()
 
-    def flush_often(self, over: Event, learn: Callable[[], None]) -> None:
+    def flush_often(
+        self, over: Event, learn: Callable[[], None], going_on: Callable[[], Iterable[Connection]]
+    ) -> None:
         """Send what there is while no packets come that would have it sent, until ``over``.
 
         :param learn: adds what comes to light without a packet.
+        :param going_on: gives the connections of which something is known before they are over.
         """
         while not over.wait(BATCH_SECONDS):
             with self.lock:
                 if not over.is_set():
                     learn()
-                    if self._rows or self._sent != self._packets:
+                    self._look(going_on)
+                    if self._rows or self._going_on or self._sent != self._packets:
                         self.flush()
+
+    def _look(self, going_on: Callable[[], Iterable[Connection]]) -> None:
+        now = time.monotonic()
+        if now < self._look_due:
+            return
+        self._look_due = now + LOOK_SECONDS
+        known: dict[int, str] = {}
+        for connection in islice(going_on(), MOST_GOING_ON):
+            said = known[connection.connection] = f"{connection.protocol} {connection.end} {connection.tls}"
+            if self._known.get(connection.connection) != said:
+                self._going_on.append(connection)
+        self._known = known
 
     def add(self, event: Found) -> None:
         """Take in one event."""
@@ -134,6 +159,7 @@ class Collector:
             b"".join(self._rows),
             self._texts.take(),
             self._connections,
+            self._going_on,
             self._faults,
             self._packets,
             self._bytes,
@@ -148,6 +174,7 @@ class Collector:
             self._comments,
         )
         self._rows, self._connections, self._faults, self._comments = [], [], {}, []
+        self._going_on = []
         self._send(batch)
         self._sent = self._packets
         self._due = time.monotonic() + BATCH_SECONDS
@@ -173,7 +200,7 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
                     collector.add(event)
 
     if source.is_live:
-        Thread(target=collector.flush_often, args=(over, learn), daemon=True).start()
+        Thread(target=collector.flush_often, args=(over, learn, dissector.in_tls), daemon=True).start()
     try:
         _collect(capture, dissector, collector, learn)
     except CaptureError as error:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.session.conversation import Connection
 from kdissect.tui.feed.batches import Batch, FaultCount, InterfaceCount
 from kdissect.tui.feed.connections import Connections
 from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
@@ -44,6 +45,8 @@ class Index:
         self.texts: list[str] = [""]
         """What text fields name by number; fit to be shown as they are."""
         self.connections = Connections()
+        self.going_on: Mapping[int, Connection] = {}
+        """Connections that speak TLS and are not over, by number; another mapping where it changes."""
         self.faults: dict[tuple[str, str], FaultCount] = {}
         """By layer and kind: how many, and the first."""
         self.packets = 0
@@ -87,6 +90,10 @@ class Index:
         self.names += batch.names
         for connection in batch.connections:
             self.connections.add(connection)
+        told = {each.connection: each for each in batch.going_on}
+        if told or any(each.connection in self.going_on for each in batch.connections):
+            both = {**self.going_on, **told}
+            self.going_on = {number: both[number] for number in both if number not in self.connections}
         for key, (number, first) in batch.faults.items():
             before = self.faults.get(key, FaultCount(0, first))
             self.faults[key] = before._replace(number=before.number + number)

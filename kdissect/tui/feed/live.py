@@ -54,7 +54,7 @@ class Live(Decoder):
             self._look_at = now + _LOOK_SECONDS
             if self._has_news():  # the screens are drawn anew for a batch only
                 out.append(_without_news(self._latest))
-        if any(isinstance(each, Batch) and each.rows for each in out):
+        if any(isinstance(each, Batch) and (each.rows or each.going_on) for each in out):
             self._silent_at = float("inf")
         elif now >= self._silent_at:
             self._silent_at = float("inf")
@@ -89,4 +89,4 @@ class Live(Decoder):
 
 def _without_news(batch: Batch) -> Batch:
     """What was counted up to a batch, as another one."""
-    return batch._replace(rows=b"", texts=(), connections=(), faults={}, names=(), comments=())
+    return batch._replace(rows=b"", texts=(), connections=(), going_on=(), faults={}, names=(), comments=())

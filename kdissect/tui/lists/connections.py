@@ -79,7 +79,7 @@ def _state(row: Row) -> str:
 
 
 def why_nothing(over: Iterable[Connection]) -> str:
-    """Why there is no exchange, by the connections that are over."""
+    """Why there is no exchange, by the connections that are over, or dark by now."""
     dark = Counter(why_dark(each) for each in over if each.protocol == "tls")
     if not dark:
         return "there is no exchange to show"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import itemgetter
+
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
 from kdissect.present.form import plural
 from kdissect.present.tls import tls_lines
+from kdissect.session.conversation import Connection
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists import connections
@@ -24,7 +29,8 @@ _NAMES = 20
 
 class ConnectionsPage(GroupedPage):
     """The connections, or the clients; Enter shows the exchanges of one. Below the list stands what the
-    handshake of the connection under the cursor showed, where it speaks TLS and is over."""
+    handshake of the connection under the cursor showed, where it speaks TLS. What speaks TLS and has no
+    exchange yet is listed too."""
 
     DEFAULT_CSS = """
     ConnectionsPage #tls { height: auto; max-height: 45%; border-top: hkey $panel; background: $surface;
@@ -36,6 +42,8 @@ class ConnectionsPage(GroupedPage):
 
     def __init__(self) -> None:
         self._activity: connections.Activity | None = None
+        self._going_on: Mapping[int, Connection] = {}
+        """What was listed of those that go on."""
         self._columns = connections.connection_columns(self._sparks)
         super().__init__()
 
@@ -50,7 +58,9 @@ class ConnectionsPage(GroupedPage):
     def cursor_moved(self) -> None:
         tls, cursor = None, self.list_pane.cursor
         if self.grouping == "connection" and cursor < len(self.rows):
-            connection = self.kdissect.index.connections.get(self.rows.row(cursor)["connection"])
+            number = self.rows.row(cursor)["connection"]
+            index = self.kdissect.index
+            connection = index.connections.get(number) or index.going_on.get(number)
             tls = None if connection is None else connection.tls
         self.query_one("#tls").set_class(tls is not None, "-shown")
         lines = Table.grid()
@@ -69,9 +79,23 @@ class ConnectionsPage(GroupedPage):
     def fill(self, counted: Counted) -> None:
         if self.grouping == "connection":
             self._activity = connections.Activity(self.kdissect.index, self.kdissect.shown.places)
-            self.rows.show(counted.tables["connections"], self._columns)
+            self.rows.show(self._with_those_going_on(counted.tables["connections"]), self._columns)
         else:
             self.rows.show(counted.tables["clients"], connections.CLIENT_COLUMNS)
+
+    def _with_those_going_on(self, rows: list[Row]) -> list[Row]:
+        self._going_on = self.kdissect.index.going_on
+        if self.kdissect.shown.is_filtered:
+            return rows
+        listed = {row["connection"] for row in rows}
+        others = (each for number, each in self._going_on.items() if number not in listed)
+        return sorted((*rows, *map(row_of, others)), key=itemgetter("connection"))
+
+    def index_grew(self) -> None:
+        super().index_grew()
+        if self.grouping == "connection" and self._going_on is not self.kdissect.index.going_on:
+            self.refill()
+            self.tell()
 
     def what(self) -> str:
         return plural(len(self.rows), self.grouping)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from kdissect.analysis.fold import MILLISECOND
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
+from kdissect.session.conversation import Connection
 from kdissect.tui import status
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
@@ -54,6 +56,8 @@ class ExchangesPage(SplitPage):
         self._rest: Timer | None = None
         self._place: int | None = None
         """Of the exchange that is shown."""
+        self._going_on: Mapping[int, Connection] = {}
+        """By what it was said why there is nothing."""
 
     def body(self) -> ComposeResult:
         app = self.kdissect
@@ -98,6 +102,8 @@ class ExchangesPage(SplitPage):
         has_ended = self.kdissect.ended is not None
         if self.order.is_due(has_ended):
             self.rearrange()
+        if not len(self.kdissect.index) and self._going_on is not self.kdissect.index.going_on:
+            self._say_why_nothing()
         if self._summarised is not self.rows.view and (has_ended or self._summarising.is_due):
             self._summarise()
         super().index_grew()
@@ -217,13 +223,20 @@ class ExchangesPage(SplitPage):
             self.panes.show(None)
             if self.kdissect.shown.is_filtered:
                 self.say("no exchange matches")
-            elif self.kdissect.ended is None:
-                self.say("decoding …")
             else:
-                self.say(why_nothing(self.kdissect.index.connections.values()))
+                self._say_why_nothing()
             return
         index = self.kdissect.index
         self._decode(place, index.value("place", place), index.value("length", place))
+
+    def _say_why_nothing(self) -> None:
+        index = self.kdissect.index
+        self._going_on = index.going_on
+        dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
+        if self.kdissect.ended is None and not dark:
+            self.say("decoding …")
+        else:
+            self.say(why_nothing([*index.connections.values(), *dark]))
 
     @work(thread=True, exclusive=True, group="decode")
     def _decode(self, place: int, spooled: int, length: int) -> None:
