@@ -33,6 +33,7 @@ from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.protocol import apis
+from kdissect.protocol.definition import NEWEST
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import Struct, message_struct
 
@@ -44,7 +45,7 @@ from kdissect.protocol.schema import Struct, message_struct
     "--api-version",
     "--version",
     "version",
-    type=click.IntRange(0, 32_767),
+    type=click.IntRange(0, NEWEST),
     metavar="N",
     shell_complete=a_version,
     help="Else the newest that both sides know.",

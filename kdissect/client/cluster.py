@@ -94,8 +94,8 @@ class Cluster:
             ready = Ready(await self.connect(address), NOTHING)
             self._ready[address] = ready
             if self._security.mechanism is not None:
-                ready = self._ready[address] = await negotiated(ready.connection)
                 try:
+                    ready = self._ready[address] = await negotiated(ready.connection)
                     await log_in(ready, self._security)
                 except (OtherSideError, AskingError):
                     await ready.connection.close()  # nobody must take it for one that is logged in

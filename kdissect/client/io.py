@@ -115,7 +115,7 @@ class Connection:
                 f"{address}: no such host: is the name right? (a name that the cluster tells must be known "
                 "here too)"
             ) from None
-        except (OverflowError, UnicodeError):
+        except (OverflowError, ValueError):  # whatever a cluster tells as the name of a host
             raise OtherSideError(f"{address}: this is no address that can be connected to") from None
         except OSError as error:
             what = _os_text(error)

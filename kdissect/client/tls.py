@@ -40,6 +40,15 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     return context
 
 
+def can_be_named(name: str) -> bool:
+    """Whether a certificate can name a host so."""
+    try:
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
+    except ValueError:
+        return False
+    return True
+
+
 def _see_that_it_can_be_read(path: str) -> None:
     try:
         with open(path, "rb"):

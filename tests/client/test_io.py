@@ -25,6 +25,11 @@ def test_a_name_that_nobody_knows(capsysbinary: Capsys) -> None:
     assert "no such host" in fails(capsysbinary, "nobody.invalid:9092")
 
 
+def test_a_name_that_no_certificate_can_have(capsysbinary: Capsys, broker: TestBroker) -> None:
+    ran = client(capsysbinary, "metadata", broker, "--tls-name", ".broker")
+    assert (ran.code, ran.err) == (2, "kdissect: --tls-name .broker: no certificate can name that\n")
+
+
 def test_a_server_that_is_silent(capsysbinary: Capsys, broker: TestBroker) -> None:
     broker.answers["ApiVersions"] = lambda *_: SILENCE
     assert "no answer to ApiVersions within 0.2 s" in fails(capsysbinary, broker, "--timeout", 0.2)
