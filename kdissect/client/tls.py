@@ -74,9 +74,10 @@ def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
     :param shows_certificate: whether the client has a certificate to show.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message.rstrip(".")
         return (
-            f"its certificate is not trusted: {error.verify_message}: --tls-ca FILE names who is trusted, "
-            "--tls-name NAME what it must be called"
+            f"its certificate is not trusted: {why}: --tls-ca FILE names who is trusted, --tls-name NAME "
+            "what it must be called"
         )
     reason = _reason(error)
     if error.reason in _NOT_TLS:

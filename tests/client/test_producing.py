@@ -163,6 +163,8 @@ def test_a_row_that_cannot_be_meant_is_refused_before_anybody_is_asked(
         (("--key", "k"), 2, "--key goes with --value"),
         (("-", "--input", "ndjson", "--key-separator", ":"), 2, "--key-separator goes with --input lines"),
         (("-", "--key-separator", ""), 2, "--key-separator is empty"),
+        (("--value", "v", "--input", "ndjson"), 2, "say how FILE holds others"),
+        (("--value", "v", "--key-separator", ":"), 2, "say how FILE holds others"),
         (("--value", "v", "--api-version", "77"), 2, "version 77"),
         (("--value", "v", "--tls-ca", "no-such-ca"), 3, "no-such-ca: cannot be read: No such file"),
         (("--value", "v", "--timeout", "nan"), 2, "nan is no number of seconds"),

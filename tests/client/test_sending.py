@@ -70,6 +70,12 @@ def test_bytes_that_are_no_request_are_sent_as_they_are_if_that_is_asked_for(
         (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
         (("--api", "Metadata", "-Y", "error"), "--capture"),
         (("--api", "Metadata", "--capture", "x"), "from one place"),
+        (("--api", "CreateTopics", "--reading-only"), "--reading-only leaves requests out of a replay"),
+        (("--api", "Metadata", "--as-is", "--hex", "00"), "--as-is goes with --hex alone"),
+        (("--api", "Metadata", "--as-is"), "--as-is goes with --hex alone"),
+        (("--capture", "x", "--version", "1"), "as they were"),
+        (("--request-log", "x", "--as-is"), "as they were"),
+        (("--request-log", "nosuch.log"), "nosuch.log: cannot be read: No such file"),
     ],
 )
 def test_what_cannot_be_sent_is_told_before_anybody_is_asked(
@@ -162,6 +168,10 @@ def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
     assert broker.asked == []
     found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--reading-only", "-T", "ndjson"))
     assert [(each["api"], each["client_id"]) for each in found] == [("Metadata", "app")]
+    other = tmp_path / "other.log"
+    other.write_text("[2026-05-01 12:00:00,000] INFO started (kafka.server.KafkaServer)\n")
+    ran = client(capsysbinary, "send", broker, "--request-log", other)
+    assert (ran.code, ran.err) == (2, f"kdissect: {other}: there is no request to be sent again\n")
     broker.answers["CreateTopics"] = lambda *_: {"topics": []}
     found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--yes", "-T", "ndjson"))
     assert [each["api"] for each in found] == ["Metadata", "CreateTopics"]
