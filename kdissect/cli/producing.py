@@ -14,7 +14,7 @@ from kdissect.cli.drafts import Drafts, headers_from
 from kdissect.cli.errors import Wrong, complain
 from kdissect.client import produce as producing
 from kdissect.client.cluster import Cluster
-from kdissect.client.errors import AskingError
+from kdissect.client.errors import AskingError, OtherSideError
 from kdissect.client.loop import now_ns
 from kdissect.present.form import plural
 from kdissect.record.compression import CODECS
@@ -101,7 +101,10 @@ def produce(**given: Any) -> int:
             answers = producing.produce(cluster, topic, group, manner, now_ns() // 1_000_000)
             async for exchange, counts in answers:
                 asking.show(exchange)
-                written.extend(producing.outcome(exchange, topic.name, counts))
+                outcome = producing.outcome(exchange, topic.name, counts)
+                written.extend(outcome.written)
+                if outcome.refusal is not None:
+                    raise OtherSideError(outcome.refusal)
         is_over = True
 
     try:
