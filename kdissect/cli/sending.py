@@ -23,7 +23,7 @@ from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of
 from kdissect.client.ready import readable
-from kdissect.client.replay import LOGINS, Again, from_exchange, from_log
+from kdissect.client.replay import LOGINS, Again, DamagedLineError, from_exchange, from_log
 from kdissect.client.session import sized
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
@@ -267,12 +267,16 @@ def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> li
     if given["log"] is None:
         return list(_captured(given, options, damage))
     found = []
+    unfit = Complaints()
+    name = "standard input" if given["log"] == "-" else given["log"]
     lines = file_content(given["log"]).decode("utf-8", "replace").split("\n")
     for each in from_log(iter(lines)):
         if isinstance(each, Again):
             found.append(each)
         else:
-            complain(str(each))
+            (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
+    for told in (unfit, damage):
+        told.close()
     return found
 
 
