@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import threading
 import time
 from contextlib import suppress
+from errno import ECONNREFUSED, ENETUNREACH
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +22,46 @@ def test_a_dead_port(capsysbinary: Capsys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     assert "connection refused: is the broker running" in fails(capsysbinary, address)
+
+
+def test_a_host_with_several_addresses_is_tried_at_each(
+    capsysbinary: Capsys, broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def addresses(_: str, port: int, *__: object, **___: object) -> list[Any]:
+        kind, protocol = socket.SOCK_STREAM, socket.IPPROTO_TCP
+        hosts = ("127.0.0.2", "127.0.0.1")
+        return [(socket.AF_INET, kind, protocol, "", (each, port)) for each in hosts]
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dead = server.getsockname()[1]
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    assert client(capsysbinary, "metadata", f"both:{broker.port}").code == 0
+    assert f"both:{dead}: connection refused: is the broker running" in fails(capsysbinary, f"both:{dead}")
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ((ECONNREFUSED, ECONNREFUSED), "connection refused: is the broker running"),
+        ((ECONNREFUSED, ENETUNREACH), "::1: connection refused, 10.0.0.1: network is unreachable"),
+        ((ENETUNREACH, ENETUNREACH), "network is unreachable"),
+    ],
+)
+def test_why_no_address_would_do_is_told(
+    capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch, errors: tuple[int, int], said: str
+) -> None:
+    hosts = ("::1", "10.0.0.1")
+    failing = {host: OSError(code, "Connect call failed") for host, code in zip(hosts, errors, strict=True)}
+
+    async def connect(_: object, __: object, target: tuple[str, int]) -> None:
+        raise failing[target[0]]
+
+    def addresses(_: str, port: int, *__: object, **___: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (each, port)) for each in failing]
+
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", connect)
+    assert f"both:9: {said}" in fails(capsysbinary, "both:9")
 
 
 def test_a_name_that_nobody_knows(capsysbinary: Capsys) -> None:
