@@ -20,13 +20,13 @@ from kdissect.client.io import Address
 from kdissect.client.sasl import MECHANISMS, Credentials
 from kdissect.client.security import Security, Tls
 from kdissect.client.session import CLIENT_ID
-from kdissect.client.tls import context_of
+from kdissect.client.tls import can_be_named, context_of
+from kdissect.protocol.definition import NEWEST
+from kdissect.session.evidence import LONGEST_CLIENT_ID
 
 DEFAULT_PORT = 9092
 INT32_MAX = (1 << 31) - 1
 LONGEST_TIMEOUT = 86_400.0
-LONGEST_CLIENT_ID = 32_767
-"""Bytes; its length is an int16."""
 
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:\[\]\s]+))(?::(\d{1,5}))?")
 
@@ -51,7 +51,7 @@ def _a_client_id(_: click.Context, __: click.Parameter, value: str) -> str:
 def api_version_option(api: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
     """``--api-version`` of the API that a command asks."""
     return click.option(
-        "--api-version", type=click.IntRange(0, 32_767), metavar="N", help=f"Of {api}, forced."
+        "--api-version", type=click.IntRange(0, NEWEST), metavar="N", help=f"Of {api}, forced."
     )
 
 
@@ -143,6 +143,8 @@ def _tls_of(given: dict[str, Any]) -> Tls | None:
         return None
     if given["tls_key"] and not given["tls_cert"]:
         raise Wrong("--tls-key goes with --tls-cert")
+    if given["tls_name"] and not can_be_named(given["tls_name"]):
+        raise Wrong(f"--tls-name {given['tls_name']}: no certificate can name that")
     password = os.environ.get("KDISSECT_TLS_KEY_PASSWORD")
     if given["tls_key_password_file"] is not None:
         password = _from_file(given["tls_key_password_file"])

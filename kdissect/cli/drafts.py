@@ -14,10 +14,12 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.given import json_from
 from kdissect.client.produce import Draft
 from kdissect.present.catalogue import LOG_RECORDS, RECORDS
+from kdissect.present.form import size
 from kdissect.present.nearest import nearest
 from kdissect.wording import plural
 
 LONGEST_LINE = 256 << 20
+"""Bytes of a line, its end too: no broker takes a record that large."""
 
 _COLUMNS = frozenset(column.name for table in (RECORDS, LOG_RECORDS) for column in table.columns)
 """What a row may have: all that ``read``, ``fetch`` and ``log`` print."""
@@ -36,6 +38,7 @@ class Drafts:
     def __init__(self, path: str, form: str, separator: str | None, bytes_form: str) -> None:
         """:raises Unreadable: there is no such file, or it is none."""
         self._path = path
+        self._name = "standard input" if path == "-" else path
         self._form = form
         self._separator = separator
         self._bytes_form = bytes_form
@@ -61,8 +64,7 @@ class Drafts:
 
     def summary(self) -> str:
         """How many records there were, in words."""
-        name = "standard input" if self._path == "-" else self._path
-        said = f"{name}: {plural(self.records, 'record')}"
+        said = f"{self._name}: {plural(self.records, 'record')}"
         if self.left_out:
             said += f", {plural(self.left_out, 'marker')} of transactions left out, which only brokers write"
         return said
@@ -74,9 +76,11 @@ class Drafts:
             while line := file.readline(LONGEST_LINE):
                 number += 1
                 try:
+                    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                        raise ValueError(f"it is longer than {size(LONGEST_LINE)}")
                     draft = self._draft(line)
                 except ValueError as error:
-                    raise Unreadable(f"{self._path}, line {number}: {error}") from None
+                    raise Unreadable(f"{self._name}, line {number}: {error}") from None
                 if draft is not None:
                     self.records += 1
                     yield draft

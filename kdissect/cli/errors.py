@@ -70,10 +70,14 @@ class Complaints:
 
     def tell(self, name: str | None, fault: Fault) -> None:
         """What is wrong with a file; without a name the message has it."""
+        where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
+        self.say(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
+
+    def say(self, text: str) -> None:
+        """One more, in words."""
         self._count += 1
         if self._count <= MOST_COMPLAINTS:
-            where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
-            complain(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
+            complain(text)
 
     def __bool__(self) -> bool:
         """Whether there was any."""

@@ -45,6 +45,7 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
     type=click.Choice(("read_uncommitted", "read_committed")),
     default="read_uncommitted",
     show_default=True,
+    help="Whether records of transactions that are open or aborted count.",
 )
 @click.option(
     "--max-bytes",
@@ -54,7 +55,14 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
     metavar="N",
     help="Of a partition, in one answer.",
 )
-@click.option("--max-wait", type=click.IntRange(0, INT32_MAX), default=500, show_default=True, metavar="MS")
+@click.option(
+    "--max-wait",
+    type=click.IntRange(0, INT32_MAX),
+    default=500,
+    show_default=True,
+    metavar="MS",
+    help="How long the broker may wait for something to answer with.",
+)
 @api_version_option("Fetch")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
 @output_options

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from base64 import b64decode
+from errno import ENOENT
 from typing import Any
 
 from kdissect.cli.errors import Unreadable, Wrong
@@ -49,6 +50,17 @@ def bytes_from(given: str | None, form: str = "auto") -> bytes:
     raise Unreadable(
         f"this is neither {wanted} nor a file: {given}" if is_argument else f"this is not {wanted}"
     )
+
+
+def file_content(given: str) -> bytes:
+    """What a file or stdin (``-``) holds, as it is.
+
+    :raises Unreadable: there is no such file.
+    """
+    content, is_argument = _content(given)
+    if is_argument:
+        raise Unreadable(f"{given}: cannot be read: {os.strerror(ENOENT)}")
+    return content
 
 
 def content_of(given: str | None) -> bytes:

@@ -14,7 +14,7 @@ from kdissect.cli.drafts import Drafts, headers_from
 from kdissect.cli.errors import Wrong, complain
 from kdissect.client import produce as producing
 from kdissect.client.cluster import Cluster
-from kdissect.client.errors import AskingError
+from kdissect.client.errors import AskingError, OtherSideError
 from kdissect.client.loop import now_ns
 from kdissect.present.form import plural
 from kdissect.record.compression import CODECS
@@ -53,13 +53,32 @@ _MOST_BYTES = 1 << 20
     help="What FILE holds: a value a line, or a row of the table records a line.",
 )
 @click.option("--key-separator", metavar="TEXT", help="What stands between key and value of a line.")
-@click.option("--codec", type=click.Choice(CODECS), default="none", show_default=True)
-@click.option("--acks", type=click.Choice(tuple(_ACKS)), default="all", show_default=True)
+@click.option(
+    "--codec",
+    type=click.Choice(CODECS),
+    default="none",
+    show_default=True,
+    help="How batches are compressed.",
+)
+@click.option(
+    "--acks",
+    type=click.Choice(tuple(_ACKS)),
+    default="all",
+    show_default=True,
+    help="Who must have it before the broker answers: all in sync (-1), the leader; 0: it never does.",
+)
 @click.option(
     "--message-format", type=click.IntRange(0, 2), metavar="0|1|2", help="The magic of the records."
 )
 @api_version_option("Produce")
-@click.option("--batch", type=click.IntRange(1), default=1_000, show_default=True, metavar="N")
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    metavar="N",
+    help="Records that one request takes at most.",
+)
 @click.option("--create", is_flag=True, help="Let the broker make the topic if it is not there.")
 @output_options
 def produce(**given: Any) -> int:
@@ -82,7 +101,10 @@ def produce(**given: Any) -> int:
             answers = producing.produce(cluster, topic, group, manner, now_ns() // 1_000_000)
             async for exchange, counts in answers:
                 asking.show(exchange)
-                written.extend(producing.outcome(exchange, topic.name, counts))
+                outcome = producing.outcome(exchange, topic.name, counts)
+                written.extend(outcome.written)
+                if outcome.refusal is not None:
+                    raise OtherSideError(outcome.refusal)
         is_over = True
 
     try:
@@ -125,6 +147,8 @@ def _drafts(given: dict[str, Any]) -> Drafts | list[producing.Draft]:
     if given["value"] is not None:
         if given["file"] is not None:
             raise Wrong("--value is the record; FILE gives others: one of them")
+        if separator is not None or given["input_form"] == "ndjson":
+            raise Wrong("--value is the record; --input and --key-separator say how FILE holds others")
         key, value = (
             None if text is None else text.encode("utf-8", "surrogateescape")
             for text in (given["key"], given["value"])

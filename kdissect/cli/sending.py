@@ -17,13 +17,13 @@ from kdissect.cli.config import load_config
 from kdissect.cli.connecting import connection_options
 from kdissect.cli.errors import Complaints, OtherSideFailed, Unreadable, Wrong, complain
 from kdissect.cli.filtering import chooser_of
-from kdissect.cli.given import bytes_from, content_of, json_from
+from kdissect.cli.given import bytes_from, content_of, file_content, json_from
 from kdissect.cli.inputs import packets_of
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of
 from kdissect.client.ready import readable
-from kdissect.client.replay import LOGINS, Again, from_exchange, from_log
+from kdissect.client.replay import LOGINS, Again, DamagedLineError, from_exchange, from_log
 from kdissect.client.session import sized
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
@@ -33,6 +33,7 @@ from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.protocol import apis
+from kdissect.protocol.definition import NEWEST
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import Struct, message_struct
 
@@ -44,7 +45,7 @@ from kdissect.protocol.schema import Struct, message_struct
     "--api-version",
     "--version",
     "version",
-    type=click.IntRange(0, 32_767),
+    type=click.IntRange(0, NEWEST),
     metavar="N",
     shell_complete=a_version,
     help="Else the newest that both sides know.",
@@ -83,9 +84,15 @@ def send(**given: Any) -> int:
     if "log" in ways or "captures" in ways:
         if len(ways) > 1 or given["body"] is not None:
             raise Wrong("a replay takes its requests from one place: --request-log or --capture, alone")
+        if given["version"] is not None or given["as_is"]:
+            raise Wrong("a replay sends requests as they were: --version goes with --api, --as-is with --hex")
         return _replay(given)
     if given["filter"] is not None:
         raise Wrong("-Y chooses from --capture")
+    if given["reading_only"]:
+        raise Wrong("--reading-only leaves requests out of a replay: --request-log or --capture")
+    if given["as_is"] and (given["raw"] is None or given["api"]):
+        raise Wrong("--as-is goes with --hex alone: --api puts a header before the bytes")
     if not ways:
         raise Wrong("what is to be sent? --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
     if given["raw"] is not None and given["body"] is not None:
@@ -229,7 +236,8 @@ def _replay(given: dict[str, Any]) -> int:
             "--yes sends them, --reading-only leaves them out"
         )
     if not found:
-        raise Wrong("there is no request to be sent again")
+        where = "" if given["log"] is None else f"{given['log']}: "
+        raise Wrong(f"{where}there is no request to be sent again")
     failed = 0
 
     async def flow(cluster: Cluster) -> None:
@@ -259,12 +267,16 @@ def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> li
     if given["log"] is None:
         return list(_captured(given, options, damage))
     found = []
-    lines = content_of(given["log"]).decode("utf-8", "replace").split("\n")
+    unfit = Complaints()
+    name = "standard input" if given["log"] == "-" else given["log"]
+    lines = file_content(given["log"]).decode("utf-8", "replace").split("\n")
     for each in from_log(iter(lines)):
         if isinstance(each, Again):
             found.append(each)
         else:
-            complain(str(each))
+            (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
+    for told in (unfit, damage):
+        told.close()
     return found
 
 

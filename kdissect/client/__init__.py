@@ -2,7 +2,7 @@
 
 transcript ─ numbers connections, packets and exchanges of a run, and keeps the packets for ``-w``
 session    ─ one connection: requests in, bytes out; bytes in, exchanges out (sans I/O)
-io         ─ sockets, with tls; loop: the event loop and time
+io         ─ sockets, with reach and tls; loop: the event loop and time
 diagnosis  ─ what it means that a broker does not answer as one
 versions, sasl, security ─ what has to be settled before anything else is asked
 ready      ─ a connection on which that is settled

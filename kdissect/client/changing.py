@@ -41,6 +41,11 @@ def changes(api_key: int, body: Mapping[str, Any] | None) -> bool:
     if name == "FindCoordinator":
         # A broker makes the topic of the coordinators when it is first asked for one.
         return any(body.get(each) not in (None, []) for each in _COORDINATOR_KEYS)
-    if name == "Fetch":
-        return int(body.get("replicaId", -1)) >= 0  # a follower's fetch moves the high watermark
+    if name == "ReadShareGroupState":
+        # ShareCoordinatorShard writes down a leader epoch that is higher than the one it knows.
+        return bool(body.get("topics"))
+    if name in ("Fetch", "FetchSnapshot"):
+        # A follower's fetch moves the high watermark, and tells the leader that it is followed.
+        state = body.get("replicaState") or {}  # where replicaId stands from Fetch v15 on
+        return int(state.get("replicaId", body.get("replicaId", -1))) >= 0
     return False

@@ -94,8 +94,8 @@ class Cluster:
             ready = Ready(await self.connect(address), NOTHING)
             self._ready[address] = ready
             if self._security.mechanism is not None:
-                ready = self._ready[address] = await negotiated(ready.connection)
                 try:
+                    ready = self._ready[address] = await negotiated(ready.connection)
                     await log_in(ready, self._security)
                 except (OtherSideError, AskingError):
                     await ready.connection.close()  # nobody must take it for one that is logged in
@@ -189,21 +189,23 @@ class Cluster:
             self._brokers[each["nodeId"]] = Address(each["host"], each["port"])
         return exchange
 
-    async def topic(self, name: str, *, create: bool = False) -> Topic:
+    async def topic(self, name: str, *, create: bool | None = None) -> Topic:
         """A topic all of whose partitions have leaders; of one that is being created it waits for that.
 
+        :param create: whether the broker may make it; None: that is no choice of the user's.
         :raises OtherSideError: there is none, or it stays without leaders.
         """
         for _ in range(_TRIES):
-            found = topics_of(await self.metadata([name], create=create)).get(name)
+            found = topics_of(await self.metadata([name], create=bool(create))).get(name)
             if found is None:
                 raise OtherSideError(f"{self.bootstrap}: its answer does not mention topic {name}")
             waits = found.error == _LEADERLESS or (create and found.error == 3)
             if found.error and not waits:
-                raise OtherSideError(
-                    f"topic {name}: {error_name(found.error)}"
-                    + (": is the name right? --create lets the broker make it" if found.error == 3 else "")
-                )
+                advice = ""
+                if found.error == 3:
+                    advice = ": is the name right?"
+                    advice += " --create lets the broker make it" if create is False else ""
+                raise OtherSideError(f"topic {name}: {error_name(found.error)}{advice}")
             if not found.error and all(each.leader >= 0 for each in found.partitions):
                 return found
             await pause(_PAUSE)

@@ -29,6 +29,7 @@ from kdissect.protocol import apis
 from kdissect.protocol.apis import API_VERSIONS, METADATA
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode, read_tag_count
+from kdissect.protocol.definition import NEWEST
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
 
@@ -132,7 +133,7 @@ async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterat
     yield await _order(cluster)
     for key in sorted(ranges):
         for version in (ranges[key].start - 1, ranges[key].stop):
-            if version >= 0 and key in apis.api_keys() and not changes(key, _asked(key, version)):
+            if 0 <= version <= NEWEST and key in apis.api_keys() and not changes(key, _asked(key, version)):
                 yield await _outside(cluster, key, version)
 
 

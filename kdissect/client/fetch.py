@@ -245,7 +245,7 @@ async def fetch(
         if idle == PATIENCE:
             raise OtherSideError(
                 f"{topic.name}: nothing came in {PATIENCE} answers, though more was said to be there: "
-                "--follow waits without end"
+                "--max-bytes N where batches are larger than that, --follow waits without end"
             )
 
 

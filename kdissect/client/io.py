@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from kdissect.client.diagnosis import Known, not_kafka, what_closing_means
 from kdissect.client.errors import OtherSideError
 from kdissect.client.loop import now_ns
+from kdissect.client.reach import connected
 from kdissect.client.security import Security
 from kdissect.client.session import CLIENT_ID, ClientSession, Heard
 from kdissect.client.tls import context_of, failure
@@ -95,9 +96,8 @@ class Connection:
             name = security.tls.server_name or address.host
         try:
             async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_connection(
-                    address.host, address.port, ssl=context, server_hostname=name
-                )
+                sock = await connected(address.host, address.port)
+                reader, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=name)
         except TimeoutError:
             what = "TLS connection" if context else "connection"
             doubt = "does it speak TLS there" if context else "is a firewall between"
@@ -115,7 +115,7 @@ class Connection:
                 f"{address}: no such host: is the name right? (a name that the cluster tells must be known "
                 "here too)"
             ) from None
-        except (OverflowError, UnicodeError):
+        except ValueError:  # whatever a cluster tells as the name of a host
             raise OtherSideError(f"{address}: this is no address that can be connected to") from None
         except OSError as error:
             what = _os_text(error)

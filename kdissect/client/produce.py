@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kdissect.client.cluster import Cluster, Topic
-from kdissect.client.errors import AskingError, OtherSideError
+from kdissect.client.errors import AskingError
 from kdissect.client.ready import Ready
 from kdissect.client.versions import request_struct
 from kdissect.exchange import Exchange
@@ -22,6 +22,7 @@ from kdissect.protocol.errors import error_name
 from kdissect.record.compression import CODECS
 from kdissect.record.records import Headers, Record
 from kdissect.record.write import write_batch, write_message_set
+from kdissect.wording import plural
 
 _ZSTD, _ZSTD_FROM = CODECS.index("zstd"), 7
 
@@ -57,6 +58,14 @@ class Written(NamedTuple):
     records: int
     base_offset: int | None
     """That of the first; None where the broker does not tell (acks=0)."""
+
+
+class Outcome(NamedTuple):
+    """What became of the records of one request."""
+
+    written: list[Written]
+    refusal: str | None
+    """Why a partition's records were refused, the first such, and how many partitions went the same way."""
 
 
 def magics_of(version: int) -> range:
@@ -172,31 +181,31 @@ async def produce(
         yield await ready.ask(PRODUCE, version, body), {at: len(by_partition[at]) for at in indexes}
 
 
-def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> list[Written]:
-    """What a Produce response says, by partition.
-
-    :raises OtherSideError: records were refused, or it does not speak of a partition.
-    """
+def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> Outcome:
+    """What a Produce response says, by partition; one of which it does not speak counts as refused."""
     if exchange.response is None:
-        return [Written(topic, index, count, None) for index, count in counts.items()]
+        return Outcome([Written(topic, index, count, None) for index, count in counts.items()], None)
     said = {
         part["index"]: part
         for each in exchange.response.body()["responses"]
         for part in each["partitionResponses"]
     }
-    written = []
+    written, refusals = [], []
     for index, count in counts.items():
         part = said.get(index)
         if part is None:
-            raise OtherSideError(f"{exchange.broker}: its answer does not mention {topic}-{index}")
-        if part["errorCode"]:
+            refusals.append(f"{exchange.broker}: its answer does not mention {topic}-{index}")
+        elif part["errorCode"]:
             why = part.get("errorMessage")
-            raise OtherSideError(
+            refusals.append(
                 f"{exchange.broker}: {topic}-{index}: {error_name(part['errorCode'])}"
                 f"{': ' + why if why else ''}: nothing was written there"
             )
-        written.append(Written(topic, index, count, part["baseOffset"]))
-    return written
+        else:
+            written.append(Written(topic, index, count, part["baseOffset"]))
+    more = len(refusals) - 1
+    others = f"; {plural(more, 'more partition')} took nothing either" if more > 0 else ""
+    return Outcome(written, refusals[0] + others if refusals else None)
 
 
 def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[list[Draft]]:
@@ -206,6 +215,7 @@ def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[lis
     for draft in drafts:
         group.append(draft)
         size += len(draft.key or b"") + len(draft.value or b"")
+        size += sum(len(name) + len(value or b"") for name, value in draft.headers)
         if len(group) >= most or size >= most_bytes:
             yield group
             group, size = [], 0

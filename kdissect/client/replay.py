@@ -37,6 +37,10 @@ class Again(NamedTuple):
         return f"{apis.api_name(self.api_key)} v{self.api_version}"
 
 
+class DamagedLineError(ValueError):
+    """A line that no broker wrote so: it is cut, or something else was written into it."""
+
+
 LOGINS = ("SaslHandshake", "SaslAuthenticate")
 """What belongs to a connection's own login, and is not said again."""
 
@@ -53,7 +57,7 @@ def from_log_line(line: str, number: int) -> Again | None:
     try:
         found, _ = json.JSONDecoder().raw_decode(line, begin)
     except (ValueError, RecursionError):
-        raise ValueError(f"line {number}: the request is no JSON") from None
+        raise DamagedLineError(f"line {number}: the request is no JSON") from None
     if not isinstance(found, dict):
         return None
     header = found.get("requestHeader", found.get("header"))
@@ -69,7 +73,7 @@ def _encoded(header: dict[str, Any], body: Any, number: int) -> Again:
     try:
         key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"line {number}: its header names no API and version") from None
+        raise DamagedLineError(f"line {number}: its header names no API and version") from None
     source = f"line {number}"
     try:
         struct = message_struct(key, version, "request")

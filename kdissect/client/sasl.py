@@ -91,12 +91,16 @@ class _Bearer:
         if not token.isascii() or not token.isprintable() or " " in token:
             raise SaslError("the token is not one line of printable ASCII, as a bearer token must be")
         self._token = token
+        self._is_refused = False
 
     def first(self) -> bytes:
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
     def answer(self, received: bytes) -> bytes | None:
         """Where the server refuses it sends why, and waits for a byte of ours (RFC 7628, 3.2.3)."""
+        if self._is_refused:
+            raise SaslError("the server goes on after it has refused the token")
+        self._is_refused = bool(received)
         return b"\x01" if received else None
 
 

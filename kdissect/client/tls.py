@@ -40,6 +40,15 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     return context
 
 
+def can_be_named(name: str) -> bool:
+    """Whether a certificate can name a host so."""
+    try:
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
+    except ValueError:
+        return False
+    return True
+
+
 def _see_that_it_can_be_read(path: str) -> None:
     try:
         with open(path, "rb"):
@@ -65,9 +74,10 @@ def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
     :param shows_certificate: whether the client has a certificate to show.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message.rstrip(".")
         return (
-            f"its certificate is not trusted: {error.verify_message}: --tls-ca FILE names who is trusted, "
-            "--tls-name NAME what it must be called"
+            f"its certificate is not trusted: {why}: --tls-ca FILE names who is trusted, --tls-name NAME "
+            "what it must be called"
         )
     reason = _reason(error)
     if error.reason in _NOT_TLS:

@@ -22,6 +22,7 @@ HEADER_BYTES = 14
 """Size, API key, version, correlation id and the length of the client id."""
 
 LONGEST_CLIENT_ID = 32_767
+"""Bytes; its length is an int16."""
 
 FUTURE_API_VERSIONS = 16
 """A client newer than the definitions opens with a version of ApiVersions that they do not have."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.client.broker import CLOSE, TestBroker
 from tests.client.running import Capsys, client, fails, rows
 from tests.kafka import request
@@ -59,6 +61,17 @@ def test_why_a_forced_version_gets_no_answer_is_found_out_afterwards(
     assert "it does not advertise Metadata\n" in client(capsysbinary, "send", broker, *options).err
     whole = request("Metadata", 3, 1, "me", topics=None).hex()
     assert "it does not advertise Metadata\n" in client(capsysbinary, "send", broker, "--hex", whole).err
+
+
+@pytest.mark.parametrize("host", ["a\0b", "..", "x" * 300])
+def test_a_leader_whose_host_is_no_name_is_told(capsysbinary: Capsys, broker: TestBroker, host: str) -> None:
+    of_metadata = broker.answers["Metadata"]
+    broker.answers["Metadata"] = lambda version, body: (
+        of_metadata(version, body) | {"brokers": [{"nodeId": 1, "host": host, "port": 9092}]}
+    )
+    ran = client(capsysbinary, "fetch", broker, "orders")
+    assert (ran.code, ran.err.count("\n")) == (6, 1)
+    assert "9092: this is no address that can be connected to" in ran.err
 
 
 def test_what_a_version_cannot_say_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:

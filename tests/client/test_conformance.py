@@ -90,6 +90,19 @@ def test_what_does_not_conform_is_found(capsysbinary: Capsys, broker: TestBroker
     assert found["ListGroups", 5]["detail"] == "it answered a version that it does not advertise"
 
 
+def test_versions_that_no_request_can_name_are_not_asked(capsysbinary: Capsys, broker: TestBroker) -> None:
+    conforming(broker)
+    broker.versions["ListGroups"] = (0, 32_767)
+    ran = client(capsysbinary, "conformance", broker, "-T", "ndjson")
+    assert not [key for key in checks(ran, "outside") if key[0] == "ListGroups"]
+    (said,) = [
+        each
+        for each in map(json.loads, ran.lines)
+        if each["outcome"] == "skipped" and "32767" in each["detail"]
+    ]
+    assert said["api"] == "ListGroups"
+
+
 def test_answers_out_of_order_are_found(capsysbinary: Capsys, broker: TestBroker) -> None:
     conforming(broker)
     broker.swaps = True

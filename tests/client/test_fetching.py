@@ -114,6 +114,16 @@ def test_an_offset_that_is_not_there_is_told(capsysbinary: Capsys, broker: TestB
     assert "orders-0: OFFSET_OUT_OF_RANGE: offset 3 is not there" in ran.err
 
 
+def test_advice_names_options_that_the_command_has(capsysbinary: Capsys, broker: TestBroker) -> None:
+    ran = client(capsysbinary, "fetch", broker, "missing")
+    assert (ran.code, ran.err) == (
+        6,
+        "kdissect: topic missing: UNKNOWN_TOPIC_OR_PARTITION: is the name right?\n",
+    )
+    ran = client(capsysbinary, "produce", broker, "missing", "--value", "v")
+    assert ran.err.endswith("is the name right? --create lets the broker make it\n")
+
+
 def test_a_batch_that_does_not_fit_is_no_endless_loop(capsysbinary: Capsys, broker: TestBroker) -> None:
     stored(broker, THREE[0][:40], end=5)
     ran = client(capsysbinary, "fetch", broker, "orders")

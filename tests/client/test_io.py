@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import threading
 import time
 from contextlib import suppress
+from errno import ECONNREFUSED, ENETUNREACH
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +24,53 @@ def test_a_dead_port(capsysbinary: Capsys) -> None:
     assert "connection refused: is the broker running" in fails(capsysbinary, address)
 
 
+def test_a_host_with_several_addresses_is_tried_at_each(
+    capsysbinary: Capsys, broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def addresses(_: str, port: int, *__: object, **___: object) -> list[Any]:
+        kind, protocol = socket.SOCK_STREAM, socket.IPPROTO_TCP
+        hosts = ("127.0.0.2", "127.0.0.1")
+        return [(socket.AF_INET, kind, protocol, "", (each, port)) for each in hosts]
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dead = server.getsockname()[1]
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    assert client(capsysbinary, "metadata", f"both:{broker.port}").code == 0
+    assert f"both:{dead}: connection refused: is the broker running" in fails(capsysbinary, f"both:{dead}")
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ((ECONNREFUSED, ECONNREFUSED), "connection refused: is the broker running"),
+        ((ECONNREFUSED, ENETUNREACH), "::1: connection refused, 10.0.0.1: network is unreachable"),
+        ((ENETUNREACH, ENETUNREACH), "network is unreachable"),
+    ],
+)
+def test_why_no_address_would_do_is_told(
+    capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch, errors: tuple[int, int], said: str
+) -> None:
+    hosts = ("::1", "10.0.0.1")
+    failing = {host: OSError(code, "Connect call failed") for host, code in zip(hosts, errors, strict=True)}
+
+    async def connect(_: object, __: object, target: tuple[str, int]) -> None:
+        raise failing[target[0]]
+
+    def addresses(_: str, port: int, *__: object, **___: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (each, port)) for each in failing]
+
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", connect)
+    assert f"both:9: {said}" in fails(capsysbinary, "both:9")
+
+
 def test_a_name_that_nobody_knows(capsysbinary: Capsys) -> None:
     assert "no such host" in fails(capsysbinary, "nobody.invalid:9092")
+
+
+def test_a_name_that_no_certificate_can_have(capsysbinary: Capsys, broker: TestBroker) -> None:
+    ran = client(capsysbinary, "metadata", broker, "--tls-name", ".broker")
+    assert (ran.code, ran.err) == (2, "kdissect: --tls-name .broker: no certificate can name that\n")
 
 
 def test_a_server_that_is_silent(capsysbinary: Capsys, broker: TestBroker) -> None:
@@ -125,7 +173,7 @@ def test_tls_is_verified_unless_that_is_turned_off(capsysbinary: Capsys, tmp_pat
         options = ("--tls-ca", mine.certificate)
         assert client(capsysbinary, "metadata", broker, *options).code == 0
         assert client(capsysbinary, "metadata", broker, *options, "--tls-name", "broker").code == 0
-        assert "not trusted" in fails(capsysbinary, broker, *options, "--tls-name", "other")
+        assert "valid for 'other': --tls-ca" in fails(capsysbinary, broker, *options, "--tls-name", "other")
         assert client(capsysbinary, "metadata", broker, "--tls-insecure").code == 0
         line = fails(capsysbinary, broker)  # plaintext to a TLS listener
         assert "--tls" in line

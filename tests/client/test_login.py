@@ -66,6 +66,16 @@ def test_a_wrong_password_is_told_in_the_brokers_words(
     assert "wrong" not in line.replace("wrong password", "")
 
 
+def test_a_broker_that_never_ends_a_login_is_not_followed_for_ever(
+    capsysbinary: Capsys, broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = login(broker, (0, b'{"status":"invalid_token"}'))
+    monkeypatch.setenv("KDISSECT_TOKEN", "abc")
+    line = fails(capsysbinary, broker, "--sasl", "OAUTHBEARER")
+    assert "the server goes on after it has refused the token" in line
+    assert len(tokens) == 2
+
+
 def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(
     capsysbinary: Capsys, broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

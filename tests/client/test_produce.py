@@ -116,6 +116,8 @@ def test_records_are_sent_in_groups_of_a_number_and_a_size() -> None:
     assert [len(each) for each in batches(drafts, 2, 1_000)] == [2, 2, 1]
     assert [len(each) for each in batches(drafts, 10, 10)] == [2, 2, 1]
     assert list(batches([], 10, 10)) == []
+    headed = [Draft(None, None, (("name", b"x" * 10),))] * 3
+    assert [len(each) for each in batches(headed, 10, 20)] == [2, 1]
 
 
 def test_what_was_written_in_several_requests_is_told_together() -> None:

@@ -125,6 +125,46 @@ def test_refused_records_are_told_with_the_brokers_words(capsysbinary: Capsys, b
     assert "MESSAGE_TOO_LARGE" in ran.lines[0]
 
 
+def test_what_was_written_beside_refused_records_is_told(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.partitions = 4
+    broker.answers["Produce"] = lambda _, body: {
+        "responses": [
+            {
+                "name": "t",
+                "partitionResponses": [
+                    {"index": at, "errorCode": at and 10, "baseOffset": -1 if at else 17} for at in range(3)
+                ],
+            }
+        ]
+    }
+    file = tmp_path / "rows"
+    file.write_text("".join(f'{{"value": "v", "partition": {at}}}\n' for at in (1, 0, 2, 3)))
+    ran = client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson")
+    assert ran.code == 6
+    written, refused = ran.err.splitlines()
+    assert written == "kdissect: t-0: 1 record, from offset 17"
+    assert refused.endswith(
+        "t-1: MESSAGE_TOO_LARGE: nothing was written there; 2 more partitions took nothing either"
+    )
+
+
+def test_a_line_that_is_too_long_is_refused_and_not_cut(
+    capsysbinary: Capsys, broker: TestBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kdissect.cli.drafts.LONGEST_LINE", 1024)
+    produced(broker)
+    file = tmp_path / "lines"
+    file.write_bytes(b"short\n" + b"x" * 1023 + b"\n")
+    assert client(capsysbinary, "produce", broker, "t", file).code == 0
+    broker.asked.clear()
+    file.write_bytes(b"short\n" + b"x" * 1024 + b"\n")
+    ran = client(capsysbinary, "produce", broker, "t", file)
+    assert (ran.code, ran.err) == (3, f"kdissect: {file}, line 2: it is longer than 1.0 KiB\n")
+    assert broker.asked == []
+
+
 def test_a_partition_that_is_not_there_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:
     ran = client(capsysbinary, "produce", broker, "t", "--value", "v", "-p", 4)
     assert (ran.code, ran.err) == (6, "kdissect: topic t has no partition 4: it has 1\n")
@@ -163,6 +203,8 @@ def test_a_row_that_cannot_be_meant_is_refused_before_anybody_is_asked(
         (("--key", "k"), 2, "--key goes with --value"),
         (("-", "--input", "ndjson", "--key-separator", ":"), 2, "--key-separator goes with --input lines"),
         (("-", "--key-separator", ""), 2, "--key-separator is empty"),
+        (("--value", "v", "--input", "ndjson"), 2, "say how FILE holds others"),
+        (("--value", "v", "--key-separator", ":"), 2, "say how FILE holds others"),
         (("--value", "v", "--api-version", "77"), 2, "version 77"),
         (("--value", "v", "--tls-ca", "no-such-ca"), 3, "no-such-ca: cannot be read: No such file"),
         (("--value", "v", "--timeout", "nan"), 2, "nan is no number of seconds"),
@@ -204,4 +246,4 @@ def test_what_was_written_before_a_run_broke_off_is_told(capsysbinary: Capsys, b
                  stdin=b'{"value": "a"}\n' * 5 + b"{")  # fmt: skip
     assert done.code == 3
     assert done.err.splitlines()[0] == "kdissect: t-0: 4 records, from offset 17"
-    assert "-, line 6: this is not JSON" in done.err.splitlines()[1]
+    assert "standard input, line 6: this is not JSON" in done.err.splitlines()[1]

@@ -80,6 +80,27 @@ def test_what_is_not_known_to_read_is_taken_to_change() -> None:
     assert changes(apis.PRODUCE, {})
     assert not changes(apis.FETCH, {"replicaId": -1})
     assert changes(apis.FETCH, {"replicaId": 1})
+    state = {"replicaId": 1, "replicaEpoch": 5}
+    assert changes(apis.FETCH, {"replicaState": state})
+    assert not changes(apis.FETCH, {"replicaState": state | {"replicaId": -1}})
+    snapshot = apis.api_key("FetchSnapshot")
+    assert (changes(snapshot, {"replicaId": 1}), changes(snapshot, {"replicaId": -1})) == (True, False)
+
+
+@pytest.mark.parametrize("version", apis.versions(apis.FETCH))
+def test_a_followers_fetch_is_known_in_every_version(version: int) -> None:
+    struct = message_struct(apis.FETCH, version, "request")
+    for replica, may_change in ((2, True), (-1, False)):
+        body = {"replicaState": {"replicaId": replica}} if version >= 15 else {"replicaId": replica}
+        assert (
+            changes(apis.FETCH, decode(struct, Cursor(encode(struct, values_of(struct, body))))) is may_change
+        )
+
+
+def test_reading_the_state_of_a_share_group_writes_its_leader_epoch() -> None:
+    key = apis.api_key("ReadShareGroupState")
+    assert changes(key, {"groupId": "g", "topics": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": []}]})
+    assert not changes(key, {"groupId": "g", "topics": []})
 
 
 def test_asking_for_a_topic_may_make_it() -> None:

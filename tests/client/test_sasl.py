@@ -93,6 +93,8 @@ def test_a_bearer_token_is_sent_and_a_refusal_is_closed_with_one_byte() -> None:
     assert client.first() == b"n,,\x01auth=Bearer abc.def.ghi\x01\x01"
     assert client.answer(b"") is None
     assert client.answer(b'{"status":"invalid_token"}') == b"\x01"
+    with pytest.raises(SaslError, match="goes on"):
+        client.answer(b'{"status":"invalid_token"}')  # or the two would never be done
     with pytest.raises(SaslError, match="one line"):
         mechanism("OAUTHBEARER", Credentials(token="a\nb"))
 

@@ -70,6 +70,12 @@ def test_bytes_that_are_no_request_are_sent_as_they_are_if_that_is_asked_for(
         (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
         (("--api", "Metadata", "-Y", "error"), "--capture"),
         (("--api", "Metadata", "--capture", "x"), "from one place"),
+        (("--api", "CreateTopics", "--reading-only"), "--reading-only leaves requests out of a replay"),
+        (("--api", "Metadata", "--as-is", "--hex", "00"), "--as-is goes with --hex alone"),
+        (("--api", "Metadata", "--as-is"), "--as-is goes with --hex alone"),
+        (("--capture", "x", "--version", "1"), "as they were"),
+        (("--request-log", "x", "--as-is"), "as they were"),
+        (("--request-log", "nosuch.log"), "nosuch.log: cannot be read: No such file"),
     ],
 )
 def test_what_cannot_be_sent_is_told_before_anybody_is_asked(
@@ -157,11 +163,21 @@ def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
     )
     ran = client(capsysbinary, "send", broker, "--request-log", log)
     assert ran.code == 2
-    assert "line 4: Produce v3 cannot be sent again" in ran.err
+    assert f"kdissect: {log}: line 4: Produce v3 cannot be sent again" in ran.err
     assert "1 of 2 requests may change data: CreateTopics v2 (1): --yes sends them" in ran.err
     assert broker.asked == []
     found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--reading-only", "-T", "ndjson"))
     assert [(each["api"], each["client_id"]) for each in found] == [("Metadata", "app")]
+    damaged = tmp_path / "damaged.log"
+    damaged.write_text(line("Metadata", 1, topics=[]) + 12 * (line("Metadata", 1, topics=[])[:80] + "\n"))
+    ran = client(capsysbinary, "send", broker, "--request-log", damaged, "-T", "ndjson")
+    assert (ran.code, len(ran.lines), ran.err.count("\n")) == (3, 1, 11)
+    assert f"kdissect: {damaged}: line 2: the request is no JSON\n" in ran.err
+    assert "and 2 more such places" in ran.err
+    other = tmp_path / "other.log"
+    other.write_text("[2026-05-01 12:00:00,000] INFO started (kafka.server.KafkaServer)\n")
+    ran = client(capsysbinary, "send", broker, "--request-log", other)
+    assert (ran.code, ran.err) == (2, f"kdissect: {other}: there is no request to be sent again\n")
     broker.answers["CreateTopics"] = lambda *_: {"topics": []}
     found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--yes", "-T", "ndjson"))
     assert [each["api"] for each in found] == ["Metadata", "CreateTopics"]
