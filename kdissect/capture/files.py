@@ -29,7 +29,7 @@ from kdissect.model import CaptureError, Fault, Packet
 Path = str | os.PathLike[str]
 Opener = Callable[[str], BufferedIOBase]
 
-_PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 
 _packet = tuple.__new__
 
@@ -226,19 +226,14 @@ class _File:
     def _reader(self, pieces: Pieces, interfaces: list[Interface]) -> tuple[Reader, bytes]:
         """A reader of the file's format, and the bytes it has yet to be fed."""
         head = _gather(pieces, b"", pcapng.HEADER_BYTES)
-        if head[:4] == _PCAPNG_MAGIC:
+        if head[:4] == PCAPNG_MAGIC:
             return pcapng.PcapngReader(head, self._limits, interfaces), head
         if head[:4] in pcap.MAGICS:
             head = _gather(pieces, head, pcap.head_bytes(head, self._limits))
             return pcap.PcapReader(head, self._limits, interfaces), head[pcap.HEADER_BYTES :]
         if pieces.fault is not None:
             raise CaptureError(f"nothing can be read: {pieces.fault.message}")
-        if not head:
-            raise CaptureError("is empty; a capture file begins with a header")
-        raise CaptureError(
-            f"is not a capture (it begins with {head[:4].hex(' ')}); give a pcap or pcapng file, such as "
-            "tcpdump and Wireshark write"
-        )
+        raise no_capture(head)
 
     def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[Item]:
         try:
@@ -254,6 +249,16 @@ class _File:
         if pieces.fault is not None:
             yield pieces.fault
         yield from reader.close()
+
+
+def no_capture(head: bytes) -> CaptureError:
+    """Why what begins so is no capture."""
+    if not head:
+        return CaptureError("is empty; a capture file begins with a header")
+    return CaptureError(
+        f"is not a capture (it begins with {head[:4].hex(' ')}); give a pcap or pcapng file, such as "
+        "tcpdump and Wireshark write"
+    )
 
 
 def _gather(pieces: Pieces, head: bytes, wanted: int) -> bytes:

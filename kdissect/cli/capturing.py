@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,9 +17,9 @@ from typing import Any
 
 import click
 
-from kdissect.cli.errors import Refused, Wrong
+from kdissect.cli.errors import Refused, Unreadable, Wrong
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
-from kdissect.live.errors import LiveError, NotPermittedError, NotPermittedThereError
+from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
 from kdissect.live.rotation import Bounds, bounds_of
 from kdissect.live.session import SPOOL_FILE, Opened, Session, open_interfaces
 from kdissect.live.silence import Silence
@@ -85,6 +86,8 @@ def opened(given: dict[str, Any]) -> Opened:
     can_become = user is not None and sys.platform == "linux"
     if os.geteuid() == 0 and not can_become and not given["allow_root"]:
         raise Wrong(f"captured bytes are not decoded as root: {_way_from_root()}, or say --allow-root")
+    if user is not None and group is not None and not given["allow_root"]:
+        _refuse_who_cannot_go_on(user, group)
     if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
         raise Wrong("-f is for what is captured now; -Y chooses among what standard input brings")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
@@ -101,6 +104,33 @@ def opened(given: dict[str, Any]) -> Opened:
     return found
 
 
+def _refuse_who_cannot_go_on(user: int, group: int) -> None:
+    """Whoever root becomes must be able to read what goes on as them: Python, and kdissect. In root's home
+    they cannot.
+
+    :raises Wrong: they cannot.
+    """
+    import pwd
+
+    try:
+        groups = os.getgrouplist(pwd.getpwuid(user).pw_name, group)
+    except KeyError:
+        groups = [group]
+    command = [sys.executable, "-S", "-c", "import sys; open(sys.argv[1]).close()", os.path.abspath(__file__)]
+    try:
+        done = subprocess.run(
+            command, user=user, group=group, extra_groups=groups, capture_output=True, check=False
+        )
+        can = done.returncode == 0
+    except OSError:
+        can = False
+    if not can:
+        raise Wrong(
+            f"the user behind sudo, who goes on from here, may not read {sys.executable} or "
+            f"{os.path.dirname(command[-1])}: install them where everybody may, or say --allow-root"
+        )
+
+
 def _is_only_read(given: dict[str, Any]) -> bool:
     """Whether all that comes was captured by somebody else, with whatever filter."""
     from kdissect.live import external
@@ -110,7 +140,7 @@ def _is_only_read(given: dict[str, Any]) -> bool:
 
 def silence_of(given: dict[str, Any], found: Opened) -> Silence:
     """What is said while nothing of Kafka's comes."""
-    return Silence(None if _is_only_read(given) else given["capture_filter"], found.probe)
+    return Silence(None if _is_only_read(given) else given["capture_filter"] or None, found.probe)
 
 
 def live_in_own_home() -> None:
@@ -133,6 +163,7 @@ def started(start: Callable[[], Session]) -> Session:
     """A capture that runs.
 
     :raises Wrong: it cannot begin.
+    :raises Unreadable: what comes from elsewhere is no capture.
     :raises Refused: it is not permitted.
     """
     try:
@@ -141,8 +172,10 @@ def started(start: Callable[[], Session]) -> Session:
         raise _failure(error) from None
 
 
-def _failure(error: LiveError) -> Wrong | Refused:
+def _failure(error: LiveError) -> click.ClickException:
     """How a command fails by it, with the way out."""
+    if isinstance(error, NoCaptureError):
+        return Unreadable(str(error))
     if not isinstance(error, NotPermittedError):
         return Wrong(str(error))
     return Refused(str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}")

@@ -42,7 +42,7 @@ def device(name: str) -> Device:
     found = _device(name)
     if found is None:
         there = ", ".join([ANY, *(each.name for each in devices())])
-        raise NoInterfaceError(f"there is no interface {name}; there are {there}")
+        raise NoInterfaceError(f"there is no interface {name or repr(name)}; there are {there}")
     return found
 
 

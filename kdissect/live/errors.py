@@ -11,6 +11,10 @@ class BadFilterError(LiveError):
     """The capture filter is none."""
 
 
+class NoCaptureError(LiveError):
+    """What comes from elsewhere is no capture."""
+
+
 class NoInterfaceError(LiveError):
     """There is no such interface, or it cannot be captured from."""
 

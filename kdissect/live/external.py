@@ -24,11 +24,20 @@ from urllib.parse import urlsplit
 
 from kdissect.capture import pcap, pcapng
 from kdissect.capture.blocks import Captured
+from kdissect.capture.files import PCAPNG_MAGIC, no_capture
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.limits import DEFAULTS
-from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError, NotPermittedThereError
+from kdissect.live.errors import (
+    LiveError,
+    NoCaptureError,
+    NoInterfaceError,
+    NotPermittedError,
+    NotPermittedThereError,
+)
+from kdissect.live.journal import MOST_NOTES
 from kdissect.live.sources import Counts, Interfaces
 from kdissect.model import CaptureError, Fault, Packet
+from kdissect.wording import plural
 
 STDIN = "-"
 _SSH = "ssh://"
@@ -157,6 +166,8 @@ class Stream:
         self._ready: deque[tuple[int, list[Captured]]] = deque()
         self._received = 0
         self._troubles: deque[str] = deque()
+        self._untold = 0
+        """Faults that there are beside those."""
         self._is_over = False
         if errors is not None:
             os.set_blocking(errors, False)
@@ -169,26 +180,31 @@ class Stream:
     def _begin(self) -> tuple[Reader, bytes]:
         head = self._gather(b"", pcapng.HEADER_BYTES)
         try:
-            if head[:4] not in pcap.MAGICS:
+            if head[:4] == PCAPNG_MAGIC:
                 return pcapng.PcapngReader(head, DEFAULTS, self.interfaces), head
+            if head[:4] not in pcap.MAGICS:
+                raise no_capture(head)
             head = self._gather(head, pcap.head_bytes(head, DEFAULTS))
             return pcap.PcapReader(head, DEFAULTS, self.interfaces), head[pcap.HEADER_BYTES :]
         except CaptureError as error:
-            raise LiveError(f"{self.name}: {error}") from None
+            raise NoCaptureError(f"{self.name}: {error}") from None
 
     def _gather(self, head: bytes, wanted: int) -> bytes:
         while len(head) < wanted:
             piece = os.read(self._output, _PIECE)
             if not piece:
-                raise self._why_it_ended()
+                raise self._why_it_ended(head)
             head += piece
         return head
 
-    def _why_it_ended(self) -> LiveError:
-        if self._errors is not None:
-            os.set_blocking(self._errors, True)
-            while piece := os.read(self._errors, _LAST_WORDS):
-                self._words = (self._words + piece)[-_LAST_WORDS:]
+    def _why_it_ended(self, head: bytes) -> LiveError:
+        if self._errors is None:
+            is_begun = head[:4] == PCAPNG_MAGIC or head[:4] in pcap.MAGICS
+            said = "is cut short in its header" if is_begun else str(no_capture(head))
+            return NoCaptureError(f"{self.name}: {said}")
+        os.set_blocking(self._errors, True)
+        while piece := os.read(self._errors, _LAST_WORDS):
+            self._words = (self._words + piece)[-_LAST_WORDS:]
         said = self._last_line() or "it ended without a capture"
         if not _DENIED.search(said):
             return LiveError(f"{self.name}: {said}")
@@ -229,8 +245,12 @@ class Stream:
                     self._ready.append((last, group))
                 group.append((max(0, item.timestamp_ns), item.wire_length, item.data))
                 self._received += 1
-            elif isinstance(item, Fault):
+            elif not isinstance(item, Fault):
+                continue
+            elif len(self._troubles) < MOST_NOTES:
                 self._troubles.append(f"{self.name}: {item.message}")
+            else:  # each is told in its turn: a stream of nothing else would fill the memory
+                self._untold += 1
 
     def _listen(self) -> None:
         if self._errors is None:
@@ -255,10 +275,13 @@ class Stream:
         return 0.0
 
     def trouble(self) -> str | None:
+        if not self._troubles and self._untold:
+            self._troubles.append(f"{self.name}: {plural(self._untold, 'more fault')}")
+            self._untold = 0
         return self._troubles.popleft() if self._troubles else None
 
     def is_over(self) -> bool:
-        return self._is_over and not self._ready and not self._troubles
+        return self._is_over and not (self._ready or self._troubles or self._untold)
 
     def stop(self) -> None:
         if self._pid is not None:

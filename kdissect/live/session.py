@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, redirect_stderr, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from kdissect.live import capturing, devices, privileged
@@ -139,17 +140,30 @@ class Session:
         self._process = context.Process(
             target=capturing.run, args=(job, tuple(openers), theirs), daemon=True, name="capture"
         )
-        with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
-            self._process.start()
-        theirs.close()
         self._is_mended = self._is_kept = False
+        self._latest = Status()
         try:
-            error: LiveError | None = self._control.recv()
-        except EOFError:
-            error = LiveError("the capture process could not be started")
+            error = self._begin(theirs)
+        except BaseException:  # Ctrl-C, say, while a stream is waited for: nothing is captured yet
+            if self._process.pid is not None:
+                self._process.kill()
+                self._process.join()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
         if error is not None:
             self.close()
             raise error
+
+    def _begin(self, theirs: Connection) -> LiveError | None:
+        """Start the process; gives why it cannot capture."""
+        with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
+            self._process.start()
+        theirs.close()
+        try:
+            error: LiveError | None = self._control.recv()
+        except EOFError:
+            return LiveError("the capture process could not be started")
+        return error
 
     @property
     def pid(self) -> int | None:
@@ -157,8 +171,9 @@ class Session:
         return self._process.pid
 
     def status(self) -> Status:
-        """How it goes."""
-        return status_of(self.folder) or Status()
+        """How it goes, or went at the last look, if that cannot be told just now: counts never fall."""
+        self._latest = status_of(self.folder) or self._latest
+        return self._latest
 
     def stop(self) -> None:
         """Have it end: what came so far is written, nothing more is taken in."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.cli.run import ROOT, run
+from tests.cli.run import ROOT, run, spawn
 from tests.live.machine import nobody, requires_nobody, requires_raw_sockets
 
 AS_ROOT = "--allow-root"
@@ -66,6 +68,29 @@ def test_root_is_refused_unless_it_is_wanted(
     assert done.code == 2
     assert "setpriv" in done.err
     assert "--allow-root" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
+def test_root_does_not_become_who_cannot_go_on(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Python in root's home: as the user behind sudo nothing more could be loaded."""
+    hidden = tmp_path / "root"
+    hidden.mkdir(mode=0o700)
+    (hidden / "python").symlink_to(sys.executable)
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65534")
+    monkeypatch.setattr(sys, "executable", str(hidden / "python"))
+    done = run(capsysbinary, "live", "-i", "lo")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "install them where everybody may" in done.err
+
+
+@pytest.mark.parametrize(("given", "words"), [(b"", "is empty"), (b"no capture" * 9, "is not a capture")])
+def test_a_pipe_without_a_capture_is_an_input_that_cannot_be_read(given: bytes, words: str) -> None:
+    done = spawn("live", AS_ROOT, "-i", "-", stdin=given)
+    assert (done.code, done.err.count("\n")) == (3, 1), done.err
+    assert words in done.err
 
 
 def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_told(

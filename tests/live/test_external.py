@@ -12,8 +12,9 @@ import pytest
 
 from kdissect.capture.blocks import Captured
 from kdissect.capture.reader import Interface
-from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
-from kdissect.live.external import Stream, command_of, is_external, opener
+from kdissect.live.errors import LiveError, NoCaptureError, NoInterfaceError, NotPermittedError
+from kdissect.live.external import External, Stream, command_of, is_external, opener
+from kdissect.live.journal import MOST_NOTES
 from kdissect.live.sources import Counts, Interfaces
 from kdissect.model import Packet
 from tests.cli.run import CAPTURES
@@ -127,7 +128,11 @@ def test_what_the_program_lost_is_counted(programs: Path, said: str) -> None:
         ("echo 'tcpdump: eth9: No such device exists' >&2; exit 1", LiveError, "No such device exists"),
         ("echo 'eth0: You do not have permission to capture' >&2; exit 1", NotPermittedError, "permission"),
         ("exit 0", LiveError, "ended without a capture"),
-        ("echo this is no capture at all, not at all", LiveError, "byte-order|no capture|begins"),
+        (
+            "echo this is no capture at all, not at all",
+            LiveError,
+            "is not a capture .it begins with 74 68 69 73",
+        ),
     ],
 )
 def test_a_program_that_fails_is_told_in_its_own_words(
@@ -137,6 +142,42 @@ def test_a_program_that_fails_is_told_in_its_own_words(
     start = opener("tcpdump:eth0", WANTED)
     with pytest.raises(error, match=words):
         start()
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"", "is empty"),
+        (b"hello", "is not a capture"),
+        (b"hello" * 99, "is not a capture"),
+        (capture_of(1)[:9], "cut short"),
+    ],
+)
+def test_what_is_piped_in_and_is_no_capture_is_an_input_that_cannot_be_read(head: bytes, words: str) -> None:
+    read, write = os.pipe()
+    os.write(write, head)
+    os.close(write)
+    with pytest.raises(NoCaptureError, match=f"ours: .*{words}"):
+        External("ours", None, read, None)()
+    os.close(read)
+
+
+def test_a_stream_of_damage_does_not_fill_the_memory_and_all_of_it_is_counted(programs: Path) -> None:
+    count = 2_000
+    block = (0x7F).to_bytes(4, "little") + (12).to_bytes(4, "little") + (16).to_bytes(4, "little")
+    (programs / "capture").write_bytes(capture_of(1) + (block + capture_of(2)) * count)
+    make(programs, "tcpdump", f"exec cat {programs / 'capture'}")
+    stream = opener("tcpdump:eth0", WANTED)()
+    told: list[str] = []
+    while not stream.is_over():
+        while stream.read() is not None:
+            pass
+        assert len(stream._troubles) <= MOST_NOTES + 1
+        if (trouble := stream.trouble()) is not None:
+            told.append(trouble)
+    more = [int(each.split()[1].replace(",", "")) for each in told if each.endswith("more faults")]
+    assert sum(more) + len(told) - len(more) - 1 == count
+    stream.close()
 
 
 def test_when_it_ends_its_last_words_are_told(programs: Path) -> None:

@@ -161,6 +161,23 @@ def test_what_cannot_begin_is_told_in_one_line(error: Exception, words: str) -> 
         Session([Failing(error)])
 
 
+def test_nothing_is_left_of_what_was_stopped_before_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("multiprocessing.connection.Connection.recv", press)
+    with pytest.raises(KeyboardInterrupt):
+        Session([Failing(LiveError("too late"))], folder=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_never_fall_because_they_cannot_be_read(piped: Piped) -> None:
+    (Path(piped.session.folder) / "status").write_bytes(b'{"received": 1')
+    assert piped.session.status().written == 1
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(LiveError, match=r"nowhere/out.pcapng: No such file"):
         Piped(tmp_path / "nowhere" / "out.pcapng")
