@@ -61,7 +61,7 @@ class Tls:
         self._limits = limits
         self._flows = (Flow(), Flow())
         self._keying = Keying(self._flows, secrets)
-        self._waiting = Waiting()
+        self._waiting = Waiting(self._flows, self._keying)
         self._gave_up = False
         """More waited than the limit."""
         self.read_bytes = 0
@@ -169,7 +169,7 @@ class Tls:
     # -- waiting ------------------------------------------------------------------------------------
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
-        if self._must_wait(side, item):
+        if self._waiting.must_wait(side, item):
             self._waiting.add(side, item)
             if self._waiting.bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True
@@ -179,36 +179,17 @@ class Tls:
         if self._keying.moved:
             self._drain(out)
 
-    def _must_wait(self, side: Side, item: Item) -> bool:
-        return self._waiting.holds(side) or self._lacks_key(side, item) or self._may_answer(side)
-
-    def _lacks_key(self, side: Side, item: Item) -> bool:
-        return isinstance(item, Record) and self._keying.must_wait(side, item)
-
-    def _may_answer(self, side: Side) -> bool:
-        """What is said under the last keys may answer what waits. Nothing that waits is in need of it."""
-        return self._waiting.holds(1 - side) and self._flows[side].stage == TRAFFIC
-
     def _drain(self, out: list[Piece]) -> None:
         """Read what needs not wait any more."""
         while self._keying.moved:
             self._keying.moved = False
-            if not self._is_any_free():
+            if not self._waiting.is_any_free():
                 continue
             for side, item in self._waiting.take():
-                if self._must_wait(side, item):
+                if self._waiting.must_wait(side, item):
                     self._waiting.add(side, item)
                 else:
                     self._read(side, item, out)
-
-    def _is_any_free(self) -> bool:
-        """Whether anything needs not wait any more. To go through all that waits each time that something
-        moves would take its square."""
-        firsts = self._waiting.firsts()
-        return any(
-            not self._lacks_key(side, item) and (number == 0 or not self._may_answer(side))
-            for number, (side, item) in enumerate(firsts)
-        )
 
     # -- reading ------------------------------------------------------------------------------------
 

@@ -1,8 +1,14 @@
-"""What waits of one connection: records, and losses among them, in the order in which they came."""
+"""What waits of one connection: records, and losses among them, in the order in which they came; and why.
+
+A record waits for its key; what is behind it waits with it, and so does data of the other direction, for it
+may be the answer.
+"""
 
 from __future__ import annotations
 
-from kdissect.tls.keying import Side
+from kdissect.tls.flow import Flow
+from kdissect.tls.keying import Keying, Side
+from kdissect.tls.negotiation import TRAFFIC
 from kdissect.tls.records import Item, Record
 
 WAIT_COST = 256
@@ -12,9 +18,11 @@ WAIT_COST = 256
 class Waiting:
     """Both directions in one order; of each it is known which is its first."""
 
-    __slots__ = ("_firsts", "bytes", "items")
+    __slots__ = ("_firsts", "_flows", "_keying", "bytes", "items")
 
-    def __init__(self) -> None:
+    def __init__(self, flows: tuple[Flow, Flow], keying: Keying) -> None:
+        self._flows = flows
+        self._keying = keying
         self.items: list[tuple[Side, Item]] = []
         """In order."""
         self._firsts: list[Item | None] = [None, None]
@@ -28,18 +36,29 @@ class Waiting:
             self._firsts[side] = item
         self.bytes += WAIT_COST + (len(item.fragment) if isinstance(item, Record) else 0)
 
-    def holds(self, side: Side) -> bool:
-        """Whether something of this side waits."""
-        return self._firsts[side] is not None
+    def must_wait(self, side: Side, item: Item) -> bool:
+        """Whether what has come of a side, behind all that waits, cannot be read yet."""
+        return self._firsts[side] is not None or self._lacks_key(side, item) or self._may_answer(side)
 
-    def firsts(self) -> list[tuple[Side, Item]]:
-        """The first of each side of which something waits, in order. Those behind them wait for them."""
+    def _lacks_key(self, side: Side, item: Item) -> bool:
+        return isinstance(item, Record) and self._keying.must_wait(side, item)
+
+    def _may_answer(self, side: Side) -> bool:
+        """What is said under the last keys may answer what waits. Nothing that waits is in need of it."""
+        return self._firsts[1 - side] is not None and self._flows[side].stage == TRAFFIC
+
+    def is_any_free(self) -> bool:
+        """Whether anything needs not wait any more: that is so of the first of a side, or of nothing.
+
+        To go through all that waits whenever something moves would take its square.
+        """
         if not self.items:
-            return []
-        earlier = self.items[0]
-        side = 1 - earlier[0]
-        later = self._firsts[side]
-        return [earlier] if later is None else [earlier, (side, later)]
+            return False
+        side, item = self.items[0]
+        if not self._lacks_key(side, item):
+            return True
+        other = self._firsts[1 - side]
+        return other is not None and not self._lacks_key(1 - side, other) and not self._may_answer(1 - side)
 
     def take(self) -> list[tuple[Side, Item]]:
         """All of it; nothing waits afterwards."""

@@ -14,6 +14,7 @@ from kdissect.tls.handshake import RETRY_RANDOM
 from kdissect.tls.keylog import Secrets
 from kdissect.tls.records import Item
 from kdissect.tls.suites import suite, suite_name
+from kdissect.tls.waiting import Waiting
 from tests.tls.endpoints import (
     BROKER,
     CLIENT,
@@ -326,9 +327,9 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
 ) -> None:
     made = Forged()
     hellos, machine, looks = segments(made.flights[:2]), Tls(Secrets()), 0
-    look = Tls._must_wait
+    look = Waiting.must_wait
 
-    def counted(self: Tls, side: int, each: Item) -> bool:
+    def counted(self: Waiting, side: int, each: Item) -> bool:
         nonlocal looks
         looks += 1
         return look(self, side, each)
@@ -339,7 +340,7 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
     waiting = [piece for side, piece in segments(made.flights) if side == CLIENT]
     run(machine, [(CLIENT, piece) for piece in waiting[2:]], close=False)
     assert machine.held_bytes > 100_000
-    monkeypatch.setattr(Tls, "_must_wait", counted)
+    monkeypatch.setattr(Waiting, "must_wait", counted)
     hello = hellos[1][1]
     for number in range(1, 1000):
         machine.feed(BROKER, hello._replace(offset=number * len(hello.data)))
