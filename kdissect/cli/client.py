@@ -97,12 +97,16 @@ def conformance(**given: Any) -> int:
     asking = Asking(given, None)
     checks: list[Check] = []
     rows: list[Any] = checks
+    made = failed = 0
     options = Options()
     with open_output(given["output"], inputs_of(given)) as file:
         writer = None if given["form"] == "table" else writer_of(given["form"], CHECKS, file, options)
 
         async def flow(cluster: Cluster) -> None:
+            nonlocal made, failed
             async for check in checks_of(cluster, given["changing"]):
+                made += 1
+                failed += not check.is_right
                 if check.is_right and given["only_wrong"]:
                     continue
                 checks.append(check)
@@ -119,7 +123,6 @@ def conformance(**given: Any) -> int:
                 output = TextOutput(file, given["output"])
                 for line in table_lines(CHECKS, rows, options, Clock("r", now_ns())):
                     output.line(line)
-    failed = sum(not check.is_right for check in checks)
     if failed:
-        complain(f"{plural(failed, 'check')} of {len(checks)} not right")
+        complain(f"{plural(failed, 'check')} of {made:,} not right")
     return OTHER_SIDE_FAILED if failed else DONE

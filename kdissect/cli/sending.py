@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import click
 
-from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.asking import Asking, output_options
 from kdissect.cli.completing import a_filter, a_version, an_api
-from kdissect.cli.config import load_config
 from kdissect.cli.connecting import connection_options
-from kdissect.cli.errors import Complaints, OtherSideFailed, Unreadable, Wrong, complain
-from kdissect.cli.filtering import chooser_of
-from kdissect.cli.given import bytes_from, content_of, file_content, json_from
-from kdissect.cli.inputs import packets_of
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.given import bytes_from, content_of, json_from
+from kdissect.cli.replaying import replay
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
 from kdissect.client.filling import values_of
 from kdissect.client.ready import readable
-from kdissect.client.replay import LOGINS, Again, DamagedLineError, from_exchange, from_log
 from kdissect.client.session import sized
-from kdissect.dissect import dissect
-from kdissect.exchange import Exchange
-from kdissect.message import SASL_TOKEN, Request, bare_frame, parse_request
-from kdissect.model import DecodeError, Fault
+from kdissect.message import Request, bare_frame, parse_request
+from kdissect.model import DecodeError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
-from kdissect.present.options import Options
 from kdissect.protocol import apis
 from kdissect.protocol.definition import NEWEST
 from kdissect.protocol.encode import encode
@@ -86,7 +76,7 @@ def send(**given: Any) -> int:
             raise Wrong("a replay takes its requests from one place: --request-log or --capture, alone")
         if given["version"] is not None or given["as_is"]:
             raise Wrong("a replay sends requests as they were: --version goes with --api, --as-is with --hex")
-        return _replay(given)
+        return replay(given)
     if given["filter"] is not None:
         raise Wrong("-Y chooses from --capture")
     if given["reading_only"]:
@@ -216,88 +206,3 @@ def _body_bytes(struct: Struct, body: Any) -> bytes:
         return encode(struct, values_of(struct, body))
     except ValueError as error:
         raise Wrong(f"--json: {error}") from None
-
-
-# -- replaying --------------------------------------------------------------------------------------
-
-
-def _replay(given: dict[str, Any]) -> int:
-    """Send again what was sent before, one after the other."""
-    asking = Asking(given, "text")
-    damage = Complaints()
-    found = _requests(given, asking.options, damage)
-    if given["reading_only"]:
-        found = [each for each in found if not each.may_change]
-    changing = Counter(each.name for each in found if each.may_change)
-    if changing and not given["yes"]:
-        names = ", ".join(f"{name} ({count})" for name, count in changing.most_common(5))
-        raise Wrong(
-            f"{changing.total()} of {plural(len(found), 'request')} may change data: {names}: "
-            "--yes sends them, --reading-only leaves them out"
-        )
-    if not found:
-        where = "" if given["log"] is None else f"{given['log']}: "
-        raise Wrong(f"{where}there is no request to be sent again")
-    failed = 0
-
-    async def flow(cluster: Cluster) -> None:
-        nonlocal failed
-        for each in found:
-            connection = (await cluster.broker(negotiate=False)).connection
-            try:
-                data = connection.session.again(each.message)
-                asking.show(await connection.answer(await connection.send(data)))
-            except OtherSideError as error:
-                failed += 1
-                complain(f"{each.source}: {error}")
-                await connection.close()
-
-    code = asking.run(flow)
-    if failed:
-        raise OtherSideFailed(f"{plural(failed, 'request')} of {len(found)} got no answer")
-    return code or (UNREADABLE if damage else DONE)
-
-
-def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[Again]:
-    """The requests of the log or the capture.
-
-    :param damage: is told what is wrong with the files.
-    :raises Unreadable: it cannot be read.
-    """
-    if given["log"] is None:
-        return list(_captured(given, options, damage))
-    found = []
-    unfit = Complaints()
-    name = "standard input" if given["log"] == "-" else given["log"]
-    lines = file_content(given["log"]).decode("utf-8", "replace").split("\n")
-    for each in from_log(iter(lines)):
-        if isinstance(each, Again):
-            found.append(each)
-        else:
-            (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
-    for told in (unfit, damage):
-        told.close()
-    return found
-
-
-def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> Iterator[Again]:
-    config = load_config()
-    chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
-    exchanges = []
-    name = given["captures"][0] if len(given["captures"]) == 1 else None
-    with closing(packets_of(given["captures"], config.limits)) as packets:
-        for event in dissect(packets, config.limits, config.ports):
-            if isinstance(event, Fault) and event.layer == "file":
-                damage.tell(name, event)
-            elif isinstance(event, Exchange) and (chooser is None or chooser.event(event)):
-                exchanges.append(event)
-    damage.close()
-    left_out = 0
-    for exchange in sorted(exchanges, key=lambda each: each.number):
-        again = from_exchange(exchange)
-        if again is not None:
-            yield again
-        elif exchange.api not in (*LOGINS, SASL_TOKEN):
-            left_out += 1
-    if left_out:
-        complain(f"left out: {plural(left_out, 'exchange')} without a whole request")

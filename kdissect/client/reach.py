@@ -43,8 +43,8 @@ async def _connected(sock: socket.socket, target: tuple[object, ...]) -> socket.
 
 def _summed(failures: dict[str, OSError]) -> OSError:
     """One error for those of all addresses, in the system's words: asyncio's own say only where."""
-    codes = {each.errno for each in failures.values()}
-    if len(codes) == 1:
-        code = codes.pop()
+    codes = {where: error.errno or 0 for where, error in failures.items()}
+    if len(set(codes.values())) == 1:
+        code = next(iter(codes.values()))
         return OSError(code, os.strerror(code))
-    return OSError(", ".join(f"{where}: {os.strerror(error.errno)}" for where, error in failures.items()))
+    return OSError(", ".join(f"{where}: {os.strerror(code)}" for where, code in codes.items()))
