@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kdissect.leaves import PURE
 
@@ -23,6 +24,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
+settings.register_profile("kdissect", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kdissect")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
