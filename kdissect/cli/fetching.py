@@ -134,4 +134,5 @@ def _start(text: str) -> Start:
         raise Wrong(
             f"--from {text}: an offset, earliest, latest, a date and time, or @MS is needed"
         ) from None
-    return Start(None, (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
+    since = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return Start(None, max(since, 0))  # no record is older, and below 0 are names of ends

@@ -26,6 +26,7 @@ from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
 
 _OUT_OF_RANGE = 1
+_LAST_OFFSET = (1 << 63) - 1
 
 MOST_TOLD = 4
 """Partitions of which is told where they end."""
@@ -77,6 +78,8 @@ class Wanted:
     """By partition: the first offset, and the one after the last."""
     aborted: set[tuple[int, int]] = field(default_factory=set)
     """Partition and base offset of batches of transactions that were aborted."""
+    has_batches: bool = False
+    """Whether any came at all."""
     refusal: str | None = None
     """Why the broker did not give a partition, the first of them."""
 
@@ -160,6 +163,7 @@ def take(exchange: Exchange, topic: str, positions: Mapping[int, Position], limi
         if data and not found:
             where = f"{exchange.broker}: {topic}-{position.index}"
             wanted.refusal = f"{where}: no whole batch fits in {len(data):,} bytes: --max-bytes N"
+        wanted.has_batches = wanted.has_batches or bool(found)
         wanted.spans[position.index] = (position.next, position.end)
         wanted.aborted |= {
             (position.index, offset)
@@ -167,6 +171,9 @@ def take(exchange: Exchange, topic: str, positions: Mapping[int, Position], limi
         }
         for batch in found:
             position.next = max(position.next, batch.last_offset + 1)
+        if position.next > _LAST_OFFSET:
+            where = f"{exchange.broker}: {topic}-{position.index}"
+            wanted.refusal = f"{where}: a batch ends at {position.next - 1}, behind which there is no offset"
     return wanted
 
 
@@ -226,7 +233,7 @@ async def fetch(
     lowest = 4 if manner.read_committed else 0
     while True:
         before = [each.next for _, positions in leaders for each in positions.values()]
-        left = False
+        left = came = False
         for ready, positions in leaders:
             asked = [each for each in positions.values() if not each.is_done]
             if not asked:
@@ -235,13 +242,19 @@ async def fetch(
             version = cluster.pick(ready, FETCH, lowest, forced=manner.api_version)
             exchange = await ready.ask(FETCH, version, request_body(version, topic, asked, manner))
             wanted = take(exchange, topic.name, {each.index: each for each in asked}, limits)
+            came = came or wanted.has_batches
             yield exchange, wanted
             if wanted.refusal is not None:
                 raise OtherSideError(wanted.refusal)
         if not left:
             return
         after = [each.next for _, positions in leaders for each in positions.values()]
-        idle = idle + 1 if after == before and not manner.follow else 0
+        # Whoever follows waits for records, but not for the same ones again and again.
+        idle = idle + 1 if after == before and (came or not manner.follow) else 0
+        if idle == PATIENCE and came:
+            raise OtherSideError(
+                f"{topic.name}: the batches of {PATIENCE} answers end before the offset that was asked for"
+            )
         if idle == PATIENCE:
             raise OtherSideError(
                 f"{topic.name}: nothing came in {PATIENCE} answers, though more was said to be there: "

@@ -36,6 +36,14 @@ def test_records_before_the_offset_and_beyond_the_count_are_not_shown(
     assert [each["value"] for each in found] == ["b", "c"]
     found = rows(client(capsysbinary, "fetch", broker, "orders", "--from", "2026-01-01T00:00:00Z"))
     assert [each["value"] for each in found] == ["d", "e"]
+    broker.asked.clear()
+    client(capsysbinary, "fetch", broker, "orders", "--from", "1969-12-31T23:59:59.999Z")  # -1 is latest
+    times = [
+        each.body["topics"][0]["partitions"][0]["timestamp"]
+        for each in broker.asked
+        if each.api == "ListOffsets"
+    ]
+    assert times == [-1, 0]
     assert rows(client(capsysbinary, "fetch", broker, "orders", "--from", "latest")) == []
     assert client(capsysbinary, "fetch", broker, "orders", "--from", "latest", "--exit-status").code == 1
 
@@ -129,6 +137,20 @@ def test_a_batch_that_does_not_fit_is_no_endless_loop(capsysbinary: Capsys, brok
     ran = client(capsysbinary, "fetch", broker, "orders")
     assert ran.code == 6
     assert "no whole batch fits in 40 bytes: --max-bytes N" in ran.err
+
+
+def test_a_batch_at_the_end_of_all_offsets_is_no_endless_loop(
+    capsysbinary: Capsys, broker: TestBroker
+) -> None:
+    last = (1 << 63) - 1
+    stored(broker, last.to_bytes(8, "big") + batch(0, "a")[8:], end=5)
+    ran = client(capsysbinary, "fetch", broker, "orders", "--follow")
+    assert (ran.code, len(ran.lines)) == (6, 1)
+    assert f"orders-0: a batch ends at {last}, behind which there is no offset" in ran.err
+    stored(broker, last.to_bytes(8, "big") + batch(0, "a", "b")[8:], end=5)
+    ran = client(capsysbinary, "fetch", broker, "orders", "--follow")
+    assert ran.code == 6
+    assert "orders: the batches of 20 answers end before the offset that was asked for" in ran.err
 
 
 def test_an_end_that_is_never_reached_is_no_endless_loop(capsysbinary: Capsys, broker: TestBroker) -> None:
