@@ -124,7 +124,7 @@ class _Live:
             stack.callback(silence.close)
             shows_line = self._showing.talks and not _is_terminal(given["output"])
             with (
-                Watch(session, reading, shows_line, silence.say),
+                Watch(session, reading, shows_line, silence),
                 stopped_by_signals(session.stop),
             ):
                 if self._writes_shown:
