@@ -20,7 +20,7 @@ from io import BufferedIOBase
 from typing import cast
 
 from kdissect.capture import pcap, pcapng
-from kdissect.capture.compressed import Pieces
+from kdissect.capture.compressed import Pieces, compression_of
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
@@ -249,6 +249,11 @@ class _File:
         if pieces.fault is not None:
             yield pieces.fault
         yield from reader.close()
+
+
+def begins_like_a_capture(head: bytes) -> bool:
+    """Whether what begins so, with four bytes at least, may be a capture, a compressed one too."""
+    return head[:4] == PCAPNG_MAGIC or head[:4] in pcap.MAGICS or compression_of(head) is not None
 
 
 def no_capture(head: bytes) -> CaptureError:

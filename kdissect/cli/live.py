@@ -124,7 +124,7 @@ class _Live:
             stack.callback(silence.close)
             shows_line = self._showing.talks and not _is_terminal(given["output"])
             with (
-                Watch(session, reading, shows_line, silence.say),
+                Watch(session, reading, shows_line, silence),
                 stopped_by_signals(session.stop),
             ):
                 if self._writes_shown:
@@ -166,7 +166,7 @@ class _Live:
         with (
             shown.kept(reading),
             open_output(given["output"], inputs_of(given)) as file,
-            open_output(given["packets_to"], inputs_of(given)) as capture,
+            open_output(given["packets_to"], inputs_of(given), is_private=True) as capture,
         ):
             try:
                 self._print(reading, file, shown.found)

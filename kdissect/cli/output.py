@@ -23,12 +23,16 @@ _BUFFER = 64 << 10
 
 
 @contextmanager
-def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
+def open_output(
+    path: str | None, inputs: Iterable[str] = (), *, is_private: bool = False
+) -> Iterator[BinaryIO]:
     """The file to write to; stdout without a path or with ``-``.
 
     A file that is there is replaced, as tshark's ``-w`` and the shell's ``>`` do, unless it is one of
     the ``inputs`` or in a folder of them. It is replaced when the first bytes come, or at the end where
     none come: a command that fails before, for whatever reason, leaves it as it was.
+
+    :param is_private: whether a new file is for its owner only.
     """
     if path is None or path == "-":
         sys.stdout.flush()
@@ -46,7 +50,7 @@ def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[Binary
         return
     refuse_input(path, inputs)
     try:
-        raw = _Replaced(path)
+        raw = _Replaced(path, 0o600 if is_private else 0o666)
     except OSError as error:
         raise Wrong(f"{shown(path)}: cannot be written: {error.strerror}") from None
     with io.BufferedWriter(raw, _BUFFER) as file:
@@ -95,11 +99,11 @@ def shown(path: str) -> str:
 class _Replaced(io.FileIO):
     """A file opened for writing that keeps what it holds until the first bytes come, or it is closed."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, mode: int) -> None:
         """:raises OSError: it cannot be written."""
         self._keeps = False
         is_new = not os.path.lexists(path)
-        super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666))
+        super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, mode))
         self._is_new = is_new
         # A pipe or a device holds nothing.
         self._keeps = stat.S_ISREG(os.fstat(self.fileno()).st_mode)

@@ -64,6 +64,8 @@ class Reading:
         """Is given every packet when it is read."""
         self._capture: Packets | None = None
         self._paths = tuple(paths)
+        self._names_file = opener is None and len(self._paths) == 1
+        """Whether a complaint must name the file; of several, or of followed ones, the fault does."""
         self._opener = opener or (lambda: packets_of(self._paths, options.limits))
         self._options = options
         self._ports = ports
@@ -199,7 +201,7 @@ class Reading:
         self.is_damaged = True
         if self._progress is not None:
             self._progress.clear()
-        self._complaints.tell(None if len(self._paths) > 1 else self._paths[0], fault)
+        self._complaints.tell(self._paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
         """Of connections that speak TLS, those of which nothing is decoded by now, in words; empty if there

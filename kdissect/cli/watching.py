@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from threading import Event, Thread
 
 from kdissect.cli.errors import complain
 from kdissect.cli.reading import Reading
 from kdissect.live.journal import Status
 from kdissect.live.session import Session
-from kdissect.live.silence import SILENCE_SECONDS
+from kdissect.live.silence import SILENCE_SECONDS, Silence
 from kdissect.present.form import plural, size
 
 EVERY_SECONDS = 0.25
@@ -23,12 +22,10 @@ class Watch:
     """Looks at a capture beside the thread that decodes, in a ``with``.
 
     :param shows_line: whether a line on stderr shows how it goes.
-    :param silence: gives what to say when nothing came for a while.
+    :param silence: what to say when nothing came for a while; of no use, and closed, once something did.
     """
 
-    def __init__(
-        self, session: Session, reading: Reading, shows_line: bool, silence: Callable[[Status], str | None]
-    ) -> None:
+    def __init__(self, session: Session, reading: Reading, shows_line: bool, silence: Silence) -> None:
         self._session = session
         self._reading = reading
         self._shows_line = shows_line
@@ -56,12 +53,14 @@ class Watch:
             self._look(status)
             if self._reading.exchanges:
                 self._silent_at = float("inf")
+                self._silence.close()
             elif time.monotonic() >= self._silent_at:
                 self._silent_at = float("inf")
                 in_tls = self._reading.in_tls()
-                said = f"no exchange so far; not decoded: {in_tls}" if in_tls else self._silence(status)
-                if said is not None:
-                    self._tell(said)
+                if in_tls:
+                    self._tell(f"no exchange so far; not decoded: {in_tls}")
+                else:
+                    self._tell(self._silence.say(status))
             if self._shows_line:
                 sys.stderr.write(f"\r\x1b[Kkdissect: {how_it_goes(status, self._reading.packets)}")
                 sys.stderr.flush()

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from kdissect.capture import pcap, pcapng
 from kdissect.capture.blocks import Captured
-from kdissect.capture.files import PCAPNG_MAGIC, no_capture
+from kdissect.capture.files import PCAPNG_MAGIC, begins_like_a_capture, no_capture
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.limits import DEFAULTS
 from kdissect.live.errors import (
@@ -199,8 +199,7 @@ class Stream:
 
     def _why_it_ended(self, head: bytes) -> LiveError:
         if self._errors is None:
-            is_begun = head[:4] == PCAPNG_MAGIC or head[:4] in pcap.MAGICS
-            said = "is cut short in its header" if is_begun else str(no_capture(head))
+            said = "is cut short in its header" if begins_like_a_capture(head) else str(no_capture(head))
             return NoCaptureError(f"{self.name}: {said}")
         os.set_blocking(self._errors, True)
         while piece := os.read(self._errors, _LAST_WORDS):

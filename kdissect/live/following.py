@@ -19,12 +19,14 @@ from io import BufferedIOBase
 from typing import TypeVar, cast
 
 from kdissect.capture.compressed import PIECE_BYTES
-from kdissect.capture.files import Capture
+from kdissect.capture.files import Capture, begins_like_a_capture
+from kdissect.capture.pcapng import HEADER_BYTES
 from kdissect.capture.reader import Interface, Item
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Journal
 from kdissect.model import CaptureError, Fault, Packet
+from kdissect.wording import plural
 
 FIRST_WAIT, LONGEST_WAIT = 0.005, 0.05
 """Seconds between two looks for more; the wait doubles while nothing comes."""
@@ -103,6 +105,10 @@ class Following(Iterator[Item]):
     def _is_complete(self) -> bool:
         """Whether no more comes of the file that is read."""
 
+    def _why_unread(self, path: str) -> str | None:
+        """Why a file cannot be opened, if more is known than the system tells."""
+        return None
+
     def _read(self) -> Iterator[Item]:
         while (path := self._next_file()) is not None:
             yield from self._read_file(path)
@@ -111,7 +117,8 @@ class Following(Iterator[Item]):
         try:
             capture = self._capture = Capture((path,), self._limits, self._opened)
         except CaptureError as error:
-            yield fault("unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture", str(error))
+            kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
+            yield fault(kind, self._why_unread(path) or str(error))
             return
         numbers: list[int] = []
         before = self.packets
@@ -205,6 +212,12 @@ class Spooled(Following):
             self._following = self._journal.next_file()
         return over or self._following is not None
 
+    def _why_unread(self, path: str) -> str | None:
+        if os.path.exists(path) or not self._is_complete() or self._following is None:
+            return None
+        count = plural(self._following[1] - self.packets, "packet")
+        return f"{path}: {count} given up, not decoded: decoding falls behind, and the spool is full"
+
     def _is_over(self) -> bool:
         return self.is_stopped or self._journal.is_over()
 
@@ -213,7 +226,7 @@ class Files(Following):
     """Captures that others write: files, and the files of folders, in the order of their first packets.
 
     A file in a folder whose name begins with ``.`` does not count. That of which nothing can be told yet
-    waits; what is no capture is told once, and left out.
+    waits. What is no capture is left out; where it was named, and not found in a folder, that is told once.
     """
 
     def __init__(self, paths: tuple[str, ...], limits: Limits = DEFAULTS) -> None:
@@ -224,7 +237,7 @@ class Files(Following):
         super().__init__(limits)
 
     def _next_file(self) -> str | None:
-        self._current = self._wait_for(self._oldest_new)
+        self._current = self._wait_for(lambda: self._named_wrongly() or self._oldest_new())
         if self._current is not None:
             self._read_files[self._current] = _identity(self._current)
         return self._current
@@ -235,14 +248,23 @@ class Files(Following):
     def _oldest_new(self) -> str | None:
         """Of the files not read yet, the one with the earliest packet."""
         found: list[tuple[int, str]] = []
-        for path in self._candidates():
-            known = self._read_files.get(path)
-            if known is not None and known == _identity(path):
-                continue
+        for path in filter(self._is_new, self._candidates()):
             first_ns = self._first_ns(path)
             if first_ns is not None:
                 found.append((first_ns, path))
         return min(found)[1] if found else None
+
+    def _named_wrongly(self) -> str | None:
+        """A file that was named, and can be no capture however it grows."""
+        for path in filter(self._is_new, self._paths):
+            head = _head(path)
+            if len(head) == HEADER_BYTES and not begins_like_a_capture(head):
+                return path
+        return None
+
+    def _is_new(self, path: str) -> bool:
+        known = self._read_files.get(path)
+        return known is None or known != _identity(path)
 
     def _candidates(self) -> Iterator[str]:
         for path in self._paths:
@@ -263,6 +285,15 @@ class Files(Following):
             return next((item.timestamp_ns for item in capture if isinstance(item, Packet)), None)
         finally:
             capture.close()
+
+
+def _head(path: str) -> bytes:
+    """The first bytes of a file; none of what is no file, or cannot be read now."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(HEADER_BYTES)
+    except OSError:
+        return b""
 
 
 def _identity(path: str) -> tuple[int, int]:

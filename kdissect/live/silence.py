@@ -11,7 +11,7 @@ SILENCE_SECONDS = 8.0
 
 
 class Silence:
-    """Says it once.
+    """Says it once. To be closed as soon as it is not needed: sockets of the probe cost something a packet.
 
     :param capture_filter: through which packets come; None where others have captured them.
     :param probe: sees what the filter does not let through.

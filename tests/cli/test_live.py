@@ -153,6 +153,7 @@ def test_with_a_filter_the_packets_of_what_is_shown_are_written(
     again = [json.loads(line) for line in spawn("read", out, "-T", "ndjson").lines]
     assert [each["correlation_id"] for each in rows] == [each["correlation_id"] for each in again]
     assert {each["api"] for each in again} == {"Produce"}
+    assert out.stat().st_mode & 0o777 == 0o600
 
 
 @requires_namespaces

@@ -135,6 +135,19 @@ def test_what_is_no_capture_is_left_out_of_a_folder(tmp_path: Path) -> None:
     assert data_of(stopped(Files((str(tmp_path),)))) == [1]
 
 
+def test_what_is_named_and_is_no_capture_is_told_once_and_the_others_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("hello, this is not a capture")
+    (tmp_path / "1").write_bytes(capture_of(1))
+    (tmp_path / "empty").touch()
+    following = Files(tuple(str(tmp_path / name) for name in ("1", "notes", "empty")))
+    told = next(following)
+    assert isinstance(told, Fault)
+    assert (told.kind, "notes: is not a capture" in told.message) == ("not-a-capture", True)
+    assert isinstance(next(following), Packet)
+    (tmp_path / "empty").write_bytes(capture_of(2))
+    assert data_of(stopped(following)) == [2]
+
+
 class Spool:
     """A spool that is written by hand."""
 
@@ -186,6 +199,7 @@ def test_a_file_that_was_given_up_before_it_was_read_is_told(tmp_path: Path) -> 
     assert [(item.number, int(item.data)) for item in items if isinstance(item, Packet)] == [(1, 1), (3, 3)]
     (fault,) = [item for item in items if isinstance(item, Fault)]
     assert fault.kind == "unreadable"
+    assert "2: 1 packet given up, not decoded: decoding falls behind" in fault.message
     following.close()
 
 

@@ -55,6 +55,8 @@ class Live(Decoder):
             if self._has_news():  # the screens are drawn anew for a batch only
                 out.append(_without_news(self._latest))
         if any(isinstance(each, Batch) and (each.rows or each.going_on) for each in out):
+            if self._silent_at != float("inf"):  # else it may just be saying something
+                self._silence.close()
             self._silent_at = float("inf")
         elif now >= self._silent_at:
             self._silent_at = float("inf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import closing
@@ -72,6 +73,8 @@ class Piped:
     def close(self) -> None:
         os.close(self.write)
         self.feed.close()
+        if self.feed.left is not None:
+            shutil.rmtree(self.feed.left)
 
 
 @pytest.fixture
