@@ -368,6 +368,7 @@ class Conversation:
 
     def _pair(self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
         assert self._session is not None
+        assert self._framers is not None
         out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
@@ -376,6 +377,8 @@ class Conversation:
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
             elif isinstance(event, Skipped):
+                # Whose answer is in there nobody knows: that is no broken order of the broker's.
+                self._session.gap(self._framers[side].direction)
                 self._skipped += event.length
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))

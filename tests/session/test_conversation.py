@@ -179,6 +179,18 @@ def test_a_capture_that_begins_inside_a_message_finds_the_next() -> None:
     assert [(e.correlation_id, e.missing) for e in exchanges][-3:] == [(1, None), (2, None), (3, None)]
 
 
+def test_an_answer_in_bytes_that_were_skipped_is_no_broken_order() -> None:
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1))
+    whole = talk.segments[-1]
+    talk.segments[-1] = whole._replace(payload=b"\xff" * len(whole.payload))
+    for number in (2, 3, 4):
+        talk.ask(metadata(number)).answer(metadata_answer(number))
+    exchanges, faults, _ = run(talk.segments)
+    assert [fault.kind for fault in faults] == ["bad-size", "skipped"]
+    assert {each.correlation_id: each.missing for each in exchanges} == {1: "gap", 2: None, 3: None, 4: None}
+    assert not any(each.faults for each in exchanges)
+
+
 def test_librdkafkas_trailing_bytes_are_a_remainder_and_a_fault() -> None:
     ask = request("ApiVersions", 0, 1, "rdkafka") + b"\0\0\0\0"
     talk = Talk().ask(ask).answer(response("ApiVersions", 0, 1, errorCode=0, apiKeys=[]))
