@@ -107,7 +107,7 @@ class Dissector:
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
         self._remembered = 0
         """How many they are."""
-        self._tunnelled = Tunnelled()
+        self._tunnelled = Tunnelled(limits)
         """Those of which packets came through tunnels; they may have several keys."""
         self._closed: dict[int, Conversation] = {}
         """Those that are over, by number: forgotten when they have lingered."""
@@ -187,7 +187,8 @@ class Dissector:
             self._remove(conversation)
         if self._names_left_out:
             limit = plural(self._limits.topic_names, "topic id")
-            message = f"names of more than {limit} are told; left out: {self._names_left_out:,}"
+            often = plural(self._names_left_out, "time")
+            message = f"names of more than {limit} are told; others were left out {often}"
             yield fault("too-many-names", message)
 
     def feed_segment(self, segment: Segment) -> list[Event]:
@@ -212,6 +213,9 @@ class Dissector:
             if self._remembered >= self._limits.connections:
                 limit = plural(self._limits.connections, "connection")
                 self._evict("too-many-connections", f"more than {limit}", segment.packet, step)
+            if network and (crowd := self._tunnelled.crowd(key)):
+                reason = f"more than {plural(len(crowd), 'connection')} in tunnels between the same endpoints"
+                self._evict("too-many-connections", reason, segment.packet, step, crowd)
             number = self._numbering.connection(segment.packet)
             conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
             self._remembered += 1
@@ -246,7 +250,8 @@ class Dissector:
 
     def _relieve(self, packet: int, step: list[_Step]) -> None:
         """End the wait of the connections that hold most, of equal ones of those that wait longest, so that
-        there is room for some time; where nothing waits any more, they are forgotten."""
+        there is room for some time; where nothing waits any more, and what is remembered still leaves no such
+        room, they are forgotten."""
         limit = self._limits.waiting_bytes
         step += self._take_late()
         for conversation in sorted(self._holding, key=self._holding.__getitem__, reverse=True):
@@ -254,7 +259,7 @@ class Dissector:
                 return
             step += conversation.give_up(packet, limit)
             self._count_held(conversation)
-        while self._held_bytes > limit:
+        while self._held_bytes > limit - limit // RELIEF:
             message = f"more than {limit:,} bytes wait or are remembered in all connections"
             self._evict("buffer-limit", message, packet, step)
 
@@ -310,9 +315,17 @@ class Dissector:
         step.append(conversation.summary())
         self._remove(conversation)
 
-    def _evict(self, kind: str, reason: str, packet: int, step: list[_Step]) -> None:
-        """Forget the tenth of the connections that has been silent longest."""
-        by_age = sorted({c.last_packet: c for c in self._table.values()}.items())
+    def _evict(
+        self,
+        kind: str,
+        reason: str,
+        packet: int,
+        step: list[_Step],
+        among: Sequence[Conversation] | None = None,
+    ) -> None:
+        """Forget the tenth of the connections that has been silent longest, of all or ``among`` some."""
+        some = self._table.values() if among is None else among
+        by_age = sorted({c.last_packet: c for c in some}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
         message = f"{reason}; given up, as silent longest: {len(silent):,}"
         step.append(fault(kind, message, packet))
@@ -343,7 +356,7 @@ class Dissector:
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:
             for topic_id, name, packet in exchange.taught_topics():
-                if len(self.names) < self._limits.topic_names:
+                if topic_id in self.names or len(self.names) < self._limits.topic_names:
                     self.names.learn(topic_id, name, packet)
                 else:
                     self._names_left_out += 1

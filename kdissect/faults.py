@@ -38,8 +38,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "out-of-window": ("tcp", "a segment far outside what was seen so far; left out"),
     "buffer-limit": (
         "tcp",
-        "more bytes wait (behind a gap, for the rest of a frame, for a response) than the limit; these wait "
-        "no longer",
+        "more bytes wait (behind a gap, for the rest of a frame, for a response, to tell what they are) than "
+        "the limit; these wait no longer",
     ),
     "too-many-connections": (
         "tcp",

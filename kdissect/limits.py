@@ -41,6 +41,9 @@ class Limits(NamedTuple):
     connections: int = 65_536
     """Connections remembered at a time, of four kilobytes each; of more, those that were silent longest are
     given up."""
+    tenants: int = 64
+    """Connections between the same endpoints that came through tunnels, and the networks by which one of them
+    is known; of more connections, those that were silent longest are given up."""
     settle_bytes: int = 65_536
     """Bytes of a connection that are held back until it is known what it speaks."""
     tls_wait_bytes: int = MIB

@@ -35,6 +35,9 @@ class TopicNames:
     def __len__(self) -> int:
         return len(self._told)
 
+    def __contains__(self, topic_id: str) -> bool:
+        return topic_id in self._told
+
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         """``packet`` told the name; of several, the earliest counts."""
         known = self._told.get(topic_id)

@@ -119,7 +119,8 @@ def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait
         events += run(dissector, renumbered(with_a_hole(1000 + i)))
         assert sum(c.held_bytes for c in dissector._table.values()) <= 2 * limit  # each is there twice
         assert dissector._held_bytes == sum(dissector._holding.values())
-    given_up = [event for event in events if isinstance(event, Fault) and event.kind == "buffer-limit"]
+    told = [event for event in events if isinstance(event, Fault) and event.kind == "buffer-limit"]
+    given_up = [fault for fault in told if fault.layer == "tcp"]
     assert 50 < len(given_up) < 70
     assert [fault.connection for fault in given_up] == list(range(len(given_up)))
     assert "50,000 bytes wait in all connections" in given_up[0].message
@@ -160,6 +161,8 @@ def test_whatever_waits_is_bounded_over_all_connections(kind: str) -> None:
     found = exchanges(events)
     if kind == "not settled":
         assert [row.protocol for row in connections(events)] == ["unknown"] * 100
+        assert 80 < len(told) < 100
+        assert "does not show Kafka, and it is left out" in told[0].message
         return
     assert 80 < len(told) < 100
     assert len(found) == (1000 if kind == "requests" else 100)
@@ -208,6 +211,27 @@ def test_what_is_remembered_of_clients_is_bounded_too() -> None:
     assert [row.connection for row in connections(events)] == list(range(len(connections(events))))
     assert 40 < len(connections(events)) < 80
     assert len([e for e in exchanges(events) if e.request is not None]) == 150
+    told = [event for event in events if isinstance(event, Fault)]
+    assert {fault.kind for fault in told} == {"buffer-limit"}
+    assert len([fault for fault in told if fault.connection is not None]) <= 5  # nothing of the others waited
+
+
+def test_a_limit_that_only_what_is_remembered_reaches_is_not_reached_with_each_packet() -> None:
+    """Else each costs a look at all connections."""
+    limit = 400_000
+    dissector = Dissector(DEFAULTS._replace(waiting_bytes=limit))
+    ask = request("Metadata", 1, 1, "x" * 1_000, topics=[])
+    answer = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=[])
+    talks = [Talk(client=endpoint(1, 1000 + i), broker=endpoint(2, 9092)) for i in range(196)]
+    events = run(dissector, renumbered(*(talk.ask(ask).answer(answer).segments for talk in talks)))
+    assert limit - 8_100 < dissector.held_bytes <= limit
+    assert [event for event in events if isinstance(event, Fault)] == []
+    asking = Talk(client=endpoint(1, 9), broker=endpoint(2, 9092))
+    for number in range(100):
+        asking.ask(request("Metadata", 1, number, topics=[]))
+    events = run(dissector, renumbered(asking.segments, start_ns=1))
+    told = [event for event in events if isinstance(event, Fault)]
+    assert 1 <= len([fault for fault in told if fault.connection is None]) <= 10
 
 
 def test_what_is_numbered_at_the_end_is_bounded_too() -> None:
@@ -257,7 +281,27 @@ def test_names_of_topic_ids_are_bounded() -> None:
     events = run(dissector, renumbered(one.segments)) + list(dissector.close())
     (told,) = [event for event in events if isinstance(event, Fault)]
     assert (told.kind, len(dissector.names)) == ("too-many-names", 5)
-    assert "left out: 6" in told.message
+    assert "others were left out 6 times" in told.message
+
+
+def test_names_told_again_are_not_more_than_the_limit() -> None:
+    ask = request(
+        "Metadata", 13, 1, topics=None, allowAutoTopicCreation=False, includeTopicAuthorizedOperations=False
+    )
+    topic = {
+        "errorCode": 0, "name": "orders", "topicId": uuid_text(b"o" * 16), "isInternal": False,
+        "partitions": [], "topicAuthorizedOperations": 0,
+    }  # fmt: skip
+    answer = response(
+        "Metadata", 13, 1, throttleTimeMs=0, brokers=[], clusterId=None, controllerId=1, errorCode=0,
+        topics=[topic],
+    )  # fmt: skip
+    one = Talk(client=endpoint(1, 1001), broker=endpoint(2, 9092)).ask(ask).answer(answer)
+    one.ask(ask).answer(answer)
+    dissector = Dissector(DEFAULTS._replace(topic_names=2))
+    events = run(dissector, renumbered(one.segments)) + list(dissector.close())
+    assert len(exchanges(events)) == 2
+    assert [event for event in events if isinstance(event, Fault)] == []
 
 
 def test_what_a_closed_or_evicted_connection_held_is_free_again() -> None:

@@ -176,11 +176,15 @@ class Conversation:
         out = self._take(self._duplex.give_up(limit), packet)
         if self._tls is not None:
             out += self._hear_all(self._tls.give_up(), packet)
+        reason = f"more than {limit:,} bytes wait in all connections"
         if self._recogniser is not None:
-            out += self._settle(self._recogniser.close(), packet)
+            verdict = self._recogniser.close()
+            if verdict.protocol != "kafka":
+                message = f"{reason}; what came of this one so far does not show Kafka, and it is left out"
+                out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
+            out += self._settle(verdict, packet)
         if self._framers is not None and self._session is not None:
-            reason = f"more than {limit:,} bytes wait in all connections"
-            if self._session.held_bytes or any(framer.held_bytes for framer in self._framers):
+            if self._session.is_waiting or any(framer.held_bytes for framer in self._framers):
                 message = f"{reason}; frames and requests of this connection wait no longer"
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             self._session.end("evicted")

@@ -141,8 +141,7 @@ def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: 
         at += 1  # no tagged fields in the header
     if version >= FIRST_TRANSACTIONAL_PRODUCE:
         if is_flexible:
-            length = data[at] - 1 if at < len(data) else -1
-            at += 1
+            length, at = _compact_length(data, at)
         else:
             length = int.from_bytes(data[at : at + 2], "big", signed=True)
             at += 2
@@ -158,6 +157,15 @@ def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: 
     return (
         acks in (-1, 0, 1) and timeout >= 0 and 0 < topics <= (position + size + 4 - at) // LEAST_TOPIC_BYTES
     )
+
+
+def _compact_length(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """The length of a compact string, and where it begins. A length of three bytes is longer than what may
+    stand there, and what is cut off has none."""
+    first, second = (*data[at : at + 2], 0, 0)[:2]
+    if first < 0x80:
+        return first - 1, at + 1
+    return (first & 0x7F | (second & 0x7F) << 7) - 1, at + 2
 
 
 def _examine_whole(payload: bytes, limits: Limits) -> Evidence:

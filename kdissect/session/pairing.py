@@ -69,6 +69,7 @@ class Session:
             "_client",
             "_connection",
             "_ending",
+            "_evicted",
             "_expects_tokens",
             "_inferred",
             "_limits",
@@ -103,6 +104,8 @@ class Session:
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
+        self._evicted: int | None = None
+        """The correlation id of the latest that a limit made us forget; clients count up."""
         self.exchanges = 0
         self.client_id: str | None = None
         self.software: str | None = None
@@ -133,13 +136,23 @@ class Session:
         """What requests cost that wait for their responses, and what is remembered of the client."""
         return self._pending.held_bytes + self._told_bytes
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether requests wait for their responses."""
+        return len(self._pending) > 0
+
     def give_up(self) -> list[Event]:
         """Wait no longer for responses: all connections together hold more than the limit."""
         out: list[Event] = []
         for waiting in self._pending.clear():
-            waiting.exchange.missing = "evicted"
-            out.append(Completed(waiting.exchange))
+            out.append(self._forget(waiting.exchange))
         return out
+
+    def _forget(self, exchange: Exchange) -> Completed:
+        exchange.missing = "evicted"
+        if isinstance(exchange.request, Request):
+            self._evicted = exchange.request.correlation_id
+        return Completed(exchange)
 
     def close(self) -> list[Event]:
         """No response will come any more."""
@@ -219,11 +232,10 @@ class Session:
         if len(self._pending) <= self._limits.pending_requests:
             return []
         exchange = self._pending.remove(self._pending.oldest())
-        exchange.missing = "evicted"
         limit = plural(self._limits.pending_requests, "request")
         message = f"more than {limit} waiting for a response; the oldest was given up"
         exchange.session_faults.append(fault("too-many-pending", message, exchange.request_packet))
-        return [Completed(exchange)]
+        return [self._forget(exchange)]
 
     # -- responses ----------------------------------------------------------------------------------
 
@@ -292,6 +304,9 @@ class Session:
         exchange = self._exchange(frame, packet)
         exchange.response = parse_response(frame, None, None, self._limits)
         exchange.missing = "gap" if self._request_gaps and self._saw_request else "not captured"
+        correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
+        if self._evicted is not None and correlation <= self._evicted:
+            exchange.missing = "evicted"
         return [Recognised(exchange), Completed(exchange)]
 
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:

@@ -6,12 +6,16 @@ sender's identity there; a packet that is routed between two networks has that o
 host may capture each packet twice, in the tunnel and out of it. So between endpoints that are known, a
 network that is new belongs to the connection whose sequence numbers it continues; where it continues none,
 it is another tenant's.
+
+All connections between the endpoints are asked for that, so there is a limit to them, and to the keys of
+each: who invents identifiers is not to make each packet dearer than the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Segment
 from kdissect.session.conversation import Conversation
 
@@ -23,7 +27,8 @@ class Tunnelled:
     """The connections of which packets came through tunnels, and their keys, of which each stands for one
     direction. The other connections have their endpoints in both orders, and are not known here."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._most = limits.tenants
         self._by_ends: dict[frozenset[Endpoint], list[Conversation]] = {}
         self._keys: dict[Conversation, list[Key]] = {}
 
@@ -45,9 +50,20 @@ class Tunnelled:
         if found not in self._keys:
             self.add(found, ends)
             self._keys[found].append((ends[1], ends[0]))
-        self._keys[found].append(key)
+        keys = self._keys[found]
+        keys.append(key)
         table[key] = found
+        if len(keys) > self._most:
+            # Its next packet of that network finds it again by its sequence numbers.
+            oldest = keys.pop(0)
+            if table.get(oldest) is found:
+                del table[oldest]
         return found
+
+    def crowd(self, key: Key) -> list[Conversation]:
+        """Those between the endpoints of ``key``, when they are so many that there is no room for another."""
+        here = self._by_ends.get(frozenset(key[:2]), [])
+        return here if len(here) >= self._most else []
 
     def remove(self, conversation: Conversation) -> list[Key]:
         """Forget a connection; gives its keys, none where it is not known here."""

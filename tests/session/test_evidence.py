@@ -124,3 +124,16 @@ def test_numbers_alone_do_not_tell_it() -> None:
     assert not is_telling_response(response("Heartbeat", 0, 1, errorCode=0))
     assert not is_telling_response(bytes(20))
     assert not is_telling_response(b"")
+
+
+@pytest.mark.parametrize("length", [1, 126, 127, 249, 10_000])
+def test_the_beginning_of_a_produce_request_is_evidence_whatever_its_transactional_id(length: int) -> None:
+    data = framed(
+        request(
+            "Produce", 9, 1, transactionalId="t" * length, acks=-1, timeoutMs=1500,
+            topicData=[{"name": "orders", "partitionData": [{"index": 0, "records": "AAAA" * 600}]}],
+        )
+    )  # fmt: skip
+    assert evidence(data[: 200 + length]) is Evidence.HEADER
+    acks = data.index(b"\xff\xff\0\0\x05\xdc")
+    assert evidence(data[:acks] + b"\x7f\xff" + data[acks + 2 : 200 + length]) is Evidence.NONE

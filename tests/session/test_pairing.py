@@ -111,6 +111,14 @@ def test_more_than_may_wait_gives_the_oldest_up() -> None:
     assert [each.correlation_id for each in line.answer(metadata_answer(2), metadata_answer(3))] == [2, 3]
 
 
+def test_a_late_response_says_that_its_request_was_given_up() -> None:
+    line = Line(DEFAULTS._replace(pending_requests=1))
+    line.ask(metadata(1), metadata(2))
+    late, _, alone = line.answer(metadata_answer(1), metadata_answer(2), metadata_answer(9))
+    assert (late.request, late.correlation_id, late.missing) == (None, 1, "evicted")
+    assert alone.missing == "not captured"
+
+
 def test_a_produce_request_with_acks_0_waits_for_nothing() -> None:
     line = Line()
     body: dict[str, Any] = {"transactionalId": None, "timeoutMs": 1, "topicData": []}

@@ -7,7 +7,8 @@ import pickle
 
 from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.model import SYN, Segment
+from kdissect.limits import Limits
+from kdissect.model import SYN, Fault, Segment
 from kdissect.session.conversation import Connection
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 from tests.tcp.segments import BROKER, CLIENT
@@ -107,3 +108,36 @@ def test_keys_are_forgotten_with_their_connection() -> None:
     assert pickle.loads(pickle.dumps(dissector)).remembered == 1
     list(dissector.elapse(100 * LINGER_NS))
     assert (dissector.remembered, len(dissector._table), bool(dissector._tunnelled)) == (0, 0, False)
+
+
+def far_apart(count: int) -> list[Segment]:
+    """Connections between the same endpoints, each in a network of its own."""
+    opened = talk(1).segments[0]
+    return [
+        opened._replace(packet=i, timestamp_ns=i, network=i, seq=i * 50_000_017 % (1 << 32))
+        for i in range(1, count + 1)
+    ]
+
+
+def test_tenants_with_the_same_endpoints_are_bounded() -> None:
+    dissector = Dissector(Limits(tenants=10))
+    events = [event for segment in far_apart(100) for event in dissector.feed_segment(segment)]
+    assert dissector.remembered == 10
+    assert {event.kind for event in events if isinstance(event, Fault)} == {"too-many-connections"}
+    assert "in tunnels between the same endpoints" in next(str(e) for e in events if isinstance(e, Fault))
+    events += dissector.close()
+    rows = [event for event in events if isinstance(event, Connection)]
+    assert [(row.connection, row.end) for row in rows] == [
+        (number, "evicted" if number < 90 else "open") for number in range(100)
+    ]
+
+
+def test_networks_of_one_connection_are_bounded_and_lose_nothing() -> None:
+    dissector = Dissector(Limits(tenants=4))
+    segments = [each._replace(network=number) for number, each in enumerate(talk(1).segments, 1)]
+    assert run(segments, dissector) == [(0, 1), (0, 2)]
+    dissector = Dissector(Limits(tenants=4))
+    for segment in segments:
+        list(dissector.feed_segment(segment))
+        assert len(dissector._table) <= 4
+    assert dissector.remembered == 1
