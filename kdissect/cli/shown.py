@@ -23,8 +23,11 @@ from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
+from kdissect.message import Message, Token
 from kdissect.model import TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets
 from kdissect.present.form import plural
+from kdissect.present.redact import may_hold_secrets
+from kdissect.protocol import apis
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 
@@ -35,6 +38,8 @@ class ShownPackets:
         self.packets: set[int] = set()
         self.encrypted: set[frozenset[Endpoint]] = set()
         """The ends of TLS connections that are shown."""
+        self.secretive = 0
+        """How many messages of which something is redacted were sent in the clear."""
 
     def add(self, event: Event) -> None:
         """This was shown."""
@@ -42,6 +47,8 @@ class ShownPackets:
             self.packets.update(number for message in event.messages for number in message.frame.packets)
             if event.is_encrypted:
                 self.encrypted.add(frozenset((event.client_endpoint, event.broker_endpoint)))
+            else:
+                self.secretive += sum(map(_is_secretive, event.messages))
         elif isinstance(event, Fault) and event.packet is not None:
             self.packets.add(event.packet)
 
@@ -49,6 +56,13 @@ class ShownPackets:
         """Add what another collected."""
         self.packets |= other.packets
         self.encrypted |= other.encrypted
+        self.secretive += other.secretive
+
+
+def _is_secretive(message: Message) -> bool:
+    if message.api_key is None:
+        return isinstance(message, Token)
+    return may_hold_secrets(apis.api_name(message.api_key) + message.kind.capitalize())
 
 
 class Shown:
@@ -115,6 +129,12 @@ class Shown:
             elif isinstance(item, Secrets):
                 left_out = True
         capture.close()
+        if self.found.secretive:
+            many = plural(self.found.secretive, "message")
+            complain(
+                "packets are written as they were captured, with what is redacted here (passwords, tokens, "
+                f"configs) of {many}"
+            )
         if left_out and not self._with_secrets:
             complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")
 
