@@ -97,7 +97,7 @@ class Framer:
         if self._skip:
             taken = min(self._skip, len(chunk.data))
             self._skip -= taken
-            out.append(Skipped(chunk.offset, taken, "the rest of a frame that a gap cut", chunk.packet))
+            out.append(Skipped(chunk.offset, taken, REST, chunk.packet))
             if taken == len(chunk.data):
                 return
             chunk = _tail(chunk, taken)
@@ -283,6 +283,9 @@ class Framer:
             return first[:count]
         return b"".join([chunk.data for chunk in self._parts])[:count]
 
+
+REST = "the rest of a frame that a gap cut"
+"""Why bytes are skipped of which it is known whose they are."""
 
 SEARCH_OVERLAP = 64
 """Bytes that stay at hand while searching: a size, a request header and a client id fit in them."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
-from kdissect.protocol.framing import Framer
+from kdissect.protocol.framing import REST, Framer
 from kdissect.session.pairing import Event, Recognised, Session
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
@@ -381,8 +381,9 @@ class Conversation:
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
             elif isinstance(event, Skipped):
-                # Whose answer is in there nobody knows: that is no broken order of the broker's.
-                self._session.gap(self._framers[side].direction)
+                if event.reason != REST:
+                    # Whose answer is in there nobody knows: that is no broken order of the broker's.
+                    self._session.gap(self._framers[side].direction)
                 self._skipped += event.length
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))

@@ -191,6 +191,23 @@ def test_an_answer_in_bytes_that_were_skipped_is_no_broken_order() -> None:
     assert not any(each.faults for each in exchanges)
 
 
+def test_the_rest_of_a_cut_answer_holds_no_other() -> None:
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1))
+    whole = talk.segments.pop()
+    middle = len(whole.payload) // 2
+    first = whole._replace(payload=whole.payload[: middle - 5], length=middle)
+    talk.segments.append(first)
+    talk.ask(metadata(2))
+    talk.segments[-1] = talk.segments[-1]._replace(ack=whole.seq + middle)
+    rest = whole._replace(
+        payload=whole.payload[middle:], length=whole.length - middle, seq=whole.seq + middle
+    )
+    talk.segments.append(rest._replace(packet=talk.segments[-1].packet + 1))
+    exchanges, faults, _ = run(talk.segments)
+    assert [fault.kind for fault in faults] == ["gap", "skipped"]
+    assert [(each.correlation_id, each.missing) for each in exchanges] == [(1, "gap"), (2, "capture ended")]
+
+
 def test_librdkafkas_trailing_bytes_are_a_remainder_and_a_fault() -> None:
     ask = request("ApiVersions", 0, 1, "rdkafka") + b"\0\0\0\0"
     talk = Talk().ask(ask).answer(response("ApiVersions", 0, 1, errorCode=0, apiKeys=[]))
