@@ -16,14 +16,14 @@ from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Struct
-from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.topics import can_teach, mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
 
-METADATA_CARRIERS = ("Fetch", "FetchSnapshot")
+METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
 class Exchange:
@@ -183,14 +183,18 @@ class Exchange:
     @property
     def last_packet(self) -> int:
         """The last packet that carried bytes of it."""
-        return max(m.frame.last_packet for m in self.messages)
+        if self.request is None or self.response is None:
+            return self.first_message.frame.last_packet
+        return max(self.request.frame.last_packet, self.response.frame.last_packet)
 
     @property
     def error(self) -> str | None:
         """The name of the first error code in the response that is not 0."""
-        for code, _ in self.error_codes():
-            return error_name(code)
-        return None
+        body = self.response.decoded() if self.response is not None else None
+        if body is None or body.struct is None:
+            return None
+        code = first_true(_error_fields(body.struct), body.values)
+        return None if code is None else error_name(code)
 
     def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
         """Every error code in the response that is not 0, with the structs it stands in, outermost first."""
@@ -287,7 +291,7 @@ class Exchange:
                 out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
                 message.forget_body()  # it may wait for long
-        if self.response is not None and self.api in METADATA_CARRIERS:
+        if self.response is not None and self.api_key in METADATA_CARRIERS:
             return chain(out, self._topics_in_metadata())
         return out
 
