@@ -23,5 +23,8 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
+    @cython.locals(out=list)
+    cdef list _publish(self, step)
+    cdef _learn(self, exchange)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint)
     cpdef list feed_segment(self, segment)

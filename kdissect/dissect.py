@@ -165,7 +165,7 @@ class Dissector:
         for conversation in sorted(waiting, key=lambda c: c.number):
             step += conversation.retry(packet)
             self._count_held(conversation)
-        return list(self._publish(step)) if step else []
+        return self._publish(step) if step else []
 
     def in_tls(self) -> Iterator[Connection]:
         """What is known by now of the connections that speak TLS and are remembered, by number. Another
@@ -232,13 +232,13 @@ class Dissector:
             self._count_held(conversation)
             if self._held_bytes > self._limits.waiting_bytes:
                 self._relieve(segment.packet, step)
-        return list(self._publish(step)) if step else []
+        return self._publish(step) if step else []
 
     def elapse(self, now_ns: int) -> list[Event]:
         """What the time of a segment brings to light that somebody else dissects."""
         step: list[_Step] = []
         self._forget_lingering(now_ns, step)
-        return list(self._publish(step)) if step else []
+        return self._publish(step) if step else []
 
     def _count_held(self, conversation: Conversation) -> None:
         held = conversation.held_bytes
@@ -335,7 +335,7 @@ class Dissector:
             step.append(conversation.summary(end))
             self._remove(conversation)
 
-    def _publish(self, step: Sequence[_Step]) -> Iterator[Event]:
+    def _publish(self, step: Sequence[_Step]) -> list[Event]:
         """Number what one packet brought to light, learn from all of it, then give it out."""
         for begun in recognised_in_order(step):
             begun.exchange.number = self._numbering.exchange(begun.exchange)
@@ -343,15 +343,17 @@ class Dissector:
         for event in step:
             if isinstance(event, Completed):
                 self._learn(event.exchange)
+        out: list[Event] = []
         for event in step:
-            if isinstance(event, Fault | Connection):
-                yield event
-            elif isinstance(event, Completed):
+            if isinstance(event, Completed):
                 exchange = event.exchange
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)
                 exchange.embedded = self._embedded
-                yield exchange
+                out.append(exchange)
+            elif not isinstance(event, Recognised):
+                out.append(event)
+        return out
 
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context
@@ -16,17 +16,16 @@ from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Struct
-from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.topics import can_teach, mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
 
-METADATA_CARRIERS = ("Fetch", "FetchSnapshot")
+METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
-@dataclass(slots=True)
 class Exchange:
     """One request and its response, of one connection. At least one of the two is there.
 
@@ -34,31 +33,56 @@ class Exchange:
     message without the 4-byte size before it; each is None where its message is missing.
     """
 
-    connection: int
-    client_endpoint: Endpoint
-    broker_endpoint: Endpoint
-    request: Request | Token | None = None
-    response: Response | Token | None = None
-    missing: str | None = None
-    """Why one side is absent, or the response that is there not whole: ``acks=0``, ``not captured``,
-    ``gap``, ``capture ended``, ``connection closed``, ``waiting``, ``evicted``. None promises a response
-    with all its bytes."""
-    inferred: str | None = None
-    """What was not on the wire but concluded, with the evidence."""
-    number: int = 0
-    """1, 2, … in the order of recognition; 0 until it is given."""
-    recognised: tuple[int, int, int] = (0, 0, 0)
-    """What that order goes by: packet, connection, stream offset."""
-    session_faults: list[Fault] = field(default_factory=list)
-    topic_names: Names = NO_NAMES
-    """Names of the topic ids in it, as far as the capture told them."""
-    embedded: bool = False
-    """Whether what is embedded in its messages is read too: :attr:`faults` then has what is wrong there."""
-    is_encrypted: bool = False
-    """Whether it came through TLS: its packets then read only with all that came before them."""
-    _faults: tuple[Fault, ...] | None = None
-    _base_offsets: dict[PartitionKey, int | None] | None = field(default=None, compare=False, repr=False)
-    """What the response to a Produce tells, once it was asked for."""
+    __slots__ = (
+        *("_base_offsets", "_faults", "broker_endpoint", "client_endpoint", "connection", "embedded"),
+        *("inferred", "is_encrypted", "missing", "number", "recognised", "request", "response"),
+        *("session_faults", "topic_names"),
+    )
+
+    def __init__(
+        self,
+        connection: int,
+        client_endpoint: Endpoint,
+        broker_endpoint: Endpoint,
+        request: Request | Token | None = None,
+        response: Response | Token | None = None,
+        missing: str | None = None,
+        inferred: str | None = None,
+        number: int = 0,
+        session_faults: list[Fault] | None = None,
+        topic_names: Names = NO_NAMES,
+        embedded: bool = False,
+        is_encrypted: bool = False,
+    ) -> None:
+        self.connection = connection
+        self.client_endpoint = client_endpoint
+        self.broker_endpoint = broker_endpoint
+        self.request = request
+        self.response = response
+        self.missing = missing
+        """Why one side is absent, or the response that is there not whole: ``acks=0``, ``not captured``,
+        ``gap``, ``capture ended``, ``connection closed``, ``waiting``, ``evicted``. None promises a response
+        with all its bytes."""
+        self.inferred = inferred
+        """What was not on the wire but concluded, with the evidence."""
+        self.number = number
+        """1, 2, … in the order of recognition; 0 until it is given."""
+        self.recognised: tuple[int, int, int] = (0, 0, 0)
+        """What that order goes by: packet, connection, stream offset."""
+        self.session_faults: list[Fault] = [] if session_faults is None else session_faults
+        self.topic_names = topic_names
+        """Names of the topic ids in it, as far as the capture told them."""
+        self.embedded = embedded
+        """Whether what is embedded in its messages is read too: :attr:`faults` then has what is wrong
+        there."""
+        self.is_encrypted = is_encrypted
+        """Whether it came through TLS: its packets then read only with all that came before them."""
+        self._faults: tuple[Fault, ...] | None = None
+        self._base_offsets: dict[PartitionKey, int | None] | None = None
+        """What the response to a Produce tells, once it was asked for."""
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self.number} of connection {self.connection}>"
 
     @property
     def client(self) -> str:
@@ -159,12 +183,18 @@ class Exchange:
     @property
     def last_packet(self) -> int:
         """The last packet that carried bytes of it."""
-        return max(m.frame.last_packet for m in self.messages)
+        if self.request is None or self.response is None:
+            return self.first_message.frame.last_packet
+        return max(self.request.frame.last_packet, self.response.frame.last_packet)
 
     @property
     def error(self) -> str | None:
         """The name of the first error code in the response that is not 0."""
-        return next((error_name(code) for code, _ in self.error_codes()), None)
+        body = self.response.decoded() if self.response is not None else None
+        if body is None or body.struct is None:
+            return None
+        code = first_true(_error_fields(body.struct), body.values)
+        return None if code is None else error_name(code)
 
     def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
         """Every error code in the response that is not 0, with the structs it stands in, outermost first."""
@@ -204,12 +234,15 @@ class Exchange:
         """
         if self._faults is None:
             messages = self.messages
-            found = [*self.session_faults, *(f for message in messages for f in message.faults)]
+            found = list(self.session_faults)
             for message in messages:
-                found += message.record_faults(may_end_early=message is self.response)
+                found += message.faults
+            for message in messages:
+                if message.may_have_records():
+                    found += message.record_faults(may_end_early=message is self.response)
                 found += self._embedded_faults(message) if self.embedded else ()
             place = (self.connection, self.number)
-            self._faults = tuple(Fault(*each[:-2], *place) for each in found)
+            self._faults = tuple([Fault(*each[:-2], *place) for each in found])
         return list(self._faults)
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
@@ -245,8 +278,9 @@ class Exchange:
             key = (None, place.topic_id, place.partition)
         return self._base_offsets.get(key)
 
-    def taught_topics(self) -> Iterator[tuple[str, str, int]]:
+    def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
+        out: list[tuple[str, str, int]] = []
         for message in self.messages:
             struct = message.body_struct()
             if struct is None or not can_teach(struct):
@@ -254,11 +288,12 @@ class Exchange:
             body = message.decoded()
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):
-                yield topic_id, name, message.frame.last_packet
+                out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
                 message.forget_body()  # it may wait for long
-        if self.api in METADATA_CARRIERS:
-            yield from self._topics_in_metadata()
+        if self.response is not None and self.api_key in METADATA_CARRIERS:
+            return chain(out, self._topics_in_metadata())
+        return out
 
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""

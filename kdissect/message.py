@@ -46,7 +46,7 @@ class Message:
         "header_version",
         "limits",
     )
-    kind: str
+    kind = ""
     """``request`` or ``response``."""
 
     def __init__(
@@ -123,11 +123,18 @@ class Message:
 
     def record_fields(self) -> Iterator[Picked]:
         """Every record set in the body, undecoded, with its field's name and the structs it stands in."""
+        if not self.may_have_records():
+            return
         body = self.decoded()
         if body.struct is not None:
             for found in pick(_record_fields(body.struct), body.values):
                 if not is_slice(found[0], found[2][-1]):
                     yield found
+
+    def may_have_records(self) -> bool:
+        """Whether its schema, as of any release, has room for records; nothing is decoded to tell."""
+        struct = self.body_struct()
+        return struct is not None and _have_records(self._candidates(struct))
 
     def records(self) -> Iterator[Record]:
         """The records of every record set in the body, unpacked one batch at a time."""
@@ -224,12 +231,16 @@ def _record_fields(struct: Struct) -> Selection:
     return selection(struct, lambda each: each.type == "records")
 
 
+@cache
+def _have_records(candidates: tuple[Struct, ...]) -> bool:
+    return any(_record_fields(struct) for struct in candidates)
+
+
 class Request(Message):
     """A request, or a SASL token on its way to the broker."""
 
     __slots__ = ("client_id",)
     kind = "request"
-    correlation_id: int
 
     def __init__(
         self,
@@ -243,6 +254,7 @@ class Request(Message):
         limits: Limits = DEFAULTS,
     ) -> None:
         super().__init__(frame, api_key, api_version, correlation_id, header_version, body_start, limits)
+        self.correlation_id: int = correlation_id
         self.client_id = client_id
 
 
@@ -253,10 +265,11 @@ class Response(Message):
     kind = "response"
 
     def body_struct(self) -> Struct | None:
-        return super().body_struct() or (self._version_0() if self._is_downgraded() else None)
+        # super() does not work in a compiled method of this kind.
+        return Message.body_struct(self) or (self._version_0() if self._is_downgraded() else None)
 
     def _candidates(self, struct: Struct) -> tuple[Struct, ...]:
-        return (self._version_0(), struct) if self._is_downgraded() else super()._candidates(struct)
+        return (self._version_0(), struct) if self._is_downgraded() else Message._candidates(self, struct)
 
     def _is_downgraded(self) -> bool:
         """A broker that does not know the version of ApiVersions answers in version 0, with error 35
@@ -305,9 +318,10 @@ def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
         cursor.position,
         limits,
     )
-    request.header_faults = tuple(
-        fault(kind, message, frame.last_packet, offset) for kind, message, offset in cursor.notes
-    )
+    if cursor.notes:
+        request.header_faults = tuple(
+            [fault(kind, message, frame.last_packet, offset) for kind, message, offset in cursor.notes]
+        )
     return request
 
 

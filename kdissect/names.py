@@ -16,7 +16,7 @@ METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 def is_metadata_topic(*words: object) -> bool:
     """Whether one of these, names or ids of a topic or None, is that of ``__cluster_metadata``."""
-    return any(word in (METADATA_TOPIC, METADATA_TOPIC_ID) for word in words)
+    return METADATA_TOPIC in words or METADATA_TOPIC_ID in words
 
 
 class Names(Protocol):

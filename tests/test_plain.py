@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,10 @@ def state(message: Message | None) -> dict[str, object] | None:
     return {name: getattr(message, name) for name in slots - {"_body"}}
 
 
-def without_messages(exchange: Exchange) -> Exchange:
-    return replace(exchange, request=None, response=None, recognised=(0, 0, 0), _faults=None)
+def without_messages(exchange: Exchange) -> dict[str, object]:
+    """Everything else that it was made from."""
+    left_out = {"request", "response", "recognised", "_faults", "_base_offsets"}
+    return {name: getattr(exchange, name) for name in set(Exchange.__slots__) - left_out}
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -63,7 +64,9 @@ def test_a_token_comes_back_with_the_client_that_sent_it() -> None:
 
 
 def test_that_it_was_encrypted_comes_back() -> None:
-    exchange = replace(next(iter(read(CASES[0]))), is_encrypted=True)
+    exchange = next(iter(read(CASES[0])))
+    assert not again(exchange).is_encrypted
+    exchange.is_encrypted = True
     assert again(exchange).is_encrypted
 
 

@@ -71,8 +71,9 @@ class Lines:
         topics = exchange.topics
         if topics:
             notes.append(paint(topics_text(topics), BLUE, self._colour))
-        if exchange.error:
-            notes.append(paint(sanitise(exchange.error), RED, self._colour))
+        error = exchange.error
+        if error:
+            notes.append(paint(sanitise(error), RED, self._colour))
         whole = exchange.request is not None and exchange.response is not None
         if exchange.missing and not whole:
             side = "request" if exchange.request is None else "response"

@@ -9,7 +9,7 @@ from kdissect.protocol.definition import Block
 from kdissect.protocol.library import library
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, CONTROLLED_SHUTDOWN, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 3, 7, 8, 9
-SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, FETCH_SNAPSHOT = 17, 18, 36, 59
 
 
 class ApiSummary(NamedTuple):

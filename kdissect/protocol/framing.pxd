@@ -13,8 +13,10 @@ cdef class Framer:
     cdef public bint _found_by_search
     cdef public int64_t _cut_at
 
-    @cython.locals(data=bytes)
+    @cython.locals(data=bytes, length=int64_t)
     cpdef feed(self, piece, witness)
+    @cython.locals(data=bytes)
+    cdef _whole_frame(self, chunk)
     cdef _feed_chunk(self, chunk, witness, list out)
     cdef _cut_frames(self, witness, list out)
     @cython.locals(total=int64_t, length=int64_t, parts=list)

@@ -32,6 +32,9 @@ PART_BYTES = 256
 """What a captured piece costs beside its bytes: about what its objects take."""
 
 
+new_tuple = tuple.__new__
+
+
 class Framer:
     """The machine of one direction."""
 
@@ -60,6 +63,10 @@ class Framer:
             return self._feed_gap(piece, witness)
         out: list[Event] = []
         _, data, _, _, _ = piece
+        if not (self._parts or self._skip or self._searching) and len(data) > 4:
+            length = int.from_bytes(data[:4], "big")
+            if length == len(data) - 4 and length <= self._limits.frame_bytes:
+                return [self._whole_frame(piece)]
         size = self._size
         if size is not None and not self._skip and self._have + len(data) < size + 4:
             self._parts.append(piece)  # it lies in the midst of a frame
@@ -149,6 +156,18 @@ class Framer:
         self._have -= total
         self._size = None
         return self._frame(used, payload, size)
+
+    def _whole_frame(self, chunk: Chunk) -> Frame:
+        """What most small messages are: one frame that has a segment to itself."""
+        offset, data, packet, timestamp_ns, packets = chunk
+        searched, self._found_by_search = self._found_by_search, False
+        return new_tuple(
+            Frame,
+            (
+                self.direction, offset, data[4:], len(data) - 4, packet, timestamp_ns, packet, timestamp_ns,
+                packets or (packet,), searched, None,
+            ),
+        )  # fmt: skip
 
     def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
         first, last = used[0], used[-1]

@@ -37,6 +37,24 @@ def pick(plan: Selection, values: dict[str, Any]) -> list[Picked]:
     return out
 
 
+def first_true(plan: Selection, values: dict[str, Any]) -> Any:
+    """The first wanted value that is neither null nor 0 nor empty; None where there is none."""
+    for name, wanted, inner in plan:
+        value = values.get(name)
+        if not value:
+            continue
+        if wanted:
+            return value
+        if inner is None:
+            continue
+        for element in value if isinstance(value, list) else (value,):
+            if isinstance(element, dict):
+                found = first_true(inner, element)
+                if found is not None:
+                    return found
+    return None
+
+
 def _pick(
     plan: Selection, values: dict[str, Any], ancestors: tuple[dict[str, Any], ...], out: list[Picked]
 ) -> None:

@@ -30,6 +30,7 @@ def mentioned_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[s
                 yield None, item
 
 
+@cache
 def can_teach(struct: Struct) -> bool:
     """Whether topic ids stand beside names in it."""
     return bool(_teaching_fields(struct))

@@ -1,4 +1,6 @@
 cimport cython
+from kdissect.protocol.framing cimport Framer
+from kdissect.session.pairing cimport Session
 from kdissect.tcp.duplex cimport Duplex
 
 cdef class Conversation:
@@ -12,7 +14,7 @@ cdef class Conversation:
     cdef public object _limits
     cdef public object _recogniser
     cdef public object _secrets
-    cdef public object _session
+    cdef public Session _session
     cdef public object _skipped
     cdef public object _tls
     cdef public object _verdict
@@ -26,7 +28,10 @@ cdef class Conversation:
     cpdef bint has_lingered(self, now_ns, linger_ns) except -1
     @cython.locals(out=list, data=bytes)
     cdef list _take(self, pieces, packet)
+    @cython.locals(framer=Framer)
     cdef list _frame(self, int side, piece, packet)
     @cython.locals(out=list)
     cdef list _pair(self, int side, events, packet)
+    cdef _witness(self, Framer framer)
+    @cython.locals(first=Framer, second=Framer)
     cdef _weigh(self)

@@ -443,5 +443,6 @@ class Conversation:
 def recognised_in_order(events: Iterable[object]) -> list[Recognised]:
     """The exchanges that began, in the order in which they are numbered."""
     begun = [event for event in events if isinstance(event, Recognised)]
-    begun.sort(key=lambda event: event.exchange.recognised)
+    if len(begun) > 1:
+        begun.sort(key=lambda event: event.exchange.recognised)
     return begun

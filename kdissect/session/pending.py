@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import NamedTuple
 
 from kdissect.exchange import Exchange
@@ -65,7 +64,12 @@ class Pending:
 
     def older_than(self, serial: Serial) -> list[Serial]:
         """What was said before this one and waits still."""
-        return list(takewhile(lambda each: each < serial, self._waiting))
+        out: list[Serial] = []
+        for each in self._waiting:
+            if each >= serial:
+                break
+            out.append(each)
+        return out
 
     def __getitem__(self, serial: Serial) -> Waiting:
         return self._waiting[serial]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kdissect.exchange import Exchange
 from kdissect.filter import paths
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.errors import FilterError
-from kdissect.message import Message
-from kdissect.protocol import apis
-from kdissect.protocol.body import Body
+from kdissect.protocol.body import Body, read_body
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.schema import Struct
 from tests.filter.exchanges import exchanges_of, known
 from tests.kafka import Talk, request, response
 from tests.tcp.segments import BROKER
@@ -268,16 +270,18 @@ def test_old_names_of_fields_are_understood(api: str, side: str, old: str, new: 
 
 def test_bodies_are_decoded_only_where_the_columns_leave_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[str | None] = []
-    real = Message.decoded
 
-    def counted(message: Message) -> Body:
-        decoded.append(apis.api_name(message.api_key or 0))
-        return real(message)
+    def counted(cursor: Cursor, candidates: tuple[Struct, ...], *more: Any) -> Body:
+        decoded.append(candidates[0].name.removesuffix("Request").removesuffix("Response"))
+        return read_body(cursor, candidates, *more)
 
-    monkeypatch.setattr(Message, "decoded", counted)
+    monkeypatch.setattr("kdissect.message.read_body", counted)
 
     def chosen(text: str) -> list[int]:
         decoded.clear()
+        for exchange in known():
+            for message in exchange.messages:
+                message.forget_body()
         found = compile_filter(text)
         return [exchange.number for exchange in known() if found.matches(exchange)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 
 import pytest
 
@@ -40,7 +41,8 @@ def test_columns_grow_with_what_comes_and_never_shrink(monkeypatch: pytest.Monke
     exchange, lines = BASIC[0], Lines()
     before = lines.line(exchange)
     with monkeypatch.context() as patch:
-        patch.setattr(Exchange, "client", "[2001:db8::1234:5678]:65535")
+        address = ip_address("2001:db8::1234:5678").packed
+        patch.setattr(exchange, "client_endpoint", address + b"\xff\xff")
         wide = lines.line(exchange)
     after = lines.line(exchange)
     assert (
@@ -49,7 +51,7 @@ def test_columns_grow_with_what_comes_and_never_shrink(monkeypatch: pytest.Monke
 
 
 def test_a_client_id_cannot_break_out_of_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Exchange, "client_id", "a\n\x1b[2J\u202e" + "x" * 1_000)
+    monkeypatch.setattr(BASIC[0].request, "client_id", "a\n\x1b[2J\u202e" + "x" * 1_000)
     line = Lines().line(BASIC[0])
     assert line.isprintable()
     assert "a\\n\\x1b[2J\\u202e" in line

@@ -1,0 +1,3 @@
+cdef class KnownNames:
+    cdef public object _names
+    cdef public object packet
