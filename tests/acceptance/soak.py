@@ -1,6 +1,6 @@
 """Long captures in little memory: however many connections, requests and bytes come, memory does not grow.
 
-    python -m tests.acceptance.soak [--scale 1.0] [SCENARIO ...]
+    python -m tests.acceptance.soak [--scale 1.0] [--real-limits] [SCENARIO ...]
 
 Packets are made as they are read, so that nothing but kdissect holds them. Every scenario runs in a process
 of its own; what it holds at the middle of its run must be what it holds at the end.
@@ -207,9 +207,9 @@ def resident(what: str = "VmRSS") -> int:
     return int(found[1]) * 1024
 
 
-def soak(name: str, scale: float) -> Held:
+def soak(name: str, scale: float, limits: Limits) -> Held:
     """Run a scenario, in this process."""
-    dissector = Dissector(scaled(scale))
+    dissector = Dissector(limits)
     begin = time.process_time()
     events: Counter[str] = Counter()
     looks: list[int] = []
@@ -231,9 +231,11 @@ def _count(events: Iterable[Event], counts: Counter[str]) -> None:
             counts[event.kind if isinstance(event, Fault) else f"connections, {event.end}"] += 1
 
 
-def soak_apart(name: str, scale: float) -> Held:
+def soak_apart(name: str, scale: float, real_limits: bool = False) -> Held:
     """Run a scenario in a process of its own."""
     command = [sys.executable, "-m", "tests.acceptance.soak", "--here", "--scale", str(scale), name]
+    if real_limits:
+        command.append("--real-limits")
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout)
     return Held(*found)
 
@@ -244,15 +246,17 @@ def main() -> int:
     parser.add_argument(
         "--scale", type=float, default=1.0, help="a part of it, under limits as much smaller (default 1)"
     )
+    parser.add_argument("--real-limits", action="store_true", help="a part of it under the real limits")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.scenarios or list(SCENARIOS)
+    limits = DEFAULTS if options.real_limits else scaled(options.scale)
     if options.here:
-        sys.stdout.write(json.dumps(soak(names[0], options.scale)))
+        sys.stdout.write(json.dumps(soak(names[0], options.scale, limits)))
         return 0
     too_much = 0
     for name in names:
-        held = soak_apart(name, options.scale)
+        held = soak_apart(name, options.scale, options.real_limits)
         is_fine = held.is_flat and held.peak < MOST_BYTES
         too_much += not is_fine
         sys.stdout.write(

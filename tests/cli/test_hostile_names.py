@@ -147,3 +147,18 @@ def test_statistics_show_them_as_they_are(name: str, capture: Path, capsysbinary
     assert_plain(run(capsysbinary, "stats", capture, "-z", name).out)
     assert_plain(run(capsysbinary, "stats", capture, "-z", name, "-T", "ndjson").out)
     assert_plain(run(capsysbinary, "stats", capture, "-z", name, "-T", "csv").out)
+
+
+@pytest.mark.parametrize("form", ["text", "records", "records.csv", "batches", "batches.csv"])
+def test_a_log_shows_them_as_they_are(form: str, tmp_path: Path, capsysbinary: Capsys) -> None:
+    folder = tmp_path / f"{HOSTILE.replace('/', '')}-0"
+    folder.mkdir()
+    data = HOSTILE.encode()
+    batch = write_batch([Record(0, 1, data, data, ((HOSTILE, data),))])
+    (folder / "00000000000000000000.log").write_bytes(batch + b"more")
+    bytes_form = ("--bytes", "text") if form.startswith("records") else ()
+    ran = run(capsysbinary, "log", folder, "-T", form, *bytes_form)
+    assert ran.code == 3  # the segment ends inside a batch
+    assert "[red]x[" in assert_plain(ran.out)
+    assert_plain(ran.err.encode())
+    assert ran.err.count("\n") == 1
