@@ -39,7 +39,8 @@ from kdissect.present.form import plural
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets, as pcapng: all that are captured or, with -Y, those of what is shown.",
+    help="Write the packets, as pcapng: all that are captured or, with -Y, those of what is shown;"
+    " passwords and tokens included.",
 )
 @with_secrets_option
 @click.option(

@@ -109,12 +109,12 @@ def unanswered(scale: float) -> Iterator[Segment]:
 
 
 def unanswered_on_many(scale: float) -> Iterator[Segment]:
-    """A million requests, ten on a connection."""
+    """A million requests, five on a connection: in the middle there are more connections than the limit."""
     talk = Talk(broker=BROKER)
-    for number in range(10):
+    for number in range(5):
         talk.ask(_ask(number))
     at = 0
-    for number in range(int(REQUESTS * scale) // 10):
+    for number in range(int(REQUESTS * scale) // 5):
         yield from _moved(talk.segments, number, at)
         at += len(talk.segments)
 
