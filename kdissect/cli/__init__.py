@@ -5,6 +5,7 @@ stdout is data; everything else goes to stderr, one line each. No traceback ever
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -23,6 +24,10 @@ OBJECTS_BEFORE_A_LOOK = 50_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
+    if arguments is None:
+        # The process ends with the command. Python would look through all there is for cycles, three times,
+        # which takes as long as many a command.
+        atexit.register(gc.freeze)
     try:
         with _sigterm_as_ctrl_c(), _cycles_looked_for_seldom():
             return _run(arguments)

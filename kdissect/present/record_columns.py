@@ -57,12 +57,12 @@ class RecordBatches:
 
     def __init__(self, table: Table, options: Options) -> None:
         self._schema = arrow_schema(table)
-        self._table = table
+        self._common_columns = [column for column in table.columns if column.name not in VARIABLE]
         self._options = options
         self._clear()
 
     def _clear(self) -> None:
-        self._offsets, self._timestamps, self._sequences = array("q"), array("q"), array("q")
+        self._offsets, self._timestamps = array("q"), array("q")
         self._key_sizes, self._value_sizes = array("q"), array("q")
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
@@ -72,6 +72,8 @@ class RecordBatches:
         """A row of each batch that was added."""
         self._shifts: list[int | None] = []
         """Of each, what to add to offsets for those that the broker gave."""
+        self._sequence_shifts: list[int | None] = []
+        """Of each, what to add to offsets for sequence numbers; None without an idempotent producer."""
         self._batch_of = array("i")
         """Of each record, its batch."""
         self._bytes = 0
@@ -80,28 +82,26 @@ class RecordBatches:
         """Add a batch; gives the batch that is full now, if one is."""
         columns, count = batch.columns, batch.columns.count
         rows, end, first = columns.rows, count * ROW, len(self._offsets)
-        offsets = rows[0:end:ROW]
-        self._offsets.extend(offsets)
+        self._offsets.extend(rows[0:end:ROW])
         self._timestamps.extend(rows[1:end:ROW])
         self._key_sizes.extend(rows[3:end:ROW])
         self._value_sizes.extend(rows[5:end:ROW])
-        self._sequences.extend(
-            array("q", [-1]) * count
-            if columns.base_sequence < 0
-            else array("q", [columns.sequence(offset) for offset in offsets])
-        )
-        for at, position in enumerate(rows[6:end:ROW]):
-            if position >= 0:
-                self._headers[first + at] = arrow_value("headers", columns.headers(position))
+        positions = rows[6:end:ROW]
+        if max(positions, default=-1) >= 0:
+            for at, position in enumerate(positions):
+                if position >= 0:
+                    self._headers[first + at] = arrow_value("headers", columns.headers(position))
         keys, values = gathered(columns, 2), gathered(columns, 4)
         self._keys.append(keys)
         self._values.append(values)
         self._bytes += len(keys) + len(values) + count
         assigned = batch.assigned
         self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
+        sequence = columns.base_sequence
+        self._sequence_shifts.append(None if sequence < 0 else wrap64(sequence - columns.base_offset))
         self._batch_of.extend(array("i", [len(self._common)]) * count)
         self._common.append(
-            [arrow_value(c.type, c.value(batch.common, self._options)) for c in self._table.columns]
+            [arrow_value(c.type, c.value(batch.common, self._options)) for c in self._common_columns]
         )
         if len(self._offsets) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
             return self.take()
@@ -117,6 +117,7 @@ class RecordBatches:
         offsets = _numbers(self._offsets)
         key_sizes, value_sizes = _numbers(self._key_sizes), _numbers(self._value_sizes)
         shifts = pa.array(self._shifts, pa.int64()).take(batch_of)
+        sequence_shifts = pa.array(self._sequence_shifts, pa.int64()).take(batch_of)
         found = {
             "offset": offsets,
             "assigned_offset": pc.add(offsets, shifts),
@@ -126,15 +127,13 @@ class RecordBatches:
             "headers": self._all_headers(len(offsets)),
             "key_size": _known(key_sizes),
             "value_size": _known(value_sizes),
-            "sequence": _known(_numbers(self._sequences)).cast(pa.int32()),
+            "sequence": pc.bit_wise_and(pc.add(offsets, sequence_shifts), 0x7FFFFFFF).cast(pa.int32()),
         }
         assert found.keys() == set(VARIABLE)
-        arrays = []
-        for at, field in enumerate(self._schema):
-            if field.name in found:
-                arrays.append(found[field.name])
-            else:
-                arrays.append(pa.array([row[at] for row in self._common], field.type).take(batch_of))
+        for column, values in zip(self._common_columns, zip(*self._common, strict=True), strict=True):
+            kind = self._schema.field(column.name).type
+            found[column.name] = pa.array(values, kind).take(batch_of)
+        arrays = [found[name] for name in self._schema.names]
         self._clear()
         return pa.record_batch(arrays, schema=self._schema)
 
