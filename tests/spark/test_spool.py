@@ -11,7 +11,7 @@ from kdissect.spark.spool import Spool
 from tests.spark.same import CAPTURES
 
 CAPTURE = (CAPTURES / "broker-0.9.pcap").read_bytes()
-ZIPPED = gzip.compress(CAPTURE)
+ZIPPED = gzip.compress(CAPTURE, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"garbage", b"garbage" * 99, gzip.compress(b"garbage"), ZIPPED[:20] + bytes(99)]
+    "content", [b"garbage", b"garbage" * 99, gzip.compress(b"garbage", mtime=0), ZIPPED[:20] + bytes(99)]
 )
 def test_what_is_no_capture_is_read_at_once(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
