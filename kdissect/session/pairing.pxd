@@ -20,6 +20,7 @@ cdef class Session:
     cdef public object _request_gaps
     cdef public object _told_bytes
     cdef public object _answered
+    cdef public object _evicted
     cdef public object exchanges
     cdef public object client_id
     cdef public object software
