@@ -273,6 +273,10 @@ CHECKS = (
 
 def main(versions: list[str]) -> int:
     failed = 0
+    if unknown := set(versions) - {release.broker for release in RELEASES}:
+        known = ", ".join(release.broker for release in RELEASES)
+        print(f"no such release: {', '.join(sorted(unknown))}; there are {known}", file=sys.stderr)  # noqa: T201
+        return 2
     for release in RELEASES:
         if versions and release.broker not in versions:
             continue
