@@ -14,8 +14,8 @@ _M_MMAP_THRESHOLD = -3  # mallopt(3)
 _LARGE = 1 << 20
 _LOOK_AFTER = 10_000, 5, 2
 """Objects, looks at the youngest, looks at those that outlived one: what is in cycles goes after a hundred
-thousand objects. With the collector's own ten and ten, frames that were drawn while a large file was read took
-80 MB until its end. What there was at the start is not looked at, so that a look takes some milliseconds."""
+thousand objects. With the collector's own ten and ten, frames that were drawn while a large file was read
+took 80 MB until its end. What there was at the start is not looked at, so that a look takes milliseconds."""
 
 
 def give_back_large_blocks() -> None:
