@@ -20,3 +20,5 @@ cdef class Exchange:
 
     @cython.locals(message=Message, out=list)
     cpdef taught_topics(self)
+    @cython.locals(message=Message, found=list)
+    cpdef list _topic_mentions(self)

@@ -218,11 +218,13 @@ class Exchange:
         """The topic ids that occur in it."""
         return {topic_id for _, topic_id in self._topic_mentions() if topic_id}
 
-    def _topic_mentions(self) -> Iterator[tuple[str | None, str | None]]:
+    def _topic_mentions(self) -> list[tuple[str | None, str | None]]:
+        found: list[tuple[str | None, str | None]] = []
         for message in self.messages:
             body = message.decoded()
             if body.struct is not None:
-                yield from mentioned_topics(body.struct, body.values)
+                found += mentioned_topics(body.struct, body.values)
+        return found
 
     @property
     def faults(self) -> list[Fault]:
@@ -297,12 +299,15 @@ class Exchange:
 
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""
-        for place in self.record_sets():
-            if is_metadata_topic(place.topic, place.topic_id):
-                records = read_record_set(place.data, place.message.limits).records()
-                values = (record.value for record in records)
-                for topic_id, name in topic_names_in_metadata(values, place.message.limits):
-                    yield topic_id, name, place.message.frame.last_packet
+        for message in self.messages:
+            for _, data, ancestors in message.record_fields():
+                topic, topic_id, _ = partition_of(ancestors)
+                if topic is None and topic_id is not None:
+                    topic = self.topic_names.get(topic_id)
+                if is_metadata_topic(topic, topic_id):
+                    values = (record.value for record in read_record_set(data, message.limits).records())
+                    for named, name in topic_names_in_metadata(values, message.limits):
+                        yield named, name, message.frame.last_packet
 
 
 def _base_offsets(produced: dict[str, Any]) -> dict[PartitionKey, int | None]:

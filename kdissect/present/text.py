@@ -43,7 +43,7 @@ class Lines:
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first = exchange.first_message.frame
+        first, latency = exchange.first_message.frame, exchange.latency_ns
         cells = (
             str(exchange.number),
             self._clock.text(first.last_ns),
@@ -52,15 +52,18 @@ class Lines:
             sanitise(exchange.client_id or "", 32),
             api_text(exchange),
             "" if exchange.correlation_id is None else f"#{exchange.correlation_id}",
-            "" if exchange.latency_ns is None else duration(exchange.latency_ns),
+            "" if latency is None else duration(latency),
             sizes(exchange),
         )
         out, widths = [], self.widths
         for at, text in enumerate(cells):
-            columns = width(text)
-            widths[at] = max(widths[at], columns)
-            fill = " " * (widths[at] - columns)
-            padded = fill + text if _RIGHT[at] else text + fill
+            columns, most = width(text), widths[at]
+            if columns < most:
+                fill = " " * (most - columns)
+                padded = fill + text if _RIGHT[at] else text + fill
+            else:
+                widths[at] = columns
+                padded = text
             out.append(paint(padded, _COLOURS[at], True) if self._colour else padded)
         out += self._notes(exchange)
         return "  ".join(out).rstrip()

@@ -16,18 +16,23 @@ from kdissect.protocol.select import Selection, pick, selection
 _IDS = ("topicId", "topicIds")
 _NAMES = ("name", "topicName", "topic")
 _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
+_NAME, _ID, _PARTITION = range(3)
+_ROLES = dict.fromkeys(_NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
+"""What fields say of a partition, by name."""
 
 
-def mentioned_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[str | None, str | None]]:
+def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str | None, str | None]]:
     """Every topic in the values, in order: its name, or else its id. Of a topic with both, the name."""
+    out: list[tuple[str | None, str | None]] = []
     for name, value, ancestors in pick(_topic_fields(struct), values):
         for item in value if isinstance(value, list) else (value,):
             if not isinstance(item, str):
                 continue
             if name not in _IDS:
-                yield item, None
+                out.append((item, None))
             elif item != ZERO_UUID and not _sibling_name(ancestors[-1]):
-                yield None, item
+                out.append((None, item))
+    return out
 
 
 @cache
@@ -51,12 +56,17 @@ def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str
     partition = None
     for values in ancestors:
         for key, item in values.items():
-            if key in _NAMES and isinstance(item, str):
-                topic = item
-            elif key == "topicId" and isinstance(item, str) and item != ZERO_UUID:
-                topic_id = item
-            elif key in _PARTITIONS and isinstance(item, int):
-                partition = item
+            role = _ROLES.get(key)
+            if role is None:
+                continue
+            if role == _PARTITION:
+                if isinstance(item, int):
+                    partition = item
+            elif isinstance(item, str):
+                if role == _NAME:
+                    topic = item
+                elif item != ZERO_UUID:
+                    topic_id = item
     return topic, topic_id, partition
 
 
