@@ -242,7 +242,7 @@ def test_what_is_drawn_is_bounded_and_the_rest_named() -> None:
     body = b"\x0c\0\0\0\1\1\0" * 2_000_000
     started = time.process_time()
     (node,) = annotate_record_set(packed_batch(4, body, 2_000_000), 0, Limits(decompressed_ratio=100_000))
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 15  # some 2 on a machine that does nothing else
     records = child(node, "records")
     assert len(records.children) == 1_000_000 // 16 + 1
     rest = records.children[-1]

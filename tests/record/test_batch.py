@@ -182,5 +182,5 @@ def test_small_records_without_end_in_a_nutshell_are_bounded(codec: int) -> None
     made = sum(len(one.records()) for one in found.batches)
     assert made <= 3_000_000
     assert {"too-many-elements"} <= {problem.kind for problem in found.faults}
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 25  # some 6 on a machine that does nothing else
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 400
