@@ -10,6 +10,8 @@ os.environ["KDISSECT_PURE"] = "1"  # compiled modules tell no coverage
 
 import atheris
 
+import kdissect  # noqa: F401 - what it puts before the finders of modules stands behind the one below
+
 with atheris.instrument_imports(include=["kdissect"]):
     from tests.fuzz.targets import TARGETS, timed
 
