@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.output import COLOURS
+from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
@@ -41,7 +42,7 @@ _OF_SCREENS = ("theme", "filters", "keymap")
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
 SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
 """What a client logs in with; nothing but the client reads them."""
-_OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", *SECRET_VARIABLES)
+_OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
 
 
 class Config(NamedTuple):

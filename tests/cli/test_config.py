@@ -141,6 +141,13 @@ def test_a_file_that_is_no_toml(text: str, tmp_path: Path) -> None:
         load_config({"KDISSECT_CONFIG": str(path)})
 
 
+def test_variables_that_are_read_elsewhere_are_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(tmp_path, "", KDISSECT_PURE="1", KDISSECT_DEBUG="1", KDISSECT_PASSWORD="secret")
+    assert capsys.readouterr().err == ""
+
+
 def test_a_wrong_variable_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(Wrong, match="KDISSECT_PORTS: "):
         load(tmp_path, "", KDISSECT_PORTS="x")
