@@ -17,7 +17,7 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
 from kdissect.jobs.batches import NameHistory, opened
-from kdissect.jobs.workers import Piece, Write
+from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection

@@ -21,7 +21,8 @@ from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, NameHistory
-from kdissect.jobs.workers import IS_POSSIBLE, JobError, Work, Workers, Write
+from kdissect.jobs.serving import Work, Write
+from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.protocol.library import Problem, library
 
 WORTH_BYTES = 4 << 20

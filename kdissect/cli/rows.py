@@ -13,7 +13,7 @@ from kdissect.cli.shown import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
 from kdissect.jobs.batches import NameHistory, opened
-from kdissect.jobs.workers import Maybe, Piece, Write
+from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.limits import Limits
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem

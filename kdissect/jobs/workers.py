@@ -15,7 +15,6 @@ Rules
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import select
@@ -24,56 +23,33 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from struct import Struct
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any
 
-
-class Maybe(NamedTuple):
-    """Lines of which only all batches before them tell whether they are wanted."""
-
-    key: int
-    """By which that is told."""
-    rows: int
-    """How many rows they are."""
-    data: bytes
-
-
-Piece = bytes | Maybe
-Write = Callable[[Piece], None]
+from kdissect.jobs.serving import (
+    ANSWER,
+    ASKED,
+    DONE,
+    ENDING,
+    MAYBE,
+    PIECE,
+    Piece,
+    Work,
+    Write,
+    become,
+    load,
+)
 
 AT_A_TIME = 2
 """Batches that one process has: one is done, the next is there when it is."""
 MOST_HELD = 16 << 20
 """Bytes written out of turn that are kept."""
-_PIECE_BYTES = 128 << 10
 _PIPE_BYTES = 1 << 20
-_ASKED = Struct("<QQ")
-"""Sizes of what stands before a batch, and of the batch."""
-_ANSWER = Struct("<BQ")
-"""A kind, and the size of what follows."""
-_PIECE, _MAYBE, _DONE, _FAILED = range(4)
-_ENDING = (signal.SIGINT, signal.SIGTERM)
-
 IS_POSSIBLE = hasattr(os, "fork")
 """Whether this system can have processes begin as they are needed here."""
 
 
 class JobError(Exception):
     """A process died; the text says how."""
-
-
-class Work(Protocol):
-    """What is done with each batch."""
-
-    def hear(self, news: Sequence[Any]) -> None:
-        """What every process must know, before the batch behind it."""
-
-    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Any]:
-        """Do a batch; what it writes are whole lines.
-
-        :param state: how the batch before it ended.
-        :returns: how this one ended, and whatever else came of it: both can be pickled.
-        """
 
 
 class _Stale(Exception):  # noqa: N818 - nothing went wrong
@@ -212,11 +188,11 @@ class Workers:
         for descriptor in (asks, answered):
             _widen(descriptor)
         others = [asks, answers, *(fd for each in self._processes for fd in (each.asks, each.answers))]
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until it is settled whom they concern
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
         try:
             pid = os.fork()
             if pid == 0:
-                _become(self._work, self._shared, asked, answered, others)
+                become(self._work, self._shared, asked, answered, others)
         except OSError:
             os.close(asks)
             os.close(answers)
@@ -233,7 +209,7 @@ class Workers:
         process.parts.append(part)
         head = pickle.dumps((self._news[process.heard :], part.state))
         process.heard = len(self._news)
-        for data in (_ASKED.pack(len(head), len(part.batch)) + head, part.batch):
+        for data in (ASKED.pack(len(head), len(part.batch)) + head, part.batch):
             left = memoryview(data)
             while left and process.how_it_ended is None:
                 try:
@@ -279,28 +255,28 @@ class Workers:
         received = process.received
         received += data
         at = 0
-        while len(received) - at >= _ANSWER.size:
-            kind, size = _ANSWER.unpack_from(received, at)
-            end = at + _ANSWER.size + size
+        while len(received) - at >= ANSWER.size:
+            kind, size = ANSWER.unpack_from(received, at)
+            end = at + ANSWER.size + size
             if end > len(received):
                 break
-            self._answered(process, kind, bytes(memoryview(received)[at + _ANSWER.size : end]))
+            self._answered(process, kind, bytes(memoryview(received)[at + ANSWER.size : end]))
             at = end
         del received[:at]
 
     def _answered(self, process: _Process, kind: int, data: bytes) -> None:
         part = process.parts[0]
-        if kind in (_PIECE, _MAYBE):
+        if kind in (PIECE, MAYBE):
             if not part.is_done:  # else it was done again, here
-                self._keep(part, data if kind == _PIECE else _load(data, ()))
+                self._keep(part, data if kind == PIECE else load(data, ()))
             return
         process.parts.popleft()
         if part.is_done:
             return
-        if kind == _DONE:
-            part.after, part.result = _load(data, self._shared)
+        if kind == DONE:
+            part.after, part.result = load(data, self._shared)
         else:
-            part.error = _load(data, ())
+            part.error = load(data, ())
         part.is_done = True
 
     def _keep(self, part: _Part, piece: Piece) -> None:
@@ -354,7 +330,7 @@ class Workers:
             part.is_done = True
         except _Stale:
             pass
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is raised in its turn
             part.error = error
         finally:
             part.goes_on = False
@@ -377,116 +353,6 @@ class Workers:
 
 def _nowhere(_: Piece) -> None:
     """What is written was written before."""
-
-
-def _become(
-    work: Work, shared: tuple[object, ...], asked: int, answered: int, others: Sequence[int]
-) -> NoReturn:
-    """What a process does from its beginning to its end. It never returns to who forked it."""
-    code = 1
-    try:
-        for number in _ENDING:
-            signal.signal(number, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-        for descriptor in others:
-            os.close(descriptor)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1):  # they are the first process's
-            os.dup2(nowhere, descriptor)
-        with suppress(BrokenPipeError):
-            _serve(work, shared, asked, answered)
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def _serve(work: Work, shared: tuple[object, ...], asked: int, answered: int) -> None:
-    with open(asked, "rb") as source:
-        while len(sizes := source.read(_ASKED.size)) == _ASKED.size:
-            head, size = _ASKED.unpack(sizes)
-            news, state = pickle.loads(source.read(head))
-            batch = source.read(size)
-            work.hear(news)
-            pieces = _Pieces(answered)
-            try:
-                outcome = work.do(batch, state, pieces.write)
-                pieces.flush()
-                _answer(answered, _DONE, _dump(outcome, shared))
-            except BrokenPipeError:
-                raise
-            except Exception as error:
-                pieces.flush()
-                _answer(answered, _FAILED, _dumped_error(error))
-
-
-class _Pieces:
-    """Gathers what is written until it is worth sending."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    def write(self, data: Piece) -> None:
-        if isinstance(data, Maybe):
-            self.flush()
-            _answer(self._descriptor, _MAYBE, _dump(data, ()))
-            return
-        self._pieces.append(data)
-        self._size += len(data)
-        if self._size >= _PIECE_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._pieces:
-            _answer(self._descriptor, _PIECE, b"".join(self._pieces))
-            self._pieces, self._size = [], 0
-
-
-def _answer(descriptor: int, kind: int, data: bytes) -> None:
-    for each in (_ANSWER.pack(kind, len(data)), data):
-        left = memoryview(each)
-        while left:
-            left = left[os.write(descriptor, left) :]
-
-
-class _Dumper(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, shared: tuple[object, ...]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._places = {id(each): place for place, each in enumerate(shared)}
-
-    def persistent_id(self, value: object) -> int | None:
-        return self._places.get(id(value))
-
-
-class _Loader(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, shared: tuple[object, ...]) -> None:
-        super().__init__(file)
-        self._shared = shared
-
-    def persistent_load(self, place: Any) -> object:
-        return self._shared[place]
-
-
-def _dump(value: object, shared: tuple[object, ...]) -> bytes:
-    file = io.BytesIO()
-    (_Dumper(file, shared) if shared else pickle.Pickler(file)).dump(value)
-    return file.getvalue()
-
-
-def _dumped_error(error: Exception) -> bytes:
-    """An error as it is, or one that says the same where it cannot be sent."""
-    try:
-        data = _dump(error, ())
-        _load(data, ())
-    except Exception:
-        return _dump(RuntimeError(f"{type(error).__name__}: {error}"), ())
-    return data
-
-
-def _load(data: bytes, shared: tuple[object, ...]) -> Any:
-    """What :func:`_dump` made in a process of this program."""
-    return _Loader(io.BytesIO(data), shared).load()
 
 
 def _widen(descriptor: int) -> None:

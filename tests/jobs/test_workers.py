@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import kdissect.jobs.workers as module
-from kdissect.jobs.workers import JobError, Maybe, Piece, Workers, Write
+from kdissect.jobs.serving import Maybe, Piece, Write
+from kdissect.jobs.workers import JobError, Workers
 
 
 class Echo:

@@ -1,0 +1,168 @@
+"""A process that another forked: batches come through one pipe, what it writes goes back through a second.
+
+    ─► sizes, then news and state, then the batch          (ASKED)
+    ◄─ a kind and a size, then a piece, an outcome or an error   (ANSWER)
+
+What both ends have in common from before the fork (tables, options) goes through a pipe as its place among
+``shared``: it is the same object at the other end, not a copy.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from struct import Struct
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+
+class Maybe(NamedTuple):
+    """Lines of which only all batches before them tell whether they are wanted."""
+
+    key: int
+    """By which that is told."""
+    rows: int
+    """How many rows they are."""
+    data: bytes
+
+
+Piece = bytes | Maybe
+Write = Callable[[Piece], None]
+
+ASKED = Struct("<QQ")
+"""Sizes of what stands before a batch, and of the batch."""
+ANSWER = Struct("<BQ")
+"""A kind, and the size of what follows."""
+PIECE, MAYBE, DONE, FAILED = range(4)
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+_PIECE_BYTES = 128 << 10
+
+
+class Work(Protocol):
+    """What is done with each batch."""
+
+    def hear(self, news: Sequence[Any]) -> None:
+        """What every process must know, before the batch behind it."""
+
+    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Any]:
+        """Do a batch; what it writes are whole lines.
+
+        :param state: how the batch before it ended.
+        :returns: how this one ended, and whatever else came of it: both can be pickled.
+        """
+
+
+def become(
+    work: Work, shared: tuple[object, ...], asked: int, answered: int, others: Sequence[int]
+) -> NoReturn:
+    """What a process does from its beginning to its end. It never returns to who forked it."""
+    code = 1
+    try:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        for descriptor in others:
+            os.close(descriptor)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1):  # they are the first process's
+            os.dup2(nowhere, descriptor)
+        with suppress(BrokenPipeError):
+            _serve(work, shared, asked, answered)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _serve(work: Work, shared: tuple[object, ...], asked: int, answered: int) -> None:
+    with open(asked, "rb") as source:
+        while len(sizes := source.read(ASKED.size)) == ASKED.size:
+            head, size = ASKED.unpack(sizes)
+            news, state = pickle.loads(source.read(head))
+            batch = source.read(size)
+            work.hear(news)
+            pieces = _Pieces(answered)
+            try:
+                outcome = work.do(batch, state, pieces.write)
+                pieces.flush()
+                _answer(answered, DONE, dump(outcome, shared))
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # whatever it is, it is raised at the other end, in its turn
+                pieces.flush()
+                _answer(answered, FAILED, _dumped_error(error))
+
+
+class _Pieces:
+    """Gathers what is written until it is worth sending."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: Piece) -> None:
+        if isinstance(data, Maybe):
+            self.flush()
+            _answer(self._descriptor, MAYBE, dump(data, ()))
+            return
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size >= _PIECE_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pieces:
+            _answer(self._descriptor, PIECE, b"".join(self._pieces))
+            self._pieces, self._size = [], 0
+
+
+def _answer(descriptor: int, kind: int, data: bytes) -> None:
+    for each in (ANSWER.pack(kind, len(data)), data):
+        left = memoryview(each)
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+
+class _Dumper(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, shared: tuple[object, ...]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._places = {id(each): place for place, each in enumerate(shared)}
+
+    def persistent_id(self, value: object) -> int | None:
+        return self._places.get(id(value))
+
+
+class _Loader(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, shared: tuple[object, ...]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, place: Any) -> object:
+        return self._shared[place]
+
+
+def dump(value: object, shared: tuple[object, ...]) -> bytes:
+    """A value on its way to another process of this program."""
+    file = io.BytesIO()
+    (_Dumper(file, shared) if shared else pickle.Pickler(file)).dump(value)
+    return file.getvalue()
+
+
+def _dumped_error(error: Exception) -> bytes:
+    """An error as it is, or one that says the same where it cannot be sent."""
+    try:
+        data = dump(error, ())
+        load(data, ())
+    except Exception:  # pickle raises whatever an error's own code raises
+        return dump(RuntimeError(f"{type(error).__name__}: {error}"), ())
+    return data
+
+
+def load(data: bytes, shared: tuple[object, ...]) -> Any:
+    """What :func:`dump` made in a process of this program."""
+    return _Loader(io.BytesIO(data), shared).load()
