@@ -15,10 +15,13 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
+
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
-from kdissect.protocol.topics import can_teach, mentioned_topics, partition_of, taught_topics
+from kdissect.protocol.survey import is_error_code
+from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
+from kdissect.record.sound import is_sound
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
@@ -190,8 +193,13 @@ class Exchange:
     @property
     def error(self) -> str | None:
         """The name of the first error code in the response that is not 0."""
-        body = self.response.decoded() if self.response is not None else None
-        if body is None or body.struct is None:
+        if self.response is None:
+            return None
+        seen = self.response.survey()
+        if seen is not None:
+            return error_name(seen.error) if seen.error else None
+        body = self.response.decoded()
+        if body.struct is None:
             return None
         code = first_true(_error_fields(body.struct), body.values)
         return None if code is None else error_name(code)
@@ -221,6 +229,10 @@ class Exchange:
     def _topic_mentions(self) -> list[tuple[str | None, str | None]]:
         found: list[tuple[str | None, str | None]] = []
         for message in self.messages:
+            seen = message.survey()
+            if seen is not None:
+                found += seen.mentions
+                continue
             body = message.decoded()
             if body.struct is not None:
                 found += mentioned_topics(body.struct, body.values)
@@ -236,6 +248,9 @@ class Exchange:
         """
         if self._faults is None:
             messages = self.messages
+            if self._is_sound(messages):
+                self._faults = ()
+                return []
             found = list(self.session_faults)
             for message in messages:
                 found += message.faults
@@ -246,6 +261,20 @@ class Exchange:
             place = (self.connection, self.number)
             self._faults = tuple([Fault(*each[:-2], *place) for each in found])
         return list(self._faults)
+
+    def _is_sound(self, messages: Iterable[Message]) -> bool:
+        """Whether it is plain that nothing is wrong; where it is not, looking closer tells."""
+        if self.session_faults or self.embedded:
+            return False
+        for message in messages:
+            seen = message.survey()
+            if seen is None or message.header_faults:
+                return False
+            places = seen.records
+            for at in range(0, len(places), 2):
+                if not is_sound(message.frame.payload, places[at], places[at + 1], message.limits):
+                    return False
+        return True
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
         asked = self.request.body() if self.request is not None and message is self.response else None
@@ -284,8 +313,8 @@ class Exchange:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
         out: list[tuple[str, str, int]] = []
         for message in self.messages:
-            struct = message.body_struct()
-            if struct is None or not can_teach(struct):
+            known = message.layout()
+            if known is None or not known.teaches:
                 continue  # not decoded for nothing
             body = message.decoded()
             assert body.struct is not None
@@ -300,6 +329,9 @@ class Exchange:
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""
         for message in self.messages:
+            seen = message.survey()
+            if seen is not None and not any(is_metadata_topic(*mention) for mention in seen.mentions):
+                continue
             for _, data, ancestors in message.record_fields():
                 topic, topic_id, _ = partition_of(ancestors)
                 if topic is None and topic_id is not None:
@@ -337,4 +369,4 @@ class RecordSetPlace(NamedTuple):
 
 @cache
 def _error_fields(struct: Struct) -> Selection:
-    return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
+    return selection(struct, is_error_code)

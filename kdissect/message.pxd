@@ -1,5 +1,7 @@
 cimport cython
 from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.layout cimport Layout
+from kdissect.protocol.survey cimport Survey
 
 cdef class Message:
     cdef public object frame
@@ -11,10 +13,17 @@ cdef class Message:
     cdef public object limits
     cdef public tuple header_faults
     cdef public object _body
+    cdef public bint _is_surveyed
+    cdef public Layout _layout
+    cdef public Survey _survey
 
+    cpdef Layout layout(self)
     cpdef body_struct(self)
     cpdef decoded(self)
     cpdef forget_body(self)
+    @cython.locals(known=Layout)
+    cpdef Survey survey(self)
+    cpdef bint _is_usual(self) except -1
     cpdef bint may_have_records(self) except -1
     cpdef _candidates(self, struct)
     cpdef _decode(self)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from kdissect.faults import fault
@@ -19,8 +18,10 @@ from kdissect.protocol.body import Body, read_body
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.header import read_request_header, read_response_header
-from kdissect.protocol.schema import REMAINDER, Struct, data_struct, era_structs, message_struct
-from kdissect.protocol.select import Picked, Selection, pick, selection
+from kdissect.protocol.layout import Layout, layout, record_fields
+from kdissect.protocol.schema import REMAINDER, Struct, data_struct, message_struct
+from kdissect.protocol.select import Picked, pick
+from kdissect.protocol.survey import Survey, survey
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 
@@ -37,6 +38,9 @@ class Message:
 
     __slots__ = (
         "_body",
+        "_is_surveyed",
+        "_layout",
+        "_survey",
         "api_key",
         "api_version",
         "body_start",
@@ -71,6 +75,9 @@ class Message:
         self.header_faults: tuple[Fault, ...] = ()
         """What is wrong with the header's bytes, though it could be read."""
         self._body: Body | None = None
+        self._layout: Layout | None = None
+        self._survey: Survey | None = None
+        self._is_surveyed = False
 
     @property
     def is_cut(self) -> bool:
@@ -83,14 +90,16 @@ class Message:
             return None
         return data_struct(_HEADERS[self.kind], self.header_version)
 
+    def layout(self) -> Layout | None:
+        """What the definitions say of its API and version; None where these are not known."""
+        if self._layout is None and self.api_key is not None and self.api_version is not None:
+            self._layout = layout(self.api_key, self.api_version, self.kind)
+        return self._layout
+
     def body_struct(self) -> Struct | None:
         """The body's schema; None where the definitions have none for this API and version."""
-        if self.api_key is None or self.api_version is None:
-            return None
-        try:
-            return message_struct(self.api_key, self.api_version, self.kind)
-        except LookupError:
-            return None
+        known = self.layout()
+        return None if known is None else known.struct
 
     def header(self) -> dict[str, Any]:
         """The header's fields, by Kafka's names."""
@@ -111,6 +120,22 @@ class Message:
         """Decode the body anew when it is asked for again: what many small elements decode to takes a
         hundred times their bytes."""
         self._body = None
+        self._survey = None
+        self._is_surveyed = False
+
+    def survey(self) -> Survey | None:
+        """What listings ask of the body, found without decoding it; None where it must be decoded: where
+        anything is wrong with it, and of some schemas."""
+        if not self._is_surveyed:
+            self._is_surveyed = True
+            known = self.layout()
+            if known is not None and known.way is not None and self._is_usual():
+                self._survey = survey(known.way, self._cursor(self.body_start))
+        return self._survey
+
+    def _is_usual(self) -> bool:
+        """Whether its first candidate is that of its version, and all of its bytes are there."""
+        return not self.is_cut
 
     def body(self) -> dict[str, Any]:
         """The body's fields, by Kafka's names, as far as they could be decoded."""
@@ -127,14 +152,14 @@ class Message:
             return
         body = self.decoded()
         if body.struct is not None:
-            for found in pick(_record_fields(body.struct), body.values):
+            for found in pick(record_fields(body.struct), body.values):
                 if not is_slice(found[0], found[2][-1]):
                     yield found
 
     def may_have_records(self) -> bool:
         """Whether its schema, as of any release, has room for records; nothing is decoded to tell."""
-        struct = self.body_struct()
-        return struct is not None and _have_records(self._candidates(struct))
+        known = self.layout()
+        return known is not None and known.has_records
 
     def records(self) -> Iterator[Record]:
         """The records of every record set in the body, unpacked one batch at a time."""
@@ -184,9 +209,9 @@ class Message:
 
     def _candidates(self, struct: Struct) -> tuple[Struct, ...]:
         """Schemas that the body may have, the likeliest first."""
-        assert self.api_key is not None
-        assert self.api_version is not None
-        return _with_eras(struct, self.api_key, self.api_version, self.kind)
+        known = self.layout()
+        assert known is not None
+        return known.candidates
 
     def _decode(self) -> Body:
         payload, start = self.frame.payload, self.body_start
@@ -211,12 +236,6 @@ class Message:
         return (fault("unknown-api", self._why_opaque(), self.frame.last_packet, self.body_start),)
 
 
-@cache
-def _with_eras(struct: Struct, api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
-    """The struct of a version that is known, and those that older releases had for it."""
-    return (struct, *era_structs(api_key, version, kind))
-
-
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:
     """Whether a records field holds a piece from the middle of a record set, which cannot be read alone:
     FetchSnapshot sends a snapshot by byte positions (Kafka's UnalignedRecords).
@@ -224,16 +243,6 @@ def is_slice(name: str, values: Mapping[str, Any]) -> bool:
     :param values: the struct it stands in.
     """
     return name == "unalignedRecords" and values.get("position") != 0
-
-
-@cache
-def _record_fields(struct: Struct) -> Selection:
-    return selection(struct, lambda each: each.type == "records")
-
-
-@cache
-def _have_records(candidates: tuple[Struct, ...]) -> bool:
-    return any(_record_fields(struct) for struct in candidates)
 
 
 class Request(Message):
@@ -270,6 +279,9 @@ class Response(Message):
 
     def _candidates(self, struct: Struct) -> tuple[Struct, ...]:
         return (self._version_0(), struct) if self._is_downgraded() else Message._candidates(self, struct)
+
+    def _is_usual(self) -> bool:
+        return not self.is_cut and not self._is_downgraded()
 
     def _is_downgraded(self) -> bool:
         """A broker that does not know the version of ApiVersions answers in version 0, with error 35

@@ -18,6 +18,7 @@ from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Field as SchemaField
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.survey import is_error_code
 
 
 @cache
@@ -46,7 +47,7 @@ def _partition_fields(struct: Struct) -> Selection:
 
 @cache
 def _error_fields(struct: Struct) -> Selection:
-    return selection(struct, lambda f: f.type == "int16" and f.name.endswith(("ErrorCode", "errorCode")))
+    return selection(struct, is_error_code)
 
 
 def _picked(exchange: Exchange | None, plan: Callable[[Struct], Selection]) -> Iterator[Any]:

@@ -19,8 +19,11 @@ cpdef read_elements(Cursor cursor, int element, object inner, int64_t count, lis
     size=int64_t, previous=int64_t, tag=int64_t,
 )
 cdef _read_tagged(tuple tags, Cursor cursor, dict into)
-@cython.locals(start=Py_ssize_t, length=int64_t, left=Py_ssize_t, offset=Py_ssize_t)
+@cython.locals(length=int64_t)
 cpdef object read_variable(Cursor cursor, int opcode, bint nullable)
+@cython.locals(start=Py_ssize_t, length=int64_t, left=Py_ssize_t, offset=Py_ssize_t)
+cpdef int64_t read_size(Cursor cursor, int opcode, bint nullable) except? -2
+cpdef object find_tag(tuple tags, int64_t tag)
 @cython.locals(start=Py_ssize_t, count=int64_t, granted=int64_t)
 cpdef int64_t read_count(Cursor cursor, int opcode, bint nullable, int64_t least) except? -2
 @cython.locals(start=Py_ssize_t, value=cython.int)

@@ -153,6 +153,14 @@ def _read_tagged(
 
 def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | None:
     """A string, bytes or records with their length before them."""
+    length = read_size(cursor, opcode, nullable)
+    if length < 0:
+        return None
+    return cursor.read_text(length) if opcode <= COMPACT_STRING else cursor.read_bytes(length)
+
+
+def read_size(cursor: Cursor, opcode: int, nullable: bool) -> int:
+    """The length of a string, bytes or records, so many of which are there; below 0 for null."""
     start = cursor.position
     if opcode in (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS):
         length = cursor.read_unsigned_varint() - 1
@@ -160,13 +168,12 @@ def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | 
         length = cursor.read_int16() if opcode == STRING else cursor.read_int32()
     if length < 0:
         _note_null(cursor, start, length, nullable)
-        return None
-    if length > cursor.end - cursor.position:
+    elif length > cursor.end - cursor.position:
         left = cursor.end - cursor.position
         offset, cursor.position = cursor.position, start
         text = f"announces {plural(length, 'byte')}, {plural(left, 'is', 'are')} left"
         raise DecodeError(text, offset, "truncated")
-    return cursor.read_text(length) if opcode <= COMPACT_STRING else cursor.read_bytes(length)
+    return length
 
 
 def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:

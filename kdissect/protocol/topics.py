@@ -78,13 +78,20 @@ def _sibling_name(values: dict[str, Any]) -> str | None:
     return None
 
 
-def _is_topic(field: Field) -> bool:
+def is_topic(field: Field) -> bool:
+    """Whether a field names topics, by name or id."""
     return field.entity == "topicName" or field.name in _IDS
+
+
+def has_id_and_name(struct: Struct) -> bool:
+    """Whether topic ids may stand beside a name."""
+    names = {field.name for field in struct.fields}
+    return not names.isdisjoint(_IDS) and not names.isdisjoint(_NAMES)
 
 
 @cache
 def _topic_fields(struct: Struct) -> Selection:
-    return selection(struct, _is_topic)
+    return selection(struct, is_topic)
 
 
 @cache

@@ -235,6 +235,29 @@ def read_records(
     )
 
 
+def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
+    """How many records and headers there are from where the cursor stands to ``end``, if they are nothing but
+    ``count`` records in their right form: what :func:`read_records` finds nothing wrong with. Else -1.
+
+    :param room: the most records and headers that are allowed.
+    :raises DecodeError: one is broken.
+    """
+    place = _Place()
+    position = cursor.position
+    granted, found = room, 0
+    while position < end:
+        cursor.position, cursor.end = position, end
+        size = cursor.read_varint()
+        position = cursor.position
+        if size < SMALLEST_RECORD or size > end - position or room <= 0:
+            return -1
+        _scan(cursor, place, position, position + size, room)
+        found += 1
+        room -= 1 + place.headers
+        position += size
+    return granted - room if found == count and not cursor.notes else -1
+
+
 def _grow(columns: Columns, used: int) -> int:
     """Room for as many records again, 16 at least; gives the numbers that there is room for."""
     rows = columns.rows[:used]

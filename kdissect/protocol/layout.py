@@ -1,0 +1,55 @@
+"""What the definitions say of one message in one version, worked out once: all that its bytes are read with."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+from kdissect.protocol.schema import Struct, era_structs, message_struct
+from kdissect.protocol.select import Selection, selection
+from kdissect.protocol.survey import Route, route
+from kdissect.protocol.topics import can_teach
+
+
+class Layout:
+    """Of a request or a response. Nothing is known of a version that the definitions do not have."""
+
+    __slots__ = ("_asked", "candidates", "has_records", "struct", "teaches", "way")
+
+    def __init__(self, api_key: int, version: int, kind: str) -> None:
+        self._asked = (api_key, version, kind)
+        self.struct: Struct | None = None
+        """Of the body."""
+        self.candidates: tuple[Struct, ...] = ()
+        """It, and those that older releases had for the same version, newest first."""
+        self.way: Route | None = None
+        """How it is surveyed, where it can be."""
+        self.has_records = False
+        """Whether one of them has room for records."""
+        self.teaches = False
+        """Whether names of topic ids may stand in it."""
+        try:
+            struct = message_struct(api_key, version, kind)
+        except LookupError:
+            return
+        self.struct = struct
+        self.candidates = (struct, *era_structs(api_key, version, kind))
+        self.way = route(struct)
+        self.has_records = any(record_fields(each) for each in self.candidates)
+        self.teaches = can_teach(struct)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return layout, self._asked
+
+
+@lru_cache(maxsize=4_096)
+def layout(api_key: int, version: int, kind: str) -> Layout:
+    """The layout of a message; ``kind`` is ``request`` or ``response``. What captured bytes may ask for is
+    too much to keep it all."""
+    return Layout(api_key, version, kind)
+
+
+@cache
+def record_fields(struct: Struct) -> Selection:
+    """The fields of a struct that are record sets."""
+    return selection(struct, lambda each: each.type == "records")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.model import DecodeError
+from kdissect.protocol import apis
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import decode
+from kdissect.protocol.layout import layout, record_fields
+from kdissect.protocol.schema import Struct, message_struct
+from kdissect.protocol.select import first_true, pick, selection
+from kdissect.protocol.survey import is_error_code, route, survey
+from kdissect.protocol.topics import mentioned_topics
+from tests.protocol.official import Vector, vectors
+
+MESSAGES = [each for each in vectors() if each.struct.name.endswith(("Request", "Response"))]
+
+
+@cache
+def error_fields(struct: Struct) -> Any:
+    return selection(struct, is_error_code)
+
+
+def decoded(struct: Struct, data: bytes) -> Any:
+    """What decoding tells of topics, error and records; None where anything is wrong."""
+    cursor, values = Cursor(data), {}
+    try:
+        decode(struct, cursor, values)
+    except DecodeError:
+        return None
+    if cursor.notes or cursor.position != cursor.end:
+        return None
+    records = [value for _, value, _ in pick(record_fields(struct), values)]
+    error = first_true(error_fields(struct), values) or 0
+    return mentioned_topics(struct, values), error, records, values.get("acks", -1)
+
+
+def surveyed(struct: Struct, data: bytes) -> Any:
+    """The same by a survey."""
+    way = route(struct)
+    found = None if way is None else survey(way, Cursor(data))
+    if found is None:
+        return None
+    records = [data[a:b] for a, b in zip(found.records[::2], found.records[1::2], strict=True)]
+    return found.mentions, found.error, records, found.acks
+
+
+def test_of_every_official_message_a_survey_tells_what_its_values_tell() -> None:
+    ways = 0
+    for each in MESSAGES:
+        if route(each.struct) is not None:
+            ways += 1
+            told = decoded(each.struct, each.data)
+            assert told is not None, each.id
+            assert surveyed(each.struct, each.data) == told, each.id
+    assert ways > 0.9 * len(MESSAGES)
+
+
+def test_what_is_surveyed_of_a_damaged_message_is_what_its_values_tell() -> None:
+    dice = random.Random(7)
+    told = 0
+    for _ in range(20_000):
+        vector: Vector = dice.choice(MESSAGES)
+        data = bytearray(vector.data)
+        for _ in range(dice.randrange(1, 4)):
+            if data:
+                data[dice.randrange(len(data))] = dice.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+        found = surveyed(vector.struct, bytes(data))
+        if found is not None:
+            told += 1
+            assert found == decoded(vector.struct, bytes(data)), vector.id
+    assert told > 2_000
+
+
+@given(st.sampled_from(MESSAGES), st.binary(max_size=60))
+def test_of_any_bytes_a_survey_tells_nothing_that_their_values_do_not(vector: Vector, data: bytes) -> None:
+    found = surveyed(vector.struct, data)
+    assert found is None or found == decoded(vector.struct, data)
+
+
+def test_a_message_that_is_all_right_is_surveyed() -> None:
+    whole = [each for each in MESSAGES if route(each.struct) is not None]
+    assert all(surveyed(each.struct, each.data) is not None for each in whole)
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "kind", "body", "expected"),
+    [
+        # Produce 7: no transaction, acks 1, one partition with three bytes of records
+        (
+            *(0, 7, "request"),
+            "ffff 0001 00000010 00000001 0001 61 00000001 00000005 00000003 010203",
+            ([("a", None)], 0, [b"\1\2\3"], 1),
+        ),
+        # Heartbeat 1 response: a throttle time and an error
+        (12, 1, "response", "00000000 0019", ([], 25, [], -1)),
+    ],
+)
+def test_topics_error_records_and_acks_are_found(
+    key: int, version: int, kind: str, body: str, expected: Any
+) -> None:
+    assert surveyed(message_struct(key, version, kind), bytes.fromhex(body)) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "00000000 0019 00",  # a byte is left over
+        "00000000 00",  # one is missing
+    ],
+)
+def test_bytes_that_do_not_fit_are_left_to_decoding(body: str) -> None:
+    assert surveyed(message_struct(12, 1, "response"), bytes.fromhex(body)) is None
+
+
+def test_a_string_that_is_not_utf8_is_left_to_decoding() -> None:
+    struct = message_struct(12, 1, "request")
+    assert surveyed(struct, bytes.fromhex("0001 67 00000001 0001 6d")) is not None
+    assert surveyed(struct, bytes.fromhex("0001 ff 00000001 0001 6d")) is None
+
+
+def test_topics_with_id_and_name_are_left_to_decoding() -> None:
+    assert route(message_struct(3, 12, "response")) is None
+    assert route(message_struct(3, 8, "response")) is not None
+
+
+def test_a_layout_knows_nothing_of_what_the_definitions_do_not_have() -> None:
+    unknown = layout(1, 30_000, "request")
+    assert (unknown.struct, unknown.candidates, unknown.way, unknown.has_records) == (None, (), None, False)
+
+
+def test_few_messages_must_be_decoded_to_be_listed() -> None:
+    all_ways = [
+        layout(key, version, kind).way
+        for key in apis.api_keys()
+        for version in apis.versions(key)
+        for kind in ("request", "response")
+        if layout(key, version, kind).struct is not None
+    ]
+    assert sum(way is None for way in all_ways) < 0.05 * len(all_ways)
