@@ -21,8 +21,13 @@ TIMES = {
 """The letters of ``-t``, as tshark's."""
 
 
+_LONG = 1_000 * SECOND
+
+
 def duration(ns: int) -> str:
     """Three digits and a unit: ``850 ns``, ``61.2 ms``, ``1.50 s``, ``-2.00 µs``."""
+    if 0 <= ns < _LONG:
+        return _short(ns)
     sign, left = ("-", -ns) if ns < 0 else ("", ns)
     if left < 1_000:
         return f"{sign}{left} ns"
@@ -32,6 +37,32 @@ def duration(ns: int) -> str:
             digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
             return f"{sign}{value:.{digits}f} {unit}"
     raise AssertionError
+
+
+def _short(ns: int) -> str:
+    """The same of less than :data:`_LONG`, in whole numbers; those that lie between two are left to the
+    floats, which lie on one side of it."""
+    if ns < 1_000:
+        return f"{ns} ns"
+    if ns < 999_500:
+        scale, unit = 1_000, "µs"
+    elif ns < 999_500_000:
+        scale, unit = 1_000_000, "ms"
+    else:
+        scale, unit = SECOND, "s"
+    digits, parts = 0, 1
+    if ns * 200 < 1_999 * scale:
+        digits, parts = 2, 100
+    elif ns * 20 < 1_999 * scale:
+        digits, parts = 1, 10
+    found, left = ns * parts // scale, ns * parts % scale
+    if 2 * left == scale:
+        return f"{ns / scale:.{digits}f} {unit}"
+    if 2 * left > scale:
+        found += 1
+    if digits == 2:
+        return f"{found // 100}.{found % 100:02d} {unit}"
+    return f"{found // 10}.{found % 10} {unit}" if digits else f"{found} {unit}"
 
 
 def size(count: int) -> str:
@@ -61,6 +92,17 @@ def seconds(ns: int) -> str:
     return f"{sign}{left // SECOND}.{left % SECOND:09d}"
 
 
+def _micros(ns: int) -> str:
+    """Seconds with six digits after the point; what is below is cut off."""
+    if not 0 <= ns < _FAR:
+        return seconds(ns)[:-3]
+    left = ns // 1_000
+    return f"{left // 1_000_000}.{left % 1_000_000:06d}"
+
+
+_FAR = 1 << 62
+
+
 class Clock:
     """Prints times in one of the forms of :data:`TIMES`; remembers the first and the last it saw."""
 
@@ -78,9 +120,9 @@ class Clock:
         if self.letter == "e":
             return seconds(ns)
         if self.letter == "r":
-            return seconds(ns - self.first_ns)[:-3]
+            return _micros(ns - self.first_ns)
         if self.letter == "d":
-            return seconds(ns - (ns if last is None else last))[:-3]
+            return _micros(ns - (ns if last is None else last))
         whole, part = divmod(ns, SECOND)
         try:
             parts = time.gmtime(whole) if self.letter == "u" else time.localtime(whole)

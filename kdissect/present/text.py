@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdissect.exchange import Exchange
+from kdissect.model import Endpoint
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
@@ -21,9 +22,15 @@ MOST_TOPICS = 3
 
 RED, GREEN, YELLOW, BLUE, DIM, BOLD = "31", "32", "33", "34", "2", "1"
 
+NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES = range(9)
+"""The columns."""
+
 _WIDTHS = (4, 9, 2, 33, 12, 17, 5, 7, 17)
 _RIGHT = (True, True, True, False, False, False, False, True, False)
 _COLOURS = (DIM, None, DIM, None, GREEN, BOLD, DIM, None, DIM)
+
+_MOST_ENDS = 4_096
+"""Connections whose two ends are kept as text."""
 
 
 def paint(text: str, colour: str | None, on: bool) -> str:
@@ -40,33 +47,57 @@ class Lines:
         self._options = options
         self.widths = list(_WIDTHS)
         """Cells of each column."""
+        self._ends: dict[tuple[Endpoint, Endpoint], str] = {}
+        """The two ends of connections as they stand on the line: connections have many exchanges."""
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first, latency = exchange.first_message.frame, exchange.latency_ns
-        cells = (
-            str(exchange.number),
-            self._clock.text(first.last_ns),
-            str(exchange.connection),
-            f"{exchange.client} → {exchange.broker}",
-            sanitise(exchange.client_id or "", 32),
-            api_text(exchange),
-            "" if exchange.correlation_id is None else f"#{exchange.correlation_id}",
-            "" if latency is None else duration(latency),
-            sizes(exchange),
-        )
-        out, widths = [], self.widths
-        for at, text in enumerate(cells):
-            columns, most = width(text), widths[at]
-            if columns < most:
-                fill = " " * (most - columns)
-                padded = fill + text if _RIGHT[at] else text + fill
-            else:
-                widths[at] = columns
-                padded = text
-            out.append(paint(padded, _COLOURS[at], True) if self._colour else padded)
-        out += self._notes(exchange)
+        first, latency = exchange.first_message, exchange.latency_ns
+        ends = self._ends_of(exchange)
+        client = sanitise(exchange.client_id or "", 32)
+        api, correlation = api_text(exchange), first.correlation_id
+        took = "" if latency is None else duration(latency)
+        both = sizes(exchange)
+        out = [
+            self._cell(NUMBER, f"{exchange.number}", -1),
+            self._cell(TIME, self._clock.text(first.frame.last_ns), -1),
+            self._cell(CONNECTION, f"{exchange.connection}", -1),
+            self._cell(ENDS, ends, len(ends)),
+            self._cell(CLIENT, client, width(client)),
+            self._cell(API, api, -1),
+            self._cell(CORRELATION, "" if correlation is None else f"#{correlation}", -1),
+            self._cell(LATENCY, took, -1),
+            self._cell(SIZES, both, -1),
+        ]
+        notes = self._notes(exchange)
+        if notes:
+            out += notes
+            return "  ".join(out)
         return "  ".join(out).rstrip()
+
+    def _cell(self, at: int, text: str, columns: int) -> str:
+        """The text, filled up to the width of its column, which grows with it.
+
+        :param columns: cells that it takes; -1: as many as it has characters.
+        """
+        most = self.widths[at]
+        if columns < 0:
+            columns = len(text)
+        if columns < most:
+            fill = " " * (most - columns)
+            text = fill + text if _RIGHT[at] else text + fill
+        elif columns > most:
+            self.widths[at] = columns
+        return paint(text, _COLOURS[at], True) if self._colour else text
+
+    def _ends_of(self, exchange: Exchange) -> str:
+        key = (exchange.client_endpoint, exchange.broker_endpoint)
+        text = self._ends.get(key)
+        if text is None:
+            if len(self._ends) >= _MOST_ENDS:
+                self._ends.clear()
+            text = self._ends[key] = f"{exchange.client} → {exchange.broker}"
+        return text
 
     def _notes(self, exchange: Exchange) -> list[str]:
         """What not every line has."""
@@ -92,8 +123,9 @@ class Lines:
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
             notes.append(paint(f"[inferred {sanitise(what)}]", YELLOW, self._colour))
-        kinds = dict.fromkeys(fault.kind for fault in exchange.faults)
-        if kinds:
+        faults = exchange.faults
+        if faults:
+            kinds = dict.fromkeys(fault.kind for fault in faults)
             notes.append(paint(f"[faults: {', '.join(kinds)}]", RED, self._colour))
         return notes
 
@@ -106,14 +138,15 @@ def api_text(exchange: Exchange) -> str:
 
 def sizes(exchange: Exchange) -> str:
     """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
-    request, response = (
-        "-" if message is None else size(message.frame.size)
-        for message in (exchange.request, exchange.response)
-    )
-    return f"{request} → {response}"
+    request, response = exchange.request, exchange.response
+    asked = "-" if request is None else size(request.frame.size)
+    answered = "-" if response is None else size(response.frame.size)
+    return f"{asked} → {answered}"
 
 
 def topics_text(topics: Sequence[str]) -> str:
     """The first topics and how many more there are: ``orders,clicks,views +5``."""
-    named = ",".join(sanitise(topic) for topic in topics[:MOST_TOPICS])
+    if len(topics) == 1:
+        return sanitise(topics[0])
+    named = ",".join([sanitise(topic) for topic in topics[:MOST_TOPICS]])
     return named + (f" +{len(topics) - MOST_TOPICS}" if len(topics) > MOST_TOPICS else "")

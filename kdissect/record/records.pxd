@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int64_t _LEAST, _MOST, SMALLEST_RECORD
+cdef int64_t _LEAST, _MOST
 
 @cython.final
 cdef class Columns:
@@ -34,7 +34,7 @@ cpdef object read_records(
     bytes data, Py_ssize_t position, Py_ssize_t end, int64_t base_offset, int64_t base_timestamp,
     object append_timestamp, int64_t base_sequence, int64_t limit, bint keep=*
 )
-@cython.locals(place=_Place, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
+@cython.locals(least=int64_t, place=_Place, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
 cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t room) except? -2
 @cython.locals(found=int64_t)
 cdef int64_t _sum64(int64_t base, int64_t delta) noexcept

@@ -244,12 +244,12 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     """
     place = _Place()
     position = cursor.position
-    granted, found = room, 0
+    least, granted, found = SMALLEST_RECORD, room, 0
     while position < end:
         cursor.position, cursor.end = position, end
         size = cursor.read_varint()
         position = cursor.position
-        if size < SMALLEST_RECORD or size > end - position or room <= 0:
+        if size < least or size > end - position or room <= 0:
             return -1
         _scan(cursor, place, position, position + size, room)
         found += 1

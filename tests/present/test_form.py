@@ -70,3 +70,23 @@ def test_counting() -> None:
         "1,234 bytes",
         "2 entries",
     ]
+
+
+def by_floats(ns: int) -> str:
+    """The rule that short durations follow in whole numbers."""
+    for scale, unit in ((1_000, "µs"), (1_000_000, "ms"), (SECOND, "s")):
+        value = ns / scale
+        if value < 999.5 or unit == "s":
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+    raise AssertionError
+
+
+@given(st.one_of(st.integers(1_000, 10**12), st.builds(lambda a, b: a * 5 * 10**b, st.integers(1, 10**5), st.integers(3, 6))))
+def test_durations_are_rounded_as_floats_are(ns: int) -> None:
+    assert duration(ns) == by_floats(ns)
+    assert duration(-ns) == "-" + by_floats(ns)
+
+
+@given(st.integers(-(10**20), 10**20))
+def test_a_clock_cuts_what_is_below_a_microsecond(ns: int) -> None:
+    assert Clock("r", 0).text(ns) == seconds(ns)[:-3]
