@@ -193,7 +193,8 @@ class Dissector:
 
     def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
-        _, timestamp_ns, source, destination, _, _, flags, _, _, _, network = segment
+        timestamp_ns, flags, network = segment.timestamp_ns, segment.flags, segment.network
+        source, destination = segment.source, segment.destination
         key: Key = (source, destination, network) if network else (source, destination)
         step: list[_Step] = []
         if self._lingering:

@@ -15,7 +15,6 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
-
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.survey import is_error_code

@@ -14,6 +14,7 @@ from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceF
 from types import ModuleType
 
 LEAVES = (
+    "kdissect.model",
     "kdissect.capture.pcap",
     "kdissect.capture.segments",
     "kdissect.tcp.copies",

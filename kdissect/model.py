@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 class CaptureError(Exception):
@@ -105,26 +105,76 @@ def endpoint_text(endpoint: Endpoint) -> str:
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 
-class Segment(NamedTuple):
+class Value:
+    """A plain value like a named tuple, whose parts are its slots: compared by them, and never changed once
+    it is made. It is no tuple, so that compiled it holds numbers of C."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and parts(other) == parts(self)
+
+    def __hash__(self) -> int:
+        return hash(parts(self))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({told})"
+
+    def __reduce__(self) -> tuple[type[Value], tuple[Any, ...]]:
+        return type(self), parts(self)
+
+    def _replace(self, **changed: Any) -> Self:
+        """The same but for these parts, as of a named tuple."""
+        return type(self)(**({name: getattr(self, name) for name in self.__slots__} | changed))
+
+
+def parts(value: Value) -> tuple[Any, ...]:
+    """The parts of a value, in their order."""
+    return tuple([getattr(value, name) for name in value.__slots__])
+
+
+class Segment(Value):
     """One TCP segment."""
 
-    packet: int
-    timestamp_ns: int
-    source: Endpoint
-    destination: Endpoint
-    seq: int
-    ack: int | None
-    """The acknowledgement number; None without the ACK flag."""
-    flags: int
-    payload: bytes
-    length: int
-    """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
-    identity: int = 0
-    """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet,
-    captured at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not known."""
-    network: int = 0
-    """What tells networks apart that may have the same addresses: the identifiers of the tunnels that the
-    packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 where there is none."""
+    __slots__ = (
+        *("packet", "timestamp_ns", "source", "destination", "seq", "ack", "flags", "payload", "length"),
+        *("identity", "network"),
+    )
+
+    def __init__(
+        self,
+        packet: int,
+        timestamp_ns: int,
+        source: Endpoint,
+        destination: Endpoint,
+        seq: int,
+        ack: int | None,
+        flags: int,
+        payload: bytes,
+        length: int,
+        identity: int = 0,
+        network: int = 0,
+    ) -> None:
+        self.packet = packet
+        self.timestamp_ns = timestamp_ns
+        self.source = source
+        self.destination = destination
+        self.seq = seq
+        self.ack = ack
+        """The acknowledgement number; None without the ACK flag."""
+        self.flags = flags
+        self.payload = payload
+        self.length = length
+        """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
+        self.identity = identity
+        """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet,
+        captured at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not
+        known."""
+        self.network = network
+        """What tells networks apart that may have the same addresses: the identifiers of the tunnels that
+        the packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 where there is
+        none."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------
@@ -137,16 +187,21 @@ class Direction(Enum):
     FROM_BROKER = "from broker"
 
 
-class Chunk(NamedTuple):
+class Chunk(Value):
     """The next bytes of one direction, in order, each once."""
 
-    offset: int
-    data: bytes
-    packet: int
-    timestamp_ns: int
-    packets: tuple[int, ...] = ()
-    """Every packet that carried a part of them, where that is not ``packet`` alone: bytes out of a TLS record
-    are there when its last packet is."""
+    __slots__ = ("offset", "data", "packet", "timestamp_ns", "packets")  # noqa: RUF023 - the order counts
+
+    def __init__(
+        self, offset: int, data: bytes, packet: int, timestamp_ns: int, packets: tuple[int, ...] = ()
+    ) -> None:
+        self.offset = offset
+        self.data = data
+        self.packet = packet
+        self.timestamp_ns = timestamp_ns
+        self.packets = packets
+        """Every packet that carried a part of them, where that is not ``packet`` alone: bytes out of a TLS
+        record are there when its last packet is."""
 
 
 class Gap(NamedTuple):
@@ -165,26 +220,45 @@ class Gap(NamedTuple):
 # -- frames and messages ----------------------------------------------------------------------------
 
 
-class Frame(NamedTuple):
+class Frame(Value):
     """One size-prefixed unit of a direction: the int32 size is cut off, what it counts is kept."""
 
-    direction: Direction
-    offset: int
-    """Of its size prefix, in the direction's stream."""
-    payload: bytes
-    """The captured bytes from its start, up to the first gap."""
-    size: int
-    """The bytes it announces; larger than ``len(payload)`` where a gap or the end cut it."""
-    first_packet: int
-    first_ns: int
-    last_packet: int
-    last_ns: int
-    packets: tuple[int, ...]
-    """Every packet that carried bytes of it."""
-    searched: bool = False
-    """Its beginning was found by a search, after a gap or where the capture began in mid-stream."""
-    fault: Fault | None = None
-    """That it is cut, and why."""
+    __slots__ = (
+        *("direction", "offset", "payload", "size", "first_packet", "first_ns", "last_packet", "last_ns"),
+        *("packets", "searched", "fault"),
+    )
+
+    def __init__(
+        self,
+        direction: Direction,
+        offset: int,
+        payload: bytes,
+        size: int,
+        first_packet: int,
+        first_ns: int,
+        last_packet: int,
+        last_ns: int,
+        packets: tuple[int, ...],
+        searched: bool = False,
+        fault: Fault | None = None,
+    ) -> None:
+        self.direction = direction
+        self.offset = offset
+        """Of its size prefix, in the direction's stream."""
+        self.payload = payload
+        """The captured bytes from its start, up to the first gap."""
+        self.size = size
+        """The bytes it announces; larger than ``len(payload)`` where a gap or the end cut it."""
+        self.first_packet = first_packet
+        self.first_ns = first_ns
+        self.last_packet = last_packet
+        self.last_ns = last_ns
+        self.packets = packets
+        """Every packet that carried bytes of it."""
+        self.searched = searched
+        """Its beginning was found by a search, after a gap or where the capture began in mid-stream."""
+        self.fault = fault
+        """That it is cut, and why."""
 
 
 class Skipped(NamedTuple):

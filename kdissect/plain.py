@@ -74,8 +74,19 @@ def _plain_message(message: Message | None) -> tuple[Any, ...] | None:
 
 
 def _plain_frame(frame: Frame) -> tuple[Any, ...]:
-    fault = None if frame.fault is None else tuple(frame.fault)
-    return (frame.direction is _FROM_BROKER, *frame[1:-1], fault)
+    return (
+        frame.direction is _FROM_BROKER,
+        frame.offset,
+        frame.payload,
+        frame.size,
+        frame.first_packet,
+        frame.first_ns,
+        frame.last_packet,
+        frame.last_ns,
+        frame.packets,
+        frame.searched,
+        None if frame.fault is None else tuple(frame.fault),
+    )
 
 
 def _plain_faults(faults: list[Fault] | tuple[Fault, ...]) -> tuple[tuple[Any, ...], ...]:
@@ -85,7 +96,8 @@ def _plain_faults(faults: list[Fault] | tuple[Fault, ...]) -> tuple[tuple[Any, .
 def _frame(plain: tuple[Any, ...]) -> Frame:
     direction = _FROM_BROKER if plain[0] else Direction.TO_BROKER
     fault = None if plain[-1] is None else _make(Fault, plain[-1])
-    return _make(Frame, (direction, *plain[1:-1], fault))
+    _, offset, payload, size, first, first_ns, last, last_ns, packets, searched, _ = plain
+    return Frame(direction, offset, payload, size, first, first_ns, last, last_ns, packets, searched, fault)
 
 
 def _request(plain: tuple[Any, ...], limits: Limits) -> Request | Token:

@@ -26,7 +26,7 @@ def state(message: Message | None) -> dict[str, object] | None:
     if message is None:
         return None
     slots = {name for kind in type(message).__mro__ for name in getattr(kind, "__slots__", ())}
-    return {name: getattr(message, name) for name in slots - {"_body"}}
+    return {name: getattr(message, name) for name in slots - {"_body", "_layout", "_survey", "_is_surveyed"}}
 
 
 def without_messages(exchange: Exchange) -> dict[str, object]:

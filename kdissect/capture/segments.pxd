@@ -1,6 +1,8 @@
 cimport cython
+from libc.stdint cimport int64_t
+from kdissect.model cimport Segment
 
-cdef int ACK, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP
+cdef int ACK, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
 
 cdef class SegmentReader:
     cdef public object _layers
@@ -9,9 +11,9 @@ cdef class SegmentReader:
     cdef dict __dict__
 
     @cython.locals(
-        link_type=cython.int, at=Py_ssize_t, data=bytes, first=cython.int, total=Py_ssize_t, fragment=cython.int,
-        upper=cython.int, offset=cython.int, flags=cython.int, length=Py_ssize_t, header_bytes=Py_ssize_t,
-        protocol=cython.int, identification=cython.longlong, checksum=cython.longlong, identity=cython.longlong,
-        pair=tuple,
+        link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t,
+        protocol=cython.int, upper=cython.int, is_fragment=cython.int, length=Py_ssize_t, identity=int64_t,
+        ends=bytes, pair=tuple, header_bytes=Py_ssize_t, segment=Segment, flags=cython.int, ack=int64_t,
+        source=bytes, destination=bytes,
     )
     cpdef feed(self, packet)

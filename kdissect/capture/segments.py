@@ -6,21 +6,16 @@ Fifteen to twenty times faster than reading the headers with a library; every ot
 
 from __future__ import annotations
 
-import struct
-from struct import Struct
-
 from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, DatagramReader
 from kdissect.capture.links import ETHERNET, IPV4, IPV6, LINK_TYPES, network
 from kdissect.capture.tunnels import CARRIERS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, DecodeError, Endpoint, Fault, Packet, Segment
 
-_ipv4_tcp = Struct(">BxHHHxBxx12sIIBBxxH").unpack_from
-"""An IPv4 header without options, then TCP up to its checksum; addresses and ports in one."""
-_ipv6_tcp = Struct(">BxxxHBx16s16s2s2sIIBBxxH").unpack_from
+_IPV4_BYTES = 20 + 18
+"""An IPv4 header without options, then TCP up to its checksum."""
+_IPV6_BYTES = 40 + 18
 """An IPv6 header, then TCP up to its checksum."""
-
-_segment = tuple.__new__
 
 _MOST_PAIRS = 65_536
 
@@ -39,62 +34,63 @@ class SegmentReader:
     def feed(self, packet: Packet) -> Segment | Fault | None:
         """The packet's segment, Fault or None."""
         number, time_ns, link_type, data, _, _, _ = packet
-        try:
-            if link_type == ETHERNET and data[12:14] == b"\x08\x00":
-                protocol, at = IPV4, 14
-            elif link_type in LINK_TYPES:
+        raw, size = data, len(data)
+        if link_type == ETHERNET and size >= 14 and raw[12] == 0x08 and raw[13] == 0x00:
+            protocol, at = IPV4, 14
+        elif link_type in LINK_TYPES:
+            try:
                 protocol, at = network(link_type, data, self._layers)
-            else:
+            except DecodeError:
                 return self._datagrams.feed(packet)
-            if protocol == IPV4:
-                (
-                    first, total, identification, fragment, upper, ends,
-                    seq, ack, offset, flags, checksum,
-                ) = _ipv4_tcp(data, at)  # fmt: skip
-                if first != 0x45 or fragment & 0x3FFF or upper == AUTHENTICATION:
-                    return self._datagrams.feed(packet)
-                at += 20
-                length = total - 20
-                identity = identification << 16 | checksum
-                pair = self._pairs.get(ends)
-                if pair is None:
-                    pair = self._pair(ends)
-                source, destination = pair
-            elif protocol == IPV6:
-                (
-                    first, length, upper, source_address, destination_address,
-                    sport, dport, seq, ack, offset, flags, identity,
-                ) = _ipv6_tcp(data, at)  # fmt: skip
-                if first >> 4 != 6 or upper in EXTENSIONS:
-                    return self._datagrams.feed(packet)
-                at += 40
-                source, destination = source_address + sport, destination_address + dport
-            else:
-                return None
-        except (struct.error, DecodeError):
+        else:
             return self._datagrams.feed(packet)
+        if protocol == IPV4:
+            if size < at + _IPV4_BYTES:
+                return self._datagrams.feed(packet)
+            upper = raw[at + 9]
+            is_fragment = raw[at + 6] & 0x3F or raw[at + 7]
+            if raw[at] != 0x45 or is_fragment or upper == AUTHENTICATION:
+                return self._datagrams.feed(packet)
+            length = (raw[at + 2] << 8 | raw[at + 3]) - 20
+            identity = raw[at + 4] << 8 | raw[at + 5]
+            ends = data[at + 12 : at + 24]
+            pair = self._pairs.get(ends)
+            if pair is None:
+                pair = self._pair(ends)
+            source, destination = pair
+            at += 20
+            identity = identity << 16 | raw[at + 16] << 8 | raw[at + 17]
+        elif protocol == IPV6:
+            if size < at + _IPV6_BYTES:
+                return self._datagrams.feed(packet)
+            upper = raw[at + 6]
+            if raw[at] >> 4 != 6 or upper in EXTENSIONS:
+                return self._datagrams.feed(packet)
+            length = raw[at + 4] << 8 | raw[at + 5]
+            source = data[at + 8 : at + 24] + data[at + 40 : at + 42]
+            destination = data[at + 24 : at + 40] + data[at + 42 : at + 44]
+            at += 40
+            identity = raw[at + 16] << 8 | raw[at + 17]
+        else:
+            return None
         if upper != TCP:
             return self._datagrams.feed(packet) if upper in CARRIERS else None
-        header_bytes = (offset >> 4) * 4
+        header_bytes = (raw[at + 12] >> 4) * 4
         if not 20 <= header_bytes <= length:
             # Lengths that contradict each other, or the 0 of segmentation offload.
             return self._datagrams.feed(packet)
-        return _segment(
-            Segment,
-            (
-                number,
-                time_ns,
-                source,
-                destination,
-                seq,
-                ack if flags & ACK else None,
-                flags,
-                data[at + header_bytes : at + length],
-                length - header_bytes,
-                identity,
-                0,
-            ),
-        )
+        # Made part by part: compiled, that is several times faster than a call with all of them.
+        segment = Segment.__new__(Segment)
+        segment.packet, segment.timestamp_ns = number, time_ns
+        segment.source, segment.destination = source, destination
+        segment.seq = raw[at + 4] << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
+        segment.flags = flags = raw[at + 13]
+        ack = raw[at + 8] << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
+        segment.ack = ack if flags & ACK else None
+        segment.payload = data[at + header_bytes : at + length]
+        segment.length = length - header_bytes
+        segment.identity, segment.network = identity, 0
+        return segment
 
     def _pair(self, ends: bytes) -> tuple[Endpoint, Endpoint]:
         if len(self._pairs) >= _MOST_PAIRS:

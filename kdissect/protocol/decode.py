@@ -12,7 +12,7 @@ declared size. Such defects are the cursor's ``notes``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from kdissect.model import DecodeError
 from kdissect.protocol import plan
@@ -37,6 +37,8 @@ from kdissect.protocol.plan import (
 )
 from kdissect.protocol.schema import UNKNOWN_TAGS, Struct
 from kdissect.wording import plural
+
+Known = TypeVar("Known")
 
 
 def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -250,7 +252,8 @@ def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
     return tag, size_at, size
 
 
-def find_tag(tags: tuple[tuple[int, tuple[int, str, Any]], ...], tag: int) -> tuple[int, str, Any] | None:
+def find_tag(tags: tuple[tuple[int, Known], ...], tag: int) -> Known | None:
+    """What is known of a tagged field."""
     for known, field in tags:
         if known == tag:
             return field

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.model cimport Chunk, Frame
 
 cdef class Framer:
     cdef dict __dict__
@@ -13,11 +14,11 @@ cdef class Framer:
     cdef public bint _found_by_search
     cdef public int64_t _cut_at
 
-    @cython.locals(data=bytes, length=int64_t)
+    @cython.locals(data=bytes, length=int64_t, chunk=Chunk)
     cpdef feed(self, piece, witness)
-    @cython.locals(data=bytes)
-    cdef _whole_frame(self, chunk)
-    cdef _feed_chunk(self, chunk, witness, list out)
+    @cython.locals(frame=Frame)
+    cdef Frame _whole_frame(self, Chunk chunk)
+    cdef _feed_chunk(self, Chunk chunk, witness, list out)
     cdef _cut_frames(self, witness, list out)
     @cython.locals(total=int64_t, length=int64_t, parts=list)
     cpdef _take_frame(self, int64_t size)

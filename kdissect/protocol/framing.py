@@ -32,9 +32,6 @@ PART_BYTES = 256
 """What a captured piece costs beside its bytes: about what its objects take."""
 
 
-new_tuple = tuple.__new__
-
-
 class Framer:
     """The machine of one direction."""
 
@@ -62,17 +59,18 @@ class Framer:
         if isinstance(piece, Gap):
             return self._feed_gap(piece, witness)
         out: list[Event] = []
-        _, data, _, _, _ = piece
+        chunk = piece
+        data = chunk.data
         if not (self._parts or self._skip or self._searching) and len(data) > 4:
             length = int.from_bytes(data[:4], "big")
             if length == len(data) - 4 and length <= self._limits.frame_bytes:
-                return [self._whole_frame(piece)]
+                return [self._whole_frame(chunk)]
         size = self._size
         if size is not None and not self._skip and self._have + len(data) < size + 4:
-            self._parts.append(piece)  # it lies in the midst of a frame
+            self._parts.append(chunk)  # it lies in the midst of a frame
             self._have += len(data)
             return out
-        self._feed_chunk(piece, witness, out)
+        self._feed_chunk(chunk, witness, out)
         return out
 
     @property
@@ -159,15 +157,16 @@ class Framer:
 
     def _whole_frame(self, chunk: Chunk) -> Frame:
         """What most small messages are: one frame that has a segment to itself."""
-        offset, data, packet, timestamp_ns, packets = chunk
-        searched, self._found_by_search = self._found_by_search, False
-        return new_tuple(
-            Frame,
-            (
-                self.direction, offset, data[4:], len(data) - 4, packet, timestamp_ns, packet, timestamp_ns,
-                packets or (packet,), searched, None,
-            ),
-        )  # fmt: skip
+        frame = Frame.__new__(Frame)
+        frame.direction, frame.offset = self.direction, chunk.offset
+        frame.payload = chunk.data[4:]
+        frame.size = len(chunk.data) - 4
+        frame.first_packet = frame.last_packet = chunk.packet
+        frame.first_ns = frame.last_ns = chunk.timestamp_ns
+        frame.packets = chunk.packets or (chunk.packet,)
+        frame.searched, self._found_by_search = self._found_by_search, False
+        frame.fault = None
+        return frame
 
     def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
         first, last = used[0], used[-1]
@@ -311,4 +310,4 @@ SEARCH_OVERLAP = 64
 
 
 def _tail(chunk: Chunk, count: int) -> Chunk:
-    return chunk._replace(offset=chunk.offset + count, data=chunk.data[count:])
+    return Chunk(chunk.offset + count, chunk.data[count:], chunk.packet, chunk.timestamp_ns, chunk.packets)

@@ -14,7 +14,14 @@ from typing import Any
 from kdissect.model import DecodeError
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import find_tag, read_count, read_presence, read_size, read_tag_count, read_tag_head
+from kdissect.protocol.decode import (
+    find_tag,
+    read_count,
+    read_presence,
+    read_size,
+    read_tag_count,
+    read_tag_head,
+)
 from kdissect.protocol.plan import COMPACT_STRING, STRING, UUID
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.topics import has_id_and_name, is_topic
@@ -108,7 +115,7 @@ def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
         size = read_size(cursor, step.opcode, step.nullable)
         if size < 0:
             return
-        if step.opcode == STRING or step.opcode == COMPACT_STRING:
+        if step.opcode in (STRING, COMPACT_STRING):
             text = cursor.read_text(size)  # also where nobody asks for it: it may not be UTF-8
             if step.is_topic:
                 found.mentions.append((text, None))
@@ -133,10 +140,8 @@ def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
         code = cursor.read_int16()
         if not found.error:
             found.error = code
-    elif action == ONE:
-        _follow(step.inner, cursor, found)
-    elif action == MAYBE:
-        if read_presence(cursor, step.opcode):
+    elif step.inner is not None:
+        if action == ONE or read_presence(cursor, step.opcode):
             _follow(step.inner, cursor, found)
     elif action == TOPIC_ID:
         name = cursor.read_uuid()
@@ -237,4 +242,6 @@ def _asks(step: Step) -> bool:
     if step.of is not None:
         return _asks(step.of)
     inner = step.inner
-    return inner is not None and any(_asks(each) for each in (*inner.steps, *(each for _, each in inner.tags)))
+    return inner is not None and any(
+        _asks(each) for each in (*inner.steps, *(each for _, each in inner.tags))
+    )

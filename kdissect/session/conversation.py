@@ -266,8 +266,7 @@ class Conversation:
         out: list[Event] = []
         for side, piece in pieces:
             if isinstance(piece, Chunk):
-                _, data, _, _, _ = piece
-                self._bytes[side] += len(data)
+                self._bytes[side] += len(piece.data)
                 if self._verdict is not None and self._tls is None:
                     out += self._frame(side, piece, packet)
                     continue

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
 from kdissect.faults import fault
-from kdissect.model import CaptureError, Fault, Packet, Segment
+from kdissect.model import CaptureError, Fault, Packet, Segment, parts
 from kdissect.spark.facts import Bucket, Thing
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
@@ -61,7 +61,7 @@ class _Blocks:
 
     def segment(self, segment: Segment) -> None:
         index = self._buckets[0].index_of(segment.source, segment.destination)
-        self._segments[index].append(tuple(segment))
+        self._segments[index].append(parts(segment))
         self._sizes[index] += len(segment.payload) + _SEGMENT_COST
         if self._sizes[index] >= _BLOCK_BYTES:
             self._finish(index)

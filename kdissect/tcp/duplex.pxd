@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.model cimport Segment
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int RST
@@ -23,4 +24,4 @@ cdef class Duplex:
         flags=cython.int, side=cython.int, first=Reassembler, second=Reassembler, ours=Reassembler,
         theirs=Reassembler,
     )
-    cpdef feed(self, segment)
+    cpdef feed(self, Segment segment)

@@ -122,13 +122,14 @@ class Duplex:
 
     def feed(self, segment: Segment) -> Sequence[Piece]:
         """What this segment makes available, of both directions."""
-        packet, timestamp_ns, source, _, _, ack, flags, _, _, _, _ = segment
+        packet, timestamp_ns = segment.packet, segment.timestamp_ns
+        ack, flags = segment.ack, segment.flags
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
         if flags & RST:
             self.reset = True
-        side = 0 if source == self.endpoints[0] else 1
+        side = 0 if segment.source == self.endpoints[0] else 1
         first, second = self.streams
         ours, theirs = (first, second) if side == 0 else (second, first)
         freed: Sequence[Chunk | Gap | Fault] = ()

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
 cdef int FIN, RST, SYN
@@ -11,7 +12,7 @@ cdef class Reassembler:
     cdef public bint _base_is_sure
     cdef public object _waiting
     cdef public Copies _copies
-    cdef public object _last
+    cdef public Chunk _last
     cdef public object _stray_end
     cdef public object _impatience
     cdef public object _overdue_since
@@ -26,9 +27,9 @@ cdef class Reassembler:
     cdef public object gap_bytes
 
     @cython.locals(
-        seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t,
+        seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
-    cpdef feed(self, segment)
+    cpdef feed(self, Segment segment)
     @cython.locals(offset=int64_t)
     cpdef acknowledge(self, int64_t ack, packet, timestamp_ns)
     @cython.locals(base=int64_t, distance=int64_t)

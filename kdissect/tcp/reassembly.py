@@ -46,8 +46,6 @@ AT_HAND = 1_460
 of those that offloading made longer the end."""
 
 
-new_tuple = tuple.__new__
-
 FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
 segment farther ahead would turn all that follows into retransmissions."""
@@ -141,7 +139,7 @@ class Reassembler:
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
-        packet, timestamp_ns, _, _, seq, _, flags, payload, length, identity, _ = segment
+        seq, flags, payload, length = segment.seq, segment.flags, segment.payload, segment.length
         self.kept = False
         if (
             self._base_is_sure
@@ -152,12 +150,15 @@ class Reassembler:
             and len(payload) == length
             and self._place(seq) == self.next
         ):  # what nearly all segments with bytes are: the next ones
-            self._remember(identity, timestamp_ns)
-            chunk = new_tuple(Chunk, (self.next, payload, packet, timestamp_ns, ()))
+            self._remember(segment.identity, segment.timestamp_ns)
+            chunk = Chunk.__new__(Chunk)
+            chunk.offset, chunk.data, chunk.packets = self.next, payload, ()
+            chunk.packet, chunk.timestamp_ns = segment.packet, segment.timestamp_ns
             self._last = chunk if length <= AT_HAND else _at_hand(chunk)
             self.next += length
             self._impatience = 0
             return [chunk]
+        packet, timestamp_ns, identity = segment.packet, segment.timestamp_ns, segment.identity
         if segment.flags & SYN:
             seq = (seq + 1) & 0xFFFFFFFF
             if self._base is None or not self._base_is_sure:
@@ -288,8 +289,9 @@ class Reassembler:
         """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
         if self._last is None:
             return
-        offset, data, packet, timestamp_ns, _ = self._last
-        if not Piece(offset, len(data), data, packet, timestamp_ns).agrees_with(piece):
+        last = self._last
+        offset, data = last.offset, last.data
+        if not Piece(offset, len(data), data, last.packet, last.timestamp_ns).agrees_with(piece):
             out.append(_different(piece.packet, max(piece.offset, offset)))
 
     def _deliver(self, piece: Piece) -> list[Chunk | Gap | Fault]:

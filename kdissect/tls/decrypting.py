@@ -45,8 +45,6 @@ from kdissect.tls.waiting import Waiting
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
-_chunk = tuple.__new__
-
 
 class Tls:
     """The machine of one connection. ``secrets`` are those of all connections; they may grow."""
@@ -237,8 +235,8 @@ class Tls:
                 self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
             if data:
                 _, _, _, _, packet, timestamp_ns, packets = record
-                chunk = (flow.offset, data, packet, timestamp_ns, packets if len(packets) > 1 else ())
-                out.append((side, _chunk(Chunk, chunk)))
+                packets = packets if len(packets) > 1 else ()
+                out.append((side, Chunk(flow.offset, data, packet, timestamp_ns, packets)))
                 flow.offset += len(data)
         elif kind == HANDSHAKE:
             self._handshake(side, data, record, out)

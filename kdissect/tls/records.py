@@ -168,8 +168,8 @@ class RecordReader:
                 self._need = HEADER_BYTES + length
                 break
             if end <= index_end:
-                _, _, packet, timestamp_ns, _ = parts[index]
-                packets: tuple[int, ...] = (packet,)
+                last = parts[index]
+                packets: tuple[int, ...] = (last.packet,)
             else:
                 first = index
                 while index_end < end:
@@ -178,8 +178,11 @@ class RecordReader:
                 used = parts[first : index + 1]
                 packets = tuple(dict.fromkeys(part.packet for part in used))
                 # A segment that fills a hole is older than the last: it is whole when the latest came.
-                _, _, packet, timestamp_ns, _ = max(used, key=_packet_of)
-            whole = (header[0], header, data[body:end], base + at, packet, timestamp_ns, packets)
+                last = max(used, key=_packet_of)
+            whole = (
+                *(header[0], header, data[body:end], base + at),
+                *(last.packet, last.timestamp_ns, packets),
+            )
             out.append(_named(Record, whole))
             at = end
             if index_end == end and index + 1 < len(parts):
@@ -199,9 +202,8 @@ class RecordReader:
         if left:
             cut = len(part.data) - left
             if cut:
-                offset, data, packet, timestamp_ns, packets = part
-                self._cut_at = offset + cut
-                part = _named(Chunk, (offset + cut, data[cut:], packet, timestamp_ns, packets))
+                self._cut_at = part.offset + cut
+                part = Chunk(self._cut_at, part.data[cut:], part.packet, part.timestamp_ns, part.packets)
             self._parts.insert(0, part)
 
     def _feed_gap(self, gap: Gap) -> list[Item]:

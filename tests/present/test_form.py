@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.present.form import Clock, duration, plural, seconds, size
+from kdissect.present.form import SECOND, Clock, duration, plural, seconds, size
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,12 @@ def by_floats(ns: int) -> str:
     raise AssertionError
 
 
-@given(st.one_of(st.integers(1_000, 10**12), st.builds(lambda a, b: a * 5 * 10**b, st.integers(1, 10**5), st.integers(3, 6))))
+@given(
+    st.one_of(
+        st.integers(1_000, 10**12),
+        st.builds(lambda a, b: a * 5 * 10**b, st.integers(1, 10**5), st.integers(3, 6)),
+    )
+)
 def test_durations_are_rounded_as_floats_are(ns: int) -> None:
     assert duration(ns) == by_floats(ns)
     assert duration(-ns) == "-" + by_floats(ns)

@@ -29,7 +29,8 @@ def error_fields(struct: Struct) -> Any:
 
 def decoded(struct: Struct, data: bytes) -> Any:
     """What decoding tells of topics, error and records; None where anything is wrong."""
-    cursor, values = Cursor(data), {}
+    cursor = Cursor(data)
+    values: dict[str, Any] = {}
     try:
         decode(struct, cursor, values)
     except DecodeError:

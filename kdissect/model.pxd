@@ -1,0 +1,41 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+cdef class Value:
+    pass
+
+@cython.final
+cdef class Segment(Value):
+    cdef public int64_t packet
+    cdef public int64_t timestamp_ns
+    cdef public bytes source
+    cdef public bytes destination
+    cdef public int64_t seq
+    cdef public object ack
+    cdef public int flags
+    cdef public bytes payload
+    cdef public int64_t length
+    cdef public int64_t identity
+    cdef public int64_t network
+
+@cython.final
+cdef class Chunk(Value):
+    cdef public int64_t offset
+    cdef public bytes data
+    cdef public int64_t packet
+    cdef public int64_t timestamp_ns
+    cdef public tuple packets
+
+@cython.final
+cdef class Frame(Value):
+    cdef public object direction
+    cdef public int64_t offset
+    cdef public bytes payload
+    cdef public int64_t size
+    cdef public int64_t first_packet
+    cdef public int64_t first_ns
+    cdef public int64_t last_packet
+    cdef public int64_t last_ns
+    cdef public tuple packets
+    cdef public bint searched
+    cdef public object fault
