@@ -1,8 +1,10 @@
 cimport cython
-from kdissect.session.conversation cimport Conversation
+from kdissect.exchange cimport Exchange
+from kdissect.model cimport Segment
+from kdissect.session.conversation cimport Conversation, recognised_in_order
+from kdissect.session.pairing cimport Completed, Recognised
 
 cdef class Dissector:
-    cdef dict __dict__
     cdef public object _limits
     cdef public object _embedded
     cdef public object _ports
@@ -16,6 +18,8 @@ cdef class Dissector:
     cdef public dict _holding
     cdef public object _held_bytes
     cdef public list _late
+    cdef public object _late_bytes
+    cdef public object _names_left_out
     cdef public object _numbering
     cdef public object packets
     cdef public object names
@@ -23,8 +27,9 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
-    @cython.locals(out=list)
-    cdef list _publish(self, step)
-    cdef _learn(self, exchange)
+    cdef _count_held(self, Conversation conversation)
+    @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
+    cdef list _publish(self, list step)
+    cdef _learn(self, Exchange exchange)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint)
-    cpdef list feed_segment(self, segment)
+    cpdef list feed_segment(self, Segment segment)

@@ -225,9 +225,9 @@ class Dissector:
                 self._tunnelled.add(conversation, key)
             else:
                 self._table[destination, source] = conversation
-        was_over = conversation.is_over
+        was_over = conversation._is_over()
         step += conversation.feed(segment)
-        if conversation.is_over and not was_over and conversation.number not in self._closed:
+        if conversation._is_over() and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
         if conversation.held_bytes != self._holding.get(conversation, 0):
             self._count_held(conversation)
@@ -343,11 +343,13 @@ class Dissector:
             self._learn(begun.exchange)
         for event in step:
             if isinstance(event, Completed):
-                self._learn(event.exchange)
+                completed = event
+                self._learn(completed.exchange)
         out: list[Event] = []
         for event in step:
             if isinstance(event, Completed):
-                exchange = event.exchange
+                completed = event
+                exchange = completed.exchange
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)
                 exchange.embedded = self._embedded

@@ -1,5 +1,9 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.message cimport Message
+from kdissect.protocol.layout cimport Layout
+from kdissect.protocol.survey cimport Survey
+from kdissect.record.sound cimport is_sound
 
 cdef class Exchange:
     cdef public object connection
@@ -18,7 +22,14 @@ cdef class Exchange:
     cdef public tuple _faults
     cdef public dict _base_offsets
 
-    @cython.locals(message=Message, out=list)
+    cpdef tuple _both(self)
+    @cython.locals(first=Message)
+    cpdef Message _first(self)
+    @cython.locals(message=Message, out=list, known=Layout)
     cpdef taught_topics(self)
-    @cython.locals(message=Message, found=list)
+    @cython.locals(message=Message, seen=Survey)
+    cdef bint _may_carry_metadata(self) except -1
+    @cython.locals(message=Message, found=list, seen=Survey)
     cpdef list _topic_mentions(self)
+    @cython.locals(message=Message, seen=Survey, places=list, at=Py_ssize_t)
+    cdef bint _is_sound(self, tuple messages) except -1

@@ -12,7 +12,7 @@ from kdissect.embedded.faults import embedded_faults
 from kdissect.embedded.internal import topic_names_in_metadata
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
-from kdissect.names import NO_NAMES, Names, is_metadata_topic
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import Struct
@@ -97,36 +97,43 @@ class Exchange:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The request and the response, as far as they are there."""
+        return self._both()
+
+    def _both(self) -> tuple[Message, ...]:
         if self.request is None or self.response is None:
-            return (self.first_message,)
+            return (self._first(),)
         return self.request, self.response
 
     @property
     def first_message(self) -> Message:
         """The request, else the response."""
-        first = self.request or self.response
+        return self._first()
+
+    def _first(self) -> Message:
+        first: Message | None = self.request if self.request is not None else self.response
         assert first is not None
         return first
 
     @property
     def api_key(self) -> int | None:
-        return self.first_message.api_key
+        return self._first().api_key
 
     @property
     def api_version(self) -> int | None:
-        return self.first_message.api_version
+        return self._first().api_version
 
     @property
     def api(self) -> str | None:
         """Kafka's newest name of the API; None for a response whose request is not known."""
-        first = self.first_message
-        if isinstance(first, Token):
-            return SASL_TOKEN
-        return None if first.api_key is None else apis.api_name(first.api_key)
+        first = self._first()
+        known = first.layout()
+        if known is not None:
+            return known.name
+        return SASL_TOKEN if isinstance(first, Token) else None
 
     @property
     def correlation_id(self) -> int | None:
-        return self.first_message.correlation_id
+        return self._first().correlation_id
 
     @property
     def client_id(self) -> str | None:
@@ -176,17 +183,19 @@ class Exchange:
     def latency_ns(self) -> int | None:
         """Nanoseconds from the request's last byte to the response's first; may be negative, as captured.
         None also where two absurd timestamps are further apart than 64 bits can say."""
-        asked, answered = self.request_time_ns, self.response_start_ns
-        if asked is None or answered is None:
+        if self.request is None or self.response is None:
             return None
-        latency = answered - asked
+        asked, answered = self.request.frame.last_ns, self.response.frame.first_ns
+        if asked >= 0 and answered >= 0:
+            return answered - asked
+        latency = int(answered) - int(asked)  # compiled, these are numbers of C, which would overflow
         return latency if -(1 << 63) <= latency < 1 << 63 else None
 
     @property
     def last_packet(self) -> int:
         """The last packet that carried bytes of it."""
         if self.request is None or self.response is None:
-            return self.first_message.frame.last_packet
+            return self._first().frame.last_packet
         return max(self.request.frame.last_packet, self.response.frame.last_packet)
 
     @property
@@ -214,12 +223,12 @@ class Exchange:
     @property
     def topics(self) -> list[str]:
         """Topics in the order of the wire, each once; ids by name where the capture told it."""
-        found: dict[str, None] = {}
+        found: list[str] = []
         for topic, topic_id in self._topic_mentions():
             name = topic or (self.topic_names.get(topic_id) if topic_id else None) or topic_id
-            if name:
-                found[name] = None
-        return list(found)
+            if name and (not found or name != found[-1]):
+                found.append(name)
+        return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def topic_ids(self) -> set[str]:
         """The topic ids that occur in it."""
@@ -227,7 +236,7 @@ class Exchange:
 
     def _topic_mentions(self) -> list[tuple[str | None, str | None]]:
         found: list[tuple[str | None, str | None]] = []
-        for message in self.messages:
+        for message in self._both():
             seen = message.survey()
             if seen is not None:
                 found += seen.mentions
@@ -246,7 +255,7 @@ class Exchange:
         That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
         """
         if self._faults is None:
-            messages = self.messages
+            messages = self._both()
             if self._is_sound(messages):
                 self._faults = ()
                 return []
@@ -261,7 +270,7 @@ class Exchange:
             self._faults = tuple([Fault(*each[:-2], *place) for each in found])
         return list(self._faults)
 
-    def _is_sound(self, messages: Iterable[Message]) -> bool:
+    def _is_sound(self, messages: tuple[Message, ...]) -> bool:
         """Whether it is plain that nothing is wrong; where it is not, looking closer tells."""
         if self.session_faults or self.embedded:
             return False
@@ -270,9 +279,11 @@ class Exchange:
             if seen is None or message.header_faults:
                 return False
             places = seen.records
-            for at in range(0, len(places), 2):
+            at = 0
+            while at < len(places):
                 if not is_sound(message.frame.payload, places[at], places[at + 1], message.limits):
                     return False
+                at += 2
         return True
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
@@ -285,7 +296,7 @@ class Exchange:
 
     def record_sets(self) -> Iterator[RecordSetPlace]:
         """Every record set in it, with the topic and partition it belongs to."""
-        for message in self.messages:
+        for message in self._both():
             for name, value, ancestors in message.record_fields():
                 yield self._place(message, name, value, ancestors)
 
@@ -311,7 +322,7 @@ class Exchange:
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
         out: list[tuple[str, str, int]] = []
-        for message in self.messages:
+        for message in self._both():
             known = message.layout()
             if known is None or not known.teaches:
                 continue  # not decoded for nothing
@@ -321,16 +332,26 @@ class Exchange:
                 out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
                 message.forget_body()  # it may wait for long
-        if self.response is not None and self.api_key in METADATA_CARRIERS:
+        if self.response is not None and self._may_carry_metadata():
             return chain(out, self._topics_in_metadata())
         return out
 
+    def _may_carry_metadata(self) -> bool:
+        """Whether the records of ``__cluster_metadata`` may be in it."""
+        if self._first().api_key not in METADATA_CARRIERS:
+            return False
+        for message in self._both():
+            seen = message.survey()
+            if seen is None:
+                return True
+            for topic, topic_id in seen.mentions:
+                if topic == METADATA_TOPIC or topic_id == METADATA_TOPIC_ID:
+                    return True
+        return False
+
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""
-        for message in self.messages:
-            seen = message.survey()
-            if seen is not None and not any(is_metadata_topic(*mention) for mention in seen.mentions):
-                continue
+        for message in self._both():
             for _, data, ancestors in message.record_fields():
                 topic, topic_id, _ = partition_of(ancestors)
                 if topic is None and topic_id is not None:

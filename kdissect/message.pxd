@@ -1,10 +1,14 @@
 cimport cython
+from kdissect.model cimport Frame
 from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.header cimport RequestHeader, ResponseHeader, read_request_header, read_response_header
 from kdissect.protocol.layout cimport Layout
-from kdissect.protocol.survey cimport Survey
+from kdissect.protocol.survey cimport Survey, survey
+
+cdef int _API_VERSIONS
 
 cdef class Message:
-    cdef public object frame
+    cdef public Frame frame
     cdef public object api_key
     cdef public object api_version
     cdef public object correlation_id
@@ -21,7 +25,7 @@ cdef class Message:
     cpdef body_struct(self)
     cpdef decoded(self)
     cpdef forget_body(self)
-    @cython.locals(known=Layout)
+    @cython.locals(known=Layout, cursor=Cursor)
     cpdef Survey survey(self)
     cpdef bint _is_usual(self) except -1
     cpdef bint may_have_records(self) except -1
@@ -38,7 +42,8 @@ cdef class Token(Message):
     cdef public object client_id
     cdef public object kind
 
-@cython.locals(cursor=Cursor, request=Request)
-cpdef Request parse_request(frame, limits=*)
-@cython.locals(cursor=Cursor)
-cpdef Response parse_response(frame, api_key, api_version, limits=*)
+@cython.locals(cursor=Cursor, request=Request, head=RequestHeader)
+cpdef Request parse_request(Frame frame, limits=*)
+@cython.locals(cursor=Cursor, head=ResponseHeader, response=Response, known=Layout)
+cpdef Response parse_response(Frame frame, api_key, api_version, limits=*)
+cdef _begin(Message message, Frame frame, limits, Py_ssize_t body_start)

@@ -8,7 +8,6 @@ cdef class SegmentReader:
     cdef public object _layers
     cdef public object _datagrams
     cdef public dict _pairs
-    cdef dict __dict__
 
     @cython.locals(
         link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t,

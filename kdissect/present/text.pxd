@@ -1,5 +1,6 @@
 cimport cython
 from kdissect.exchange cimport Exchange
+from kdissect.model cimport Frame
 from kdissect.message cimport Message, Request, Response
 from kdissect.present.form cimport Clock, duration, size
 from kdissect.present.sanitise cimport sanitise, width
@@ -22,7 +23,7 @@ cdef class Lines:
     cdef str _cell(self, int at, str text, Py_ssize_t columns)
     @cython.locals(text=str)
     cdef str _ends_of(self, Exchange exchange)
-    @cython.locals(notes=list, topics=list, message=Message, whole=cython.bint, faults=list)
+    @cython.locals(notes=list, topics=list, message=Message, whole=cython.bint, faults=list, frame=Frame)
     cdef list _notes(self, Exchange exchange)
 
 cpdef str api_text(Exchange exchange)

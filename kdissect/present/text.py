@@ -52,7 +52,7 @@ class Lines:
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first, latency = exchange.first_message, exchange.latency_ns
+        first, latency = exchange._first(), exchange.latency_ns
         ends = self._ends_of(exchange)
         client = sanitise(exchange.client_id or "", 32)
         api, correlation = api_text(exchange), first.correlation_id
@@ -114,9 +114,9 @@ class Lines:
             quiet = exchange.missing == "acks=0"
             text = f"[no {side}: {exchange.missing}]"
             notes.append(paint(text, DIM if quiet else YELLOW, self._colour))
-        for message in exchange.messages:
-            if message.is_cut:
-                frame = message.frame
+        for message in exchange._both():
+            frame = message.frame
+            if frame.size > len(frame.payload):
                 why = f", {exchange.missing}" if exchange.missing else ""
                 text = f"[{message.kind} cut: {len(frame.payload):,} of {plural(frame.size, 'byte')}{why}]"
                 notes.append(paint(text, YELLOW, self._colour))
@@ -132,8 +132,8 @@ class Lines:
 
 def api_text(exchange: Exchange) -> str:
     """``Fetch v12``; ``?`` for a response whose request is not known."""
-    api = exchange.api or "?"
-    return api if exchange.api_version is None else f"{api} v{exchange.api_version}"
+    api, version = exchange.api or "?", exchange._first().api_version
+    return api if version is None else f"{api} v{version}"
 
 
 def sizes(exchange: Exchange) -> str:

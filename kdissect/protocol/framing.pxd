@@ -3,25 +3,35 @@ from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk, Frame
 
 cdef class Framer:
-    cdef dict __dict__
     cdef public object direction
     cdef public object _limits
+    cdef public int64_t _most
     cdef public list _parts
     cdef public int64_t _have
-    cdef public object _size
+    cdef public int64_t _size
     cdef public bint _searching
     cdef public int64_t _skip
     cdef public bint _found_by_search
     cdef public int64_t _cut_at
 
-    @cython.locals(data=bytes, length=int64_t, chunk=Chunk)
+    @cython.locals(data=bytes, length=int64_t, chunk=Chunk, out=list)
     cpdef feed(self, piece, witness)
+    cpdef int64_t held_bytes(self) except -1
     @cython.locals(frame=Frame)
     cdef Frame _whole_frame(self, Chunk chunk)
     cdef _feed_chunk(self, Chunk chunk, witness, list out)
+    @cython.locals(size=int64_t, first=Chunk)
     cdef _cut_frames(self, witness, list out)
-    @cython.locals(total=int64_t, length=int64_t, parts=list)
+    @cython.locals(
+        total=int64_t, length=int64_t, parts=list, first=Chunk, last=Chunk, rest=Chunk, used=list, left=int64_t,
+        chunk=Chunk, payload=bytes,
+    )
     cpdef _take_frame(self, int64_t size)
-    cpdef _frame(self, list used, bytes payload, size)
+    @cython.locals(first=Chunk, last=Chunk, completed=Chunk, chunk=Chunk, frame=Frame)
+    cpdef Frame _frame(self, list used, bytes payload, int64_t size)
     @cython.locals(data=bytes)
     cdef bytes _peek(self, Py_ssize_t count)
+
+@cython.locals(raw="const unsigned char*", value=int64_t)
+cdef int64_t read_size_prefix(bytes data) except? -2
+cdef Chunk _tail(Chunk chunk, int64_t count)

@@ -36,17 +36,19 @@ class Framer:
     """The machine of one direction."""
 
     __slots__ = (
-        *("_cut_at", "_found_by_search", "_have", "_limits", "_parts"),
+        *("_cut_at", "_found_by_search", "_have", "_limits", "_most", "_parts"),
         *("_searching", "_size", "_skip", "direction"),
     )
 
     def __init__(self, direction: Direction, limits: Limits = DEFAULTS, trusted: bool = True) -> None:
         self.direction = direction
         self._limits = limits
+        self._most = limits.frame_bytes
         self._parts: list[Chunk] = []
         """Captured pieces of the frame (or of its size prefix) at hand; while searching, of the search."""
         self._have = 0
-        self._size: int | None = None
+        self._size = -1
+        """What it announces; -1 while that is not known."""
         self._searching = not trusted
         self._skip = 0
         """Bytes still to be skipped, because they belong to a frame that a gap cut."""
@@ -62,28 +64,26 @@ class Framer:
         chunk = piece
         data = chunk.data
         if not (self._parts or self._skip or self._searching) and len(data) > 4:
-            length = int.from_bytes(data[:4], "big")
-            if length == len(data) - 4 and length <= self._limits.frame_bytes:
+            length = read_size_prefix(data)
+            if length == len(data) - 4 and length <= self._most:
                 return [self._whole_frame(chunk)]
-        size = self._size
-        if size is not None and not self._skip and self._have + len(data) < size + 4:
+        if self._size >= 0 and not self._skip and self._have + len(data) < self._size + 4:
             self._parts.append(chunk)  # it lies in the midst of a frame
             self._have += len(data)
             return out
         self._feed_chunk(chunk, witness, out)
         return out
 
-    @property
     def held_bytes(self) -> int:
         """What the bytes of a frame cost whose others are yet to come."""
-        return self._have + PART_BYTES * len(self._parts)
+        return self._have + PART_BYTES * len(self._parts) if self._parts else 0
 
     def give_up(self, reason: str) -> Sequence[Event]:
         """Keep none of the bytes at hand: the frame that they begin is cut, and its others are skipped."""
         out: list[Event] = []
         if self._searching:
             self._drop(out, reason)
-        elif self._size is not None:
+        elif self._size >= 0:
             self._skip = self._size + 4 - self._have
             self._cut(out, reason)
         return out
@@ -116,11 +116,11 @@ class Framer:
     def _cut_frames(self, witness: Witness, out: list[Event]) -> None:
         """Cut every complete frame off the parts."""
         while True:
-            if self._size is None:
+            if self._size < 0:
                 if self._have < 4:
                     return
-                size = int.from_bytes(self._peek(4), "big", signed=True)
-                if not 0 <= size <= self._limits.frame_bytes:
+                size = read_size_prefix(self._peek(4))
+                if not 0 <= size <= self._most:
                     first = self._parts[0]
                     message = f"a size of {size:,} (limit {self._limits.frame_bytes:,}): the boundary is lost"
                     out.append(fault("bad-size", message, first.packet, first.offset))
@@ -139,8 +139,10 @@ class Framer:
         first = parts[0]
         if len(first.data) >= total:  # the common case: the frame lies in one chunk
             payload = first.data[4:total]
-            rest = _tail(first, total) if len(first.data) > total else None
-            self._parts = ([rest] if rest else []) + parts[1:]
+            if len(first.data) > total:
+                parts[0] = _tail(first, total)
+            else:
+                del parts[0]
             used = [first]
         else:
             used, length = [], 0
@@ -149,10 +151,12 @@ class Framer:
                 length += len(used[-1].data)
             payload = b"".join([chunk.data for chunk in used])[4:total]
             left = length - total
-            last = used[-1]
-            self._parts = ([_tail(last, len(last.data) - left)] if left else []) + parts[len(used) :]
+            del parts[: len(used)]
+            if left:
+                last = used[-1]
+                parts.insert(0, _tail(last, len(last.data) - left))
         self._have -= total
-        self._size = None
+        self._size = -1
         return self._frame(used, payload, size)
 
     def _whole_frame(self, chunk: Chunk) -> Frame:
@@ -199,7 +203,7 @@ class Framer:
         if not gap.is_exact and (self._skip or not self._searching):
             # Where the bytes behind it belong cannot be counted.
             self._skip = 0
-            if self._size is None:
+            if self._size < 0:
                 self._drop(out, "the size of a frame that a gap cut")
             else:
                 self._cut(out, "an unknown number of its bytes was not captured")
@@ -216,7 +220,7 @@ class Framer:
                 self._cut_frames(witness, out)
                 return out + self._feed_gap(gap, witness)
             self._drop(out, "no frame was found in them before the next gap")
-        elif self._size is None:
+        elif self._size < 0:
             self._drop(out, "the size of a frame that a gap cut")
             self._lose()
         else:
@@ -231,11 +235,11 @@ class Framer:
 
     def _cut(self, out: list[Event], reason: str) -> None:
         """Give out the frame at hand as far as it was captured."""
-        if self._size is None:
+        if self._size < 0:
             self._drop(out, "the size of a frame that breaks off")
             return
         parts, size = self._parts, self._size
-        self._parts, self._have, self._size = [], 0, None
+        self._parts, self._have, self._size = [], 0, -1
         data = b"".join(chunk.data for chunk in parts)
         frame = self._frame(parts, data[4:], size)
         message = f"{plural(size, 'byte')} announced, {len(frame.payload):,} captured: {reason}"
@@ -243,7 +247,7 @@ class Framer:
 
     def _lose(self) -> None:
         self._searching = True
-        self._size = None
+        self._size = -1
 
     def _search(self, witness: Witness, out: list[Event], start: int = 0, at_end: bool = False) -> None:
         """Look for a frame in what is at hand; what lies before it is skipped."""
@@ -293,13 +297,22 @@ class Framer:
     def _drop(self, out: list[Event], reason: str) -> None:
         for chunk in self._parts:
             out.append(Skipped(chunk.offset, len(chunk.data), reason, chunk.packet))
-        self._parts, self._have, self._size = [], 0, None
+        self._parts, self._have, self._size = [], 0, -1
 
     def _peek(self, count: int) -> bytes:
-        first = self._parts[0].data if self._parts else b""
-        if len(first) >= count:
-            return first[:count]
+        data = self._parts[0].data if self._parts else b""
+        if len(data) >= count:
+            return data[:count]
         return b"".join([chunk.data for chunk in self._parts])[:count]
+
+
+def read_size_prefix(data: bytes) -> int:
+    """The int32 with which a frame begins, of four bytes at least."""
+    if len(data) < 4:
+        raise ValueError("fewer than four bytes")
+    raw = data
+    value = raw[0] << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
+    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 
 REST = "the rest of a frame that a gap cut"

@@ -6,47 +6,47 @@ API that is not known only what all headers share is read.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from struct import Struct
-from typing import NamedTuple
-
-from kdissect.model import DecodeError
+from kdissect.model import DecodeError, Value
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import read_tag_count
+from kdissect.protocol.layout import Layout, layout
 from kdissect.wording import plural
 
 
-class RequestHeader(NamedTuple):
+class RequestHeader(Value):
     """What a request says of itself."""
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    version: int
-    """Of the header."""
+    __slots__ = ("api_key", "api_version", "correlation_id", "client_id", "version", "layout")  # noqa: RUF023
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        version: int,
+        layout: Layout | None = None,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.version = version
+        """Of the header."""
+        self.layout = layout
+        """What the definitions say of such a request."""
 
 
-class ResponseHeader(NamedTuple):
+class ResponseHeader(Value):
     """What a response says of itself."""
 
-    correlation_id: int
-    version: int
-    """Of the header."""
+    __slots__ = ("correlation_id", "version")
 
-
-_common = Struct(">hhi").unpack_from
-"""What all request headers begin with: API key, version, correlation id."""
-
-
-@lru_cache(maxsize=4096)
-def _versions(api_key: int, api_version: int) -> tuple[int, int]:
-    """Header versions of the request and of the response."""
-    if api_key not in apis.api_keys():
-        return 1, 0
-    request = apis.request_header_version(api_key, api_version)
-    return request, apis.response_header_version(api_key, api_version)
+    def __init__(self, correlation_id: int, version: int) -> None:
+        self.correlation_id = correlation_id
+        self.version = version
+        """Of the header."""
 
 
 def read_request_header(cursor: Cursor) -> RequestHeader:
@@ -54,8 +54,10 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
 
     :raises DecodeError: the bytes do not hold one.
     """
-    api_key, api_version, correlation_id = _common(cursor.data, cursor.take(8))
-    version, _ = _versions(api_key, api_version)
+    cursor.position = cursor.take(8)  # all of it is there, or nothing of it is read
+    api_key, api_version, correlation_id = cursor.read_int16(), cursor.read_int16(), cursor.read_int32()
+    known = layout(api_key, api_version, "request")
+    version = known.header_version
     client_id: str | None = None
     if version >= 1:
         length = cursor.read_int16()
@@ -74,22 +76,35 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
                 raise
             # Of a version that is not known, neither is the header's: what all headers share stands.
             version, cursor.position = 1, before
-    return RequestHeader(api_key, api_version, correlation_id, client_id, version)
+    return RequestHeader(api_key, api_version, correlation_id, client_id, version, known)
 
 
-def read_response_header(cursor: Cursor, api_key: int | None, api_version: int | None) -> ResponseHeader:
+def read_response_header(cursor: Cursor, known: Layout | None) -> ResponseHeader:
     """Read a response header; the cursor then stands where the body begins.
 
-    :param api_key: of the request; None where it is not known, and then only the correlation id is read.
+    :param known: the layout that the request tells; None where that is not known, and then only the
+        correlation id is read.
     :raises DecodeError: the bytes do not hold one.
     """
     correlation_id = cursor.read_int32()
     version = 0
-    if api_key is not None and api_version is not None:
-        _, version = _versions(api_key, api_version)
+    if known is not None:
+        version = known.header_version
         if version >= 1:
             _pass_tags(cursor)
     return ResponseHeader(correlation_id, version)
+
+
+def read_correlation_id(payload: bytes) -> int:
+    """What a response begins with.
+
+    :raises DecodeError: there are no four bytes.
+    """
+    if len(payload) < 4:
+        raise DecodeError("no correlation id", 0, "truncated")
+    raw = payload
+    value = raw[0] << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
+    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 
 def _pass_tags(cursor: Cursor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Any
 
+from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, era_structs, message_struct
 from kdissect.protocol.select import Selection, selection
 from kdissect.protocol.survey import Route, route
@@ -14,10 +15,14 @@ from kdissect.protocol.topics import can_teach
 class Layout:
     """Of a request or a response. Nothing is known of a version that the definitions do not have."""
 
-    __slots__ = ("_asked", "candidates", "has_records", "struct", "teaches", "way")
+    __slots__ = ("_asked", "candidates", "has_records", "header_version", "name", "struct", "teaches", "way")
 
     def __init__(self, api_key: int, version: int, kind: str) -> None:
         self._asked = (api_key, version, kind)
+        self.name = apis.api_name(api_key)
+        """Of the API, the newest."""
+        self.header_version = _header_version(api_key, version, kind)
+        """Of an API that is not known only what all headers share can be read."""
         self.struct: Struct | None = None
         """Of the body."""
         self.candidates: tuple[Struct, ...] = ()
@@ -47,6 +52,14 @@ def layout(api_key: int, version: int, kind: str) -> Layout:
     """The layout of a message; ``kind`` is ``request`` or ``response``. What captured bytes may ask for is
     too much to keep it all."""
     return Layout(api_key, version, kind)
+
+
+def _header_version(api_key: int, version: int, kind: str) -> int:
+    if api_key not in apis.api_keys():
+        return 1 if kind == "request" else 0
+    if kind == "request":
+        return apis.request_header_version(api_key, version)
+    return apis.response_header_version(api_key, version)
 
 
 @cache

@@ -1,10 +1,11 @@
 cimport cython
+from libc.stdint cimport int64_t
+from kdissect.model cimport Chunk, Frame, Segment
 from kdissect.protocol.framing cimport Framer
-from kdissect.session.pairing cimport Session
+from kdissect.session.pairing cimport Recognised, Session
 from kdissect.tcp.duplex cimport Duplex
 
 cdef class Conversation:
-    cdef dict __dict__
     cdef public object _broker_ports
     cdef public list _bytes
     cdef public Duplex _duplex
@@ -18,20 +19,22 @@ cdef class Conversation:
     cdef public object _skipped
     cdef public object _tls
     cdef public object _verdict
-    cdef public object held_bytes
+    cdef public tuple _witnesses
+    cdef public int64_t held_bytes
     cdef public object number
     cdef object __weakref__
 
     @cython.locals(out=list)
-    cpdef feed(self, segment)
+    cpdef feed(self, Segment segment)
     cpdef bint _is_over(self) except -1
     cpdef bint has_lingered(self, now_ns, linger_ns) except -1
-    @cython.locals(out=list, data=bytes)
+    @cython.locals(out=list, chunk=Chunk)
     cdef list _take(self, pieces, packet)
     @cython.locals(framer=Framer)
     cdef list _frame(self, int side, piece, packet)
-    @cython.locals(out=list)
+    @cython.locals(out=list, found=list)
     cdef list _pair(self, int side, events, packet)
-    cdef _witness(self, Framer framer)
-    @cython.locals(first=Framer, second=Framer)
+    @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _weigh(self)
+
+cpdef list recognised_in_order(events)

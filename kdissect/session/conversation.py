@@ -11,13 +11,13 @@ says something it is little more than its Duplex: a scan of ports opens many con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
-from kdissect.protocol.framing import REST, Framer
+from kdissect.protocol.framing import REST, Framer, Witness
 from kdissect.session.pairing import Event, Recognised, Session
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
@@ -72,6 +72,7 @@ class Conversation:
         "_skipped",
         "_tls",
         "_verdict",
+        "_witnesses",
         "held_bytes",
         "number",
     )
@@ -98,6 +99,8 @@ class Conversation:
         self._tls: Tls | None = None
         """From the greeting of TLS on; the rest then counts for what it decrypts."""
         self._framers: tuple[Framer, Framer] | None = None
+        self._witnesses: tuple[Witness, ...] = ()
+        """Of each direction, what says where frames may begin."""
         self._session: Session | None = None
         self._bytes = [0, 0]
         self._skipped = 0
@@ -184,7 +187,7 @@ class Conversation:
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             out += self._settle(verdict, packet)
         if self._framers is not None and self._session is not None:
-            if self._session.is_waiting or any(framer.held_bytes for framer in self._framers):
+            if self._session.is_waiting or any(framer.held_bytes() for framer in self._framers):
                 message = f"{reason}; frames and requests of this connection wait no longer"
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             self._session.end("evicted")
@@ -199,7 +202,7 @@ class Conversation:
         held = self._duplex.held_bytes
         if self._framers is not None and self._session is not None:
             first, second = self._framers
-            held += first.held_bytes + second.held_bytes + self._session.held_bytes
+            held += first.held_bytes() + second.held_bytes() + self._session.held_bytes()
         elif self._recogniser is not None:
             held += self._recogniser.held_bytes
         if self._tls is not None:
@@ -266,7 +269,8 @@ class Conversation:
         out: list[Event] = []
         for side, piece in pieces:
             if isinstance(piece, Chunk):
-                self._bytes[side] += len(piece.data)
+                chunk = piece
+                self._bytes[side] += len(chunk.data)
                 if self._verdict is not None and self._tls is None:
                     out += self._frame(side, piece, packet)
                     continue
@@ -350,6 +354,8 @@ class Conversation:
                 Framer(directions[0], self._limits, starts[0]),
                 Framer(directions[1], self._limits, starts[1]),
             )
+            asked, answered = self._session.witness.begins_request, self._session.witness.begins_response
+            self._witnesses = (answered, asked) if client else (asked, answered)
         out: list[Event] = []
         if verdict.doubt is not None:
             out.append(self._doubt_fault(verdict.doubt))
@@ -366,7 +372,7 @@ class Conversation:
         framer = self._framers[side]
         if isinstance(piece, Gap):
             self._session.gap(framer.direction)
-        events = framer.feed(piece, self._witness(framer))
+        events = framer.feed(piece, self._witnesses[side])
         return self._pair(side, events, packet) if events else []
 
     def _pair(self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
@@ -375,7 +381,8 @@ class Conversation:
         out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
-                out += self._mark(self._session.feed(event, packet))
+                found = self._session.feed(event, packet)
+                out += found if self._tls is None else self._mark(found)
             elif isinstance(event, Fault):
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
@@ -398,7 +405,7 @@ class Conversation:
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
             for side, framer in enumerate(self._framers):
-                out += self._pair(side, framer.close(self._witness(framer)), packet)
+                out += self._pair(side, framer.close(self._witnesses[side]), packet)
             out += self._mark(self._session.close())
         self._weigh()
         return out
@@ -410,12 +417,6 @@ class Conversation:
                 if not isinstance(event, Fault):
                     event.exchange.is_encrypted = True
         return events
-
-    def _witness(self, framer: Framer) -> Callable[[bytes, int, bool], bool | None]:
-        assert self._session is not None
-        if framer.direction is Direction.TO_BROKER:
-            return self._session.witness.begins_request
-        return self._session.witness.begins_response
 
     def _gap_fault(self, side: Side, gap: Gap) -> Fault:
         message = f"{plural(gap.length, 'byte')} from {self._name(side)}: {gap.reason}"
@@ -441,7 +442,14 @@ class Conversation:
 
 def recognised_in_order(events: Iterable[object]) -> list[Recognised]:
     """The exchanges that began, in the order in which they are numbered."""
-    begun = [event for event in events if isinstance(event, Recognised)]
+    begun = []
+    for event in events:
+        if isinstance(event, Recognised):
+            begun.append(event)
     if len(begun) > 1:
-        begun.sort(key=lambda event: event.exchange.recognised)
+        begun.sort(key=_recognised)
     return begun
+
+
+def _recognised(event: Recognised) -> tuple[int, int, int]:
+    return event.exchange.recognised

@@ -1,8 +1,22 @@
 cimport cython
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Request, Response
-from kdissect.session.pending cimport Pending
+from kdissect.model cimport Frame, Value
+from kdissect.protocol.header cimport read_correlation_id
+from kdissect.protocol.survey cimport Survey
+from kdissect.session.pending cimport Pending, Waiting
 from kdissect.session.witness cimport FrameWitness
+
+cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, FEW
+cdef object _TO_BROKER
+
+@cython.final
+cdef class Recognised(Value):
+    cdef public Exchange exchange
+
+@cython.final
+cdef class Completed(Value):
+    cdef public Exchange exchange
 
 cdef class Session:
     cdef public object _connection
@@ -27,19 +41,22 @@ cdef class Session:
     cdef public object login
 
     @cython.locals(out=list)
-    cpdef list feed(self, frame, packet)
+    cpdef list feed(self, Frame frame, packet)
+    cpdef held_bytes(self)
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange)
-    cdef list _feed_request(self, frame, packet)
-    cdef _asks_for_nothing(self, Request produce)
-    cdef bint _is_token(self, frame) except -1
+    cdef list _feed_request(self, Frame frame, packet)
+    @cython.locals(seen=Survey)
+    cdef bint _asks_for_nothing(self, Request produce) except -1
+    @cython.locals(payload=bytes)
+    cdef bint _is_token(self, Frame frame) except -1
     cdef list _evict(self)
-    @cython.locals(asked=Request, exchange=Exchange, out=list, payload=bytes)
-    cdef list _feed_response(self, frame, packet)
-    cdef list _settle_earlier(self, serial, frame)
+    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting)
+    cdef list _feed_response(self, Frame frame, packet)
+    cdef list _settle_earlier(self, serial, Frame frame)
     @cython.locals(exchange=Exchange)
-    cdef Exchange _exchange(self, frame, packet)
+    cdef Exchange _exchange(self, Frame frame, packet)
     cdef _learn_from_request(self, Request request)
     cdef _learn_from_response(self, Exchange exchange)
-    cdef _why_missing(self, waiting)
+    cdef _why_missing(self, Waiting waiting)
 
-cdef list _own_faults(frame)
+cdef list _own_faults(Frame frame)

@@ -19,14 +19,13 @@ Rules
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token, bare_frame, parse_request, parse_response
-from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame
+from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kdissect.protocol.header import read_correlation_id
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
@@ -45,19 +44,27 @@ FEW = 16
 It costs less than the request's object."""
 
 
-class Recognised(NamedTuple):
+class Recognised(Value):
     """An exchange has begun: its request, or else its response, was recognised."""
 
-    exchange: Exchange
+    __slots__ = ("exchange",)
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
 
 
-class Completed(NamedTuple):
+class Completed(Value):
     """Nothing more will come of an exchange."""
 
-    exchange: Exchange
+    __slots__ = ("exchange",)
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
 
 
 Event = Recognised | Completed | Fault
+
+_TO_BROKER = Direction.TO_BROKER
 
 
 class Session:
@@ -120,7 +127,7 @@ class Session:
     def feed(self, frame: Frame, packet: int) -> list[Event]:
         """What a frame means; ``packet`` is the one being read, for the order of recognition."""
         self.witness.refresh()
-        if frame.direction is Direction.TO_BROKER:
+        if frame.direction is _TO_BROKER:
             return self._feed_request(frame, packet)
         return self._feed_response(frame, packet)
 
@@ -136,7 +143,6 @@ class Session:
         ``evicted`` is why they are not whole."""
         self._ending = reason
 
-    @property
     def held_bytes(self) -> int:
         """What requests cost that wait for their responses, and what is remembered of the client."""
         return self._pending.held_bytes + self._told_bytes
@@ -259,14 +265,14 @@ class Session:
             return [Completed(exchange)]
         if len(frame.payload) < 4:
             return self._report_headless(frame, "without a correlation id")
-        correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
-        serial = self._pending.find(correlation)
+        serial = self._pending.find(read_correlation_id(frame.payload))
         if serial is None:
             return self._feed_unmatched(frame, packet)
-        out = self._settle_earlier(serial, frame)
-        why_missing = self._why_missing(self._pending[serial])
-        asked = self._pending.request(serial)
-        exchange = self._pending.remove(serial)
+        out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
+        waiting = self._pending.take(serial)
+        exchange = waiting.exchange
+        asked = exchange.request
+        assert isinstance(asked, Request)
         self._answered = max(self._answered, serial)
         try:
             exchange.response = parse_response(frame, asked.api_key, asked.api_version, self._limits)
@@ -276,19 +282,24 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
-        exchange.session_faults += _own_faults(frame)
-        if exchange.response.is_cut:
-            exchange.missing = why_missing
+        if frame.fault is not None:
+            exchange.session_faults.append(frame.fault)
+        if frame.size > len(frame.payload):
+            exchange.missing = self._why_missing(waiting)
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
-        self._learn_from_response(exchange)
-        return [*out, Completed(exchange)]
+        if asked.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
+            self._learn_from_response(exchange)
+        out.append(Completed(exchange))
+        return out
 
     def _answers_request(self, payload: bytes) -> bool:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last
         GSSAPI token has no answer, so the order alone does not tell."""
-        serial = self._pending.find(int.from_bytes(payload[:4], "big", signed=True))
-        if serial is None or len(payload) < 4:
+        if len(payload) < 4:
+            return False
+        serial = self._pending.find(read_correlation_id(payload))
+        if serial is None:
             return False
         return self.witness.answers(payload, self._pending.request(serial))
 
@@ -314,8 +325,7 @@ class Session:
         exchange = self._exchange(frame, packet)
         exchange.response = parse_response(frame, None, None, self._limits)
         exchange.missing = "gap" if self._request_gaps and self._saw_request else "not captured"
-        correlation = int.from_bytes(frame.payload[:4], "big", signed=True)
-        if self._evicted is not None and correlation <= self._evicted:
+        if self._evicted is not None and read_correlation_id(frame.payload) <= self._evicted:
             exchange.missing = "evicted"
         return [Recognised(exchange), Completed(exchange)]
 
@@ -332,17 +342,20 @@ class Session:
         exchange = Exchange(self._connection, self._client, self._broker)
         exchange.recognised = (packet, self._connection, frame.offset)
         exchange.inferred = self._inferred
-        exchange.session_faults += _own_faults(frame)
+        if frame.fault is not None:
+            exchange.session_faults.append(frame.fault)
         if frame.searched:
-            side = "request" if frame.direction is Direction.TO_BROKER else "response"
+            side = "request" if frame.direction is _TO_BROKER else "response"
             exchange.inferred = _join(exchange.inferred, _boundary(side))
         return exchange
 
     def _learn_from_request(self, request: Request) -> None:
+        if request.client_id is not None:
+            if request.client_id != self.client_id:
+                self.client_id = request.client_id
+                self._count_told()
+            request.client_id = self.client_id  # one text for all of them
         self.witness.learn(request)
-        if request.client_id is not None and request.client_id != self.client_id:
-            self.client_id = request.client_id
-            self._count_told()
         if request.api_key == API_VERSIONS and (name := request.body().get("clientSoftwareName")):
             self.software = f"{name} {request.body().get('clientSoftwareVersion')}"
             self._count_told()
@@ -357,13 +370,13 @@ class Session:
         self._told_bytes = told if told > ORDINARY_TOLD_BYTES else 0
 
     def _learn_from_response(self, exchange: Exchange) -> None:
-        if exchange.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
-            if exchange.error is not None:
-                self.login.outcome = exchange.error
-            elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
-                self.login.outcome = "authenticated"
-                lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
-                self.login.lasts(exchange.response.frame.last_ns, lifetime)
+        """:param exchange: a login's."""
+        if exchange.error is not None:
+            self.login.outcome = exchange.error
+        elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
+            self.login.outcome = "authenticated"
+            lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
+            self.login.lasts(exchange.response.frame.last_ns, lifetime)
 
 
 def _own_faults(frame: Frame) -> list[Fault]:

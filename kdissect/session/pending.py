@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kdissect.exchange import Exchange
 from kdissect.message import Request
 
@@ -15,12 +13,15 @@ REQUEST_BYTES = 2_048
 """What one that waits costs beside its bytes: about what its objects take."""
 
 
-class Waiting(NamedTuple):
+class Waiting:
     """One that waits."""
 
-    exchange: Exchange
-    gaps: int
-    """Gaps among the responses when it was said."""
+    __slots__ = ("exchange", "gaps")
+
+    def __init__(self, exchange: Exchange, gaps: int) -> None:
+        self.exchange = exchange
+        self.gaps = gaps
+        """Gaps among the responses when it was said."""
 
 
 class Pending:
@@ -30,7 +31,8 @@ class Pending:
 
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
-        self._by_correlation: dict[int, list[Serial]] = {}
+        self._by_correlation: dict[int, Serial | list[Serial]] = {}
+        """One, nearly always; else all of them in order."""
         self._tokens: dict[Serial, None] = {}
         self._serial = 0
         self.held_bytes = 0
@@ -44,19 +46,24 @@ class Pending:
         self._serial += 1
         self._waiting[self._serial] = Waiting(exchange, gaps)
         self.held_bytes += _cost(exchange)
-        if isinstance(exchange.request, Request):
-            self._by_correlation.setdefault(exchange.request.correlation_id, []).append(self._serial)
-        else:
+        request = exchange.request
+        if not isinstance(request, Request):
             self._tokens[self._serial] = None
+            return
+        same = self._by_correlation.setdefault(request.correlation_id, self._serial)
+        if isinstance(same, list):
+            same.append(self._serial)
+        elif same != self._serial:
+            self._by_correlation[request.correlation_id] = [same, self._serial]
 
     def find(self, correlation_id: int) -> Serial | None:
         """The oldest request with this correlation id."""
         same = self._by_correlation.get(correlation_id)
-        return same[0] if same else None
+        return same[0] if isinstance(same, list) else same
 
     def token(self) -> Serial | None:
         """The oldest token."""
-        return next(iter(self._tokens), None)
+        return next(iter(self._tokens)) if self._tokens else None
 
     def oldest(self) -> Serial:
         """The oldest of all; one must wait."""
@@ -82,20 +89,25 @@ class Pending:
 
     def remove(self, serial: Serial) -> Exchange:
         """It waits no more."""
-        exchange = self._waiting.pop(serial).exchange
-        self.held_bytes -= _cost(exchange)
-        if isinstance(exchange.request, Request):
-            same = self._by_correlation[exchange.request.correlation_id]
-            same.remove(serial)
-            if not same:
-                del self._by_correlation[exchange.request.correlation_id]
+        return self.take(serial).exchange
+
+    def take(self, serial: Serial) -> Waiting:
+        """It waits no more."""
+        waiting = self._waiting.pop(serial)
+        self.held_bytes -= _cost(waiting.exchange)
+        request = waiting.exchange.request
+        if isinstance(request, Request):
+            same = self._by_correlation.pop(request.correlation_id)
+            if isinstance(same, list) and len(same) > 1:
+                same.remove(serial)
+                self._by_correlation[request.correlation_id] = same
         else:
             del self._tokens[serial]
         if not self._waiting:
             # An emptied dict keeps its table; most connections are silent most of the time.
             self._waiting.clear()
             self._by_correlation.clear()
-        return exchange
+        return waiting
 
     def clear(self) -> list[Waiting]:
         """None waits any more; gives those that did."""

@@ -28,7 +28,7 @@ class FrameWitness:
     :param correlation_id: of a request that is known to come, before it has.
     """
 
-    __slots__ = ("_client_id", "_effort", "_known_correlation", "_limits", "_pending")
+    __slots__ = ("_client_id", "_client_text", "_effort", "_known_correlation", "_limits", "_pending")
 
     def __init__(
         self, pending: Pending, limits: Limits = DEFAULTS, correlation_id: int | None = None
@@ -37,6 +37,7 @@ class FrameWitness:
         self._limits = limits
         self._known_correlation = correlation_id
         self._client_id: bytes | None = None
+        self._client_text: str | None = None
         self._effort = SEARCH_EFFORT
 
     def refresh(self) -> None:
@@ -47,7 +48,8 @@ class FrameWitness:
         """What a request tells of those to come."""
         if self._known_correlation is None:
             self._known_correlation = request.correlation_id
-        if request.client_id is not None:
+        if request.client_id is not None and request.client_id is not self._client_text:
+            self._client_text = request.client_id
             self._client_id = request.client_id.encode("utf-8", "surrogateescape")
 
     def begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:

@@ -25,9 +25,10 @@ class Copies:
 
     def remember(self, identity: int, timestamp_ns: int) -> None:
         """This one brought new bytes."""
-        self._identities.append(identity)
-        if len(self._identities) > RECENT:
-            del self._identities[0]
+        known = self._identities
+        known.append(identity)
+        if len(known) > RECENT:
+            del known[0]
         self._latest_ns = timestamp_ns
 
     def has(self, identity: int, timestamp_ns: int) -> bool:

@@ -130,8 +130,9 @@ class Duplex:
         if flags & RST:
             self.reset = True
         side = 0 if segment.source == self.endpoints[0] else 1
-        first, second = self.streams
-        ours, theirs = (first, second) if side == 0 else (second, first)
+        ours, theirs = self.streams
+        if side:
+            ours, theirs = theirs, ours
         freed: Sequence[Chunk | Gap | Fault] = ()
         if ack is not None and not flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(ack, packet, timestamp_ns)
@@ -143,6 +144,8 @@ class Duplex:
                 if self._backlogs is not None:
                     self._backlogs[side].claims.clear()
                     self.held_bytes = theirs.held_bytes
+                if len(pieces) == 1:
+                    return [(side, pieces[0])]
                 return [(side, piece) for piece in pieces]
         if self._backlogs is None:
             self._backlogs = (_Backlog(), _Backlog())

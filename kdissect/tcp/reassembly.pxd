@@ -3,10 +3,9 @@ from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
-cdef int FIN, RST, SYN
+cdef int FIN, RST, SYN, AT_HAND
 
 cdef class Reassembler:
-    cdef dict __dict__
     cdef public object _limits
     cdef public object _base
     cdef public bint _base_is_sure
@@ -31,7 +30,7 @@ cdef class Reassembler:
     )
     cpdef feed(self, Segment segment)
     @cython.locals(offset=int64_t)
-    cpdef acknowledge(self, int64_t ack, packet, timestamp_ns)
+    cpdef acknowledge(self, int64_t ack, int64_t packet, timestamp_ns)
     @cython.locals(base=int64_t, distance=int64_t)
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _remember(self, identity, timestamp_ns)

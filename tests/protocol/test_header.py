@@ -12,6 +12,7 @@ KEY_AND_VERSION = {
     "0003 0009": 2,
     "1267 0000": 1,  # unknown API
 }
+from kdissect.protocol.layout import layout
 
 
 @pytest.mark.parametrize(("start", "version"), KEY_AND_VERSION.items())
@@ -26,7 +27,9 @@ def test_the_header_version_is_that_of_the_api_and_version(start: str, version: 
 
 def test_a_null_client_id_is_none_and_an_impossible_one_an_error() -> None:
     start = bytes.fromhex("0003 0001 00000005")
-    assert read_request_header(Cursor(start + b"\xff\xff")) == RequestHeader(3, 1, 5, None, 1)
+    assert read_request_header(Cursor(start + b"\xff\xff")) == RequestHeader(
+        3, 1, 5, None, 1, layout(3, 1, "request")
+    )
     for length, kind in ((b"\xff\xfe", "negative-length"), (b"\0\x01", "truncated")):
         with pytest.raises(DecodeError) as error:
             read_request_header(Cursor(start + length))
@@ -59,5 +62,6 @@ def test_a_response_header_is_told_by_the_request() -> None:
         (99, 0, 0, 4),
     ):
         cursor = Cursor(data)
-        assert read_response_header(cursor, key, version) == ResponseHeader(5, wanted)
+        known = None if key is None or version is None else layout(key, version, "response")
+        assert read_response_header(cursor, known) == ResponseHeader(5, wanted)
         assert cursor.position == end
