@@ -1,4 +1,4 @@
-"""What the definitions say of one message in one version, worked out once: all that reading its bytes needs."""
+"""What the definitions say of one message in one version, worked out once: all that reading it needs."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ import pytest
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.header import RequestHeader, ResponseHeader, read_request_header, read_response_header
+from kdissect.protocol.layout import layout
 
 KEY_AND_VERSION = {
     "0007 0000": 0,  # ControlledShutdown 0, without a client id
@@ -12,7 +13,6 @@ KEY_AND_VERSION = {
     "0003 0009": 2,
     "1267 0000": 1,  # unknown API
 }
-from kdissect.protocol.layout import layout
 
 
 @pytest.mark.parametrize(("start", "version"), KEY_AND_VERSION.items())
