@@ -8,9 +8,11 @@ cdef class Lines:
     cdef public object _clock
     cdef public bint _colour
     cdef public object _options
-    cdef public list widths
+    cdef public list _widths
+    cdef public str _form
+    cdef public Py_ssize_t _length
 
-    @cython.locals(cells=tuple, out=list, widths=list, text=str, columns=Py_ssize_t, at=Py_ssize_t, most=Py_ssize_t)
+    @cython.locals(first=Message, cells=tuple, line=str, client_id=str, api=str)
     cpdef line(self, Exchange exchange)
-    @cython.locals(notes=list, topics=list, message=Message, whole=cython.bint)
+    @cython.locals(notes=list, topics=list, faults=list, message=Message, whole=cython.bint)
     cdef list _notes(self, Exchange exchange)

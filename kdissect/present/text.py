@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kdissect.exchange import Exchange
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.sanitise import sanitise, width
+from kdissect.present.sanitise import pad, sanitise, width
 from kdissect.wording import plural
 
 MOST_TOPICS = 3
@@ -39,34 +39,51 @@ class Lines:
         self._colour = colour
         self._options = options
         self.widths = list(_WIDTHS)
+
+    @property
+    def widths(self) -> list[int]:
         """Cells of each column."""
+        return list(self._widths)
+
+    @widths.setter
+    def widths(self, widths: Sequence[int]) -> None:
+        self._widths = list(widths)
+        forms = [f"%{'' if right else '-'}{most}s" for most, right in zip(widths, _RIGHT, strict=True)]
+        painted = (paint(form, colour, self._colour) for form, colour in zip(forms, _COLOURS, strict=True))
+        self._form = "  ".join(painted)
+        self._length = len(self._form) - sum(map(len, forms)) + sum(widths)
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first, latency = exchange.first_message.frame, exchange.latency_ns
+        first, latency = exchange.first_message, exchange.latency_ns
+        client_id, api = sanitise(exchange.client_id or "", 32), api_text(exchange)
         cells = (
             str(exchange.number),
-            self._clock.text(first.last_ns),
+            self._clock.text(first.frame.last_ns),
             str(exchange.connection),
             f"{exchange.client} → {exchange.broker}",
-            sanitise(exchange.client_id or "", 32),
-            api_text(exchange),
-            "" if exchange.correlation_id is None else f"#{exchange.correlation_id}",
+            client_id,
+            api,
+            "" if first.correlation_id is None else f"#{first.correlation_id}",
             "" if latency is None else duration(latency),
             sizes(exchange),
         )
-        out, widths = [], self.widths
-        for at, text in enumerate(cells):
-            columns, most = width(text), widths[at]
-            if columns < most:
-                fill = " " * (most - columns)
-                padded = fill + text if _RIGHT[at] else text + fill
-            else:
-                widths[at] = columns
-                padded = text
-            out.append(paint(padded, _COLOURS[at], True) if self._colour else padded)
-        out += self._notes(exchange)
-        return "  ".join(out).rstrip()
+        line: str = self._form % cells
+        # Other cells have no characters that are two columns wide. A cell too long makes the line longer.
+        if len(line) != self._length or not (client_id.isascii() and api.isascii()):
+            line = self._measured(cells)
+        return "  ".join([line, *self._notes(exchange)]).rstrip()
+
+    def _measured(self, cells: tuple[str, ...]) -> str:
+        """A line of which a cell is longer than its column, or may look so; the column is wider then."""
+        widths = [max(most, width(text)) for most, text in zip(self._widths, cells, strict=True)]
+        if widths != self._widths:
+            self.widths = widths
+        padded = [
+            paint(pad(text, most, right), colour, self._colour)
+            for text, most, right, colour in zip(cells, widths, _RIGHT, _COLOURS, strict=True)
+        ]
+        return "  ".join(padded)
 
     def _notes(self, exchange: Exchange) -> list[str]:
         """What not every line has."""
@@ -92,25 +109,23 @@ class Lines:
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
             notes.append(paint(f"[inferred {sanitise(what)}]", YELLOW, self._colour))
-        kinds = dict.fromkeys(fault.kind for fault in exchange.faults)
-        if kinds:
+        faults = exchange.faults
+        if faults:
+            kinds = dict.fromkeys([fault.kind for fault in faults])
             notes.append(paint(f"[faults: {', '.join(kinds)}]", RED, self._colour))
         return notes
 
 
 def api_text(exchange: Exchange) -> str:
     """``Fetch v12``; ``?`` for a response whose request is not known."""
-    api = exchange.api or "?"
-    return api if exchange.api_version is None else f"{api} v{exchange.api_version}"
+    api, version = exchange.api or "?", exchange.api_version
+    return api if version is None else f"{api} v{version}"
 
 
 def sizes(exchange: Exchange) -> str:
     """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
-    request, response = (
-        "-" if message is None else size(message.frame.size)
-        for message in (exchange.request, exchange.response)
-    )
-    return f"{request} → {response}"
+    request, response = exchange.request_size, exchange.response_size
+    return f"{'-' if request is None else size(request)} → {'-' if response is None else size(response)}"
 
 
 def topics_text(topics: Sequence[str]) -> str:

@@ -19,6 +19,8 @@ cdef class Framer:
     cdef _whole_frame(self, chunk)
     cdef _feed_chunk(self, chunk, witness, list out)
     cdef _cut_frames(self, witness, list out)
+    @cython.locals(data=bytes, left=int64_t, begin=int64_t, end=int64_t, size=int64_t, searched=cython.bint)
+    cdef _cut_whole_frames(self, list out)
     @cython.locals(total=int64_t, length=int64_t, parts=list)
     cpdef _take_frame(self, int64_t size)
     cpdef _frame(self, list used, bytes payload, size)

@@ -119,6 +119,8 @@ class Framer:
         """Cut every complete frame off the parts."""
         while True:
             if self._size is None:
+                if len(self._parts) == 1:
+                    self._cut_whole_frames(out)
                 if self._have < 4:
                     return
                 size = int.from_bytes(self._peek(4), "big", signed=True)
@@ -136,23 +138,44 @@ class Framer:
                 return
             out.append(self._take_frame(self._size))
 
+    def _cut_whole_frames(self, out: list[Event]) -> None:
+        """Cut off the frames that lie one behind the other in the one chunk at hand: what is left of it is
+        copied once, not behind each of them."""
+        (chunk,) = self._parts
+        offset, data, packet, timestamp_ns, packets = chunk
+        packets = packets or (packet,)
+        searched, left, begin = self._found_by_search, len(data), 0
+        while left >= 4:
+            size = int.from_bytes(data[begin : begin + 4], "big", signed=True)
+            if not 0 <= size <= self._limits.frame_bytes or size > left - 4:
+                break
+            end = begin + 4 + size
+            out.append(
+                new_tuple(
+                    Frame,
+                    (
+                        self.direction, offset + begin, data[begin + 4 : end], size, packet, timestamp_ns,
+                        packet, timestamp_ns, packets, searched, None,
+                    ),
+                )
+            )  # fmt: skip
+            searched, left, begin = False, len(data) - end, end
+        if begin:
+            self._found_by_search = False
+            self._parts = [_tail(chunk, begin)] if left else []
+            self._have = left
+
     def _take_frame(self, size: int) -> Frame:
         parts, total = self._parts, size + 4
-        first = parts[0]
-        if len(first.data) >= total:  # the common case: the frame lies in one chunk
-            payload = first.data[4:total]
-            rest = _tail(first, total) if len(first.data) > total else None
-            self._parts = ([rest] if rest else []) + parts[1:]
-            used = [first]
-        else:
-            used, length = [], 0
-            while length < total:
-                used.append(parts[len(used)])
-                length += len(used[-1].data)
-            payload = b"".join([chunk.data for chunk in used])[4:total]
-            left = length - total
-            last = used[-1]
-            self._parts = ([_tail(last, len(last.data) - left)] if left else []) + parts[len(used) :]
+        used: list[Chunk] = []
+        length = 0
+        while length < total:
+            used.append(parts[len(used)])
+            length += len(used[-1].data)
+        payload = b"".join([chunk.data for chunk in used])[4:total]
+        left = length - total
+        last = used[-1]
+        self._parts = ([_tail(last, len(last.data) - left)] if left else []) + parts[len(used) :]
         self._have -= total
         self._size = None
         return self._frame(used, payload, size)
