@@ -25,6 +25,8 @@ from kdissect.record.sound import is_sound
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
 
+new_tuple = tuple.__new__
+
 METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
@@ -267,7 +269,7 @@ class Exchange:
                     found += message.record_faults(may_end_early=message is self.response)
                 found += self._embedded_faults(message) if self.embedded else ()
             place = (self.connection, self.number)
-            self._faults = tuple([Fault(*each[:-2], *place) for each in found])
+            self._faults = tuple([new_tuple(Fault, each[:-2] + place) for each in found]) if found else ()
         return list(self._faults)
 
     def _is_sound(self, messages: tuple[Message, ...]) -> bool:

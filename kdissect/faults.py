@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[str, str]] = {
     # tcp
     "gap": ("tcp", "bytes existed and were not captured"),
     "different-retransmission": ("tcp", "bytes were sent again with other contents; the first copy counts"),
-    "out-of-window": ("tcp", "a segment far outside what was seen so far; left out"),
+    "out-of-window": ("tcp", "a segment far outside what was seen so far, or before it; left out"),
     "buffer-limit": (
         "tcp",
         "more bytes wait (behind a gap, for the rest of a frame, for a response, to tell what they are) than "

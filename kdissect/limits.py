@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIB = 1 << 20
+LARGEST = (1 << 63) - 1
+"""No limit can be more; it is counted in 64 bits."""
 
 
 class Limits(NamedTuple):
@@ -59,8 +61,6 @@ class Limits(NamedTuple):
     beyond it are read and not drawn."""
     tagged_fields: int = 4_096
     """Tagged fields of one struct."""
-    depth: int = 32
-    """Nested structs; Kafka's own deepest is far below."""
     decompressed_bytes: int = 64 * MIB
     """Unpacked bytes of one batch."""
     decompressed_ratio: int = 1_000
@@ -74,3 +74,7 @@ class Limits(NamedTuple):
 
 
 DEFAULTS = Limits()
+
+DEEPEST = 32
+"""Structs of a definition that lie one in the other; Kafka's own deepest is far below. What is captured lies
+no deeper than its definition, so this is nothing to be set."""

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.output import COLOURS
 from kdissect.leaves import PURE
-from kdissect.limits import DEFAULTS, Limits
+from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 from kdissect.tui.list_columns import listed, printed
@@ -106,7 +106,7 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) ->
         raise Wrong(f"{path}: cannot be read: {error}") from None
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or Python's own about a number of thousands of digits
         raise Wrong(f"{path}: {error}") from None
     config = Config()
     for key, value in found.items():
@@ -210,8 +210,8 @@ def _keymap(table: dict[str, Any]) -> dict[str, str]:
 def _limit(limits: Limits, name: str, number: Any) -> Limits:
     if name not in Limits._fields:
         raise _WrongKeyError(name, f"there is no limit {name!r}{nearest(name, Limits._fields)}")
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise _WrongKeyError(name, f"{name}: a whole number above 0 is needed")
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= LARGEST:
+        raise _WrongKeyError(name, f"{name}: a whole number from 1 to {LARGEST:,} is needed")
     return limits._replace(**{name: number})
 
 
@@ -229,8 +229,7 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
             if variable in variables:
                 config = _set(config, variables[variable], _value(variables[variable], text))
             elif variable in limits:
-                number = int(text) if text.isdecimal() else text
-                config = config._replace(limits=_limit(config.limits, limits[variable], number))
+                config = config._replace(limits=_limit(config.limits, limits[variable], _number(text)))
             else:
                 known = (*variables, *limits, *_OTHER_VARIABLES)
                 complain(f"there is no variable {variable}{nearest(variable, known)}")
@@ -241,10 +240,15 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
 
 def _value(key: str, text: str) -> Any:
     if key == "slow_ms":
-        return int(text) if text.isdecimal() else text
+        return _number(text)
     if key not in ("columns", "ports"):
         return text
     words = [word for word in re.split(r"[,\s]+", text) if word]
     if key == "ports":
-        return [int(word) if word.isdecimal() else word for word in words]
+        return [_number(word) for word in words]
     return words
+
+
+def _number(text: str) -> int | str:
+    """A number, if it is one; Python itself refuses those of thousands of digits."""
+    return int(text) if text.isdecimal() and len(text) <= len(str(LARGEST)) else text

@@ -157,7 +157,8 @@ class _Sharing:
             if not self._jobs.at_once and self._bytes < WORTH_BYTES:
                 self._work.one(event)
                 if isinstance(event, Exchange):
-                    self._bytes += sum(len(message.frame.payload) for message in event.messages)
+                    for message in event.messages:
+                        self._bytes += len(message.frame.payload)
                 if self._bytes >= WORTH_BYTES:
                     self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
                 return

@@ -6,7 +6,7 @@ no layout to decode with. It is found here, before a message meets it.
 
 from __future__ import annotations
 
-from kdissect.limits import DEFAULTS
+from kdissect.limits import DEEPEST
 from kdissect.protocol import plan
 from kdissect.protocol.definition import Document, FieldDefinition
 
@@ -36,8 +36,8 @@ def _collect(fields: Fields, structures: dict[str, Fields]) -> None:
 
 
 def _check_fields(fields: Fields, structures: dict[str, Fields], done: set[str], depth: int) -> None:
-    if depth > DEFAULTS.depth:
-        raise ValueError(f"it nests deeper than {DEFAULTS.depth}")
+    if depth > DEEPEST:
+        raise ValueError(f"it nests deeper than {DEEPEST}")
     for field in fields:
         _check_default(field)
         if field.element in plan.PRIMITIVES or field.element in done:

@@ -18,13 +18,14 @@ cdef class Framer:
     cpdef feed(self, piece, witness)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(frame=Frame)
-    cdef Frame _whole_frame(self, Chunk chunk)
+    cdef Frame _frame_in(self, Chunk chunk, Py_ssize_t begin, int64_t size)
+    @cython.locals(chunk=Chunk, left=int64_t, begin=int64_t, size=int64_t)
+    cdef _cut_whole_frames(self, list out)
     cdef _feed_chunk(self, Chunk chunk, witness, list out)
     @cython.locals(size=int64_t, first=Chunk)
     cdef _cut_frames(self, witness, list out)
     @cython.locals(
-        total=int64_t, length=int64_t, parts=list, first=Chunk, last=Chunk, rest=Chunk, used=list, left=int64_t,
-        chunk=Chunk, payload=bytes,
+        total=int64_t, length=int64_t, parts=list, last=Chunk, used=list, left=int64_t, chunk=Chunk, payload=bytes,
     )
     cpdef _take_frame(self, int64_t size)
     @cython.locals(first=Chunk, last=Chunk, completed=Chunk, chunk=Chunk, frame=Frame)
@@ -33,5 +34,5 @@ cdef class Framer:
     cdef bytes _peek(self, Py_ssize_t count)
 
 @cython.locals(raw="const unsigned char*", value=int64_t)
-cdef int64_t read_size_prefix(bytes data) except? -2
+cdef int64_t read_size_prefix(bytes data, Py_ssize_t at) except? -2
 cdef Chunk _tail(Chunk chunk, int64_t count)

@@ -64,9 +64,9 @@ class Framer:
         chunk = piece
         data = chunk.data
         if not (self._parts or self._skip or self._searching) and len(data) > 4:
-            length = read_size_prefix(data)
+            length = read_size_prefix(data, 0)
             if length == len(data) - 4 and length <= self._most:
-                return [self._whole_frame(chunk)]
+                return [self._frame_in(chunk, 0, length)]
         if self._size >= 0 and not self._skip and self._have + len(data) < self._size + 4:
             self._parts.append(chunk)  # it lies in the midst of a frame
             self._have += len(data)
@@ -117,9 +117,11 @@ class Framer:
         """Cut every complete frame off the parts."""
         while True:
             if self._size < 0:
+                if len(self._parts) == 1:
+                    self._cut_whole_frames(out)
                 if self._have < 4:
                     return
-                size = read_size_prefix(self._peek(4))
+                size = read_size_prefix(self._peek(4), 0)
                 if not 0 <= size <= self._most:
                     first = self._parts[0]
                     message = f"a size of {size:,} (limit {self._limits.frame_bytes:,}): the boundary is lost"
@@ -134,37 +136,45 @@ class Framer:
                 return
             out.append(self._take_frame(self._size))
 
+    def _cut_whole_frames(self, out: list[Event]) -> None:
+        """Cut off the frames that lie one behind the other in the one chunk at hand: what is left of it is
+        copied once, not behind each of them."""
+        chunk = self._parts[0]
+        left, begin = len(chunk.data), 0
+        while left >= 4:
+            size = read_size_prefix(chunk.data, begin)
+            if not 0 <= size <= self._most or size > left - 4:
+                break
+            out.append(self._frame_in(chunk, begin, size))
+            begin += 4 + size
+            left -= 4 + size
+        if begin:
+            self._parts = [_tail(chunk, begin)] if left else []
+            self._have = left
+
     def _take_frame(self, size: int) -> Frame:
         parts, total = self._parts, size + 4
-        first = parts[0]
-        if len(first.data) >= total:  # the common case: the frame lies in one chunk
-            payload = first.data[4:total]
-            if len(first.data) > total:
-                parts[0] = _tail(first, total)
-            else:
-                del parts[0]
-            used = [first]
-        else:
-            used, length = [], 0
-            while length < total:
-                used.append(parts[len(used)])
-                length += len(used[-1].data)
-            payload = b"".join([chunk.data for chunk in used])[4:total]
-            left = length - total
-            del parts[: len(used)]
-            if left:
-                last = used[-1]
-                parts.insert(0, _tail(last, len(last.data) - left))
+        used: list[Chunk] = []
+        length = 0
+        while length < total:
+            used.append(parts[len(used)])
+            length += len(used[-1].data)
+        payload = b"".join([chunk.data for chunk in used])[4:total]
+        left = length - total
+        del parts[: len(used)]
+        if left:
+            last = used[-1]
+            parts.insert(0, _tail(last, len(last.data) - left))
         self._have -= total
         self._size = -1
         return self._frame(used, payload, size)
 
-    def _whole_frame(self, chunk: Chunk) -> Frame:
-        """What most small messages are: one frame that has a segment to itself."""
+    def _frame_in(self, chunk: Chunk, begin: int, size: int) -> Frame:
+        """A frame that lies in one chunk, as nearly all small ones do."""
         frame = Frame.__new__(Frame)
-        frame.direction, frame.offset = self.direction, chunk.offset
-        frame.payload = chunk.data[4:]
-        frame.size = len(chunk.data) - 4
+        frame.direction, frame.offset = self.direction, chunk.offset + begin
+        frame.payload = chunk.data[begin + 4 : begin + 4 + size]
+        frame.size = size
         frame.first_packet = frame.last_packet = chunk.packet
         frame.first_ns = frame.last_ns = chunk.timestamp_ns
         frame.packets = chunk.packets or (chunk.packet,)
@@ -306,12 +316,15 @@ class Framer:
         return b"".join([chunk.data for chunk in self._parts])[:count]
 
 
-def read_size_prefix(data: bytes) -> int:
-    """The int32 with which a frame begins, of four bytes at least."""
-    if len(data) < 4:
-        raise ValueError("fewer than four bytes")
+def read_size_prefix(data: bytes, at: int) -> int:
+    """The int32 with which a frame begins.
+
+    :raises IndexError: four bytes are not there.
+    """
+    if not 0 <= at <= len(data) - 4:
+        raise IndexError(at)
     raw = data
-    value = raw[0] << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
+    value = raw[at] << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
     return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple, SupportsIndex
 
-from kdissect.limits import DEFAULTS
+from kdissect.limits import DEEPEST
 from kdissect.protocol import plan
 from kdissect.protocol.definition import Block, Document, FieldDefinition
 from kdissect.protocol.library import library
@@ -209,8 +209,8 @@ def _fill(
     done: dict[str, Struct],
     depth: int,
 ) -> Struct:
-    if depth > DEFAULTS.depth:
-        raise ValueError(f"{struct.name} is nested deeper than {DEFAULTS.depth}")
+    if depth > DEEPEST:
+        raise ValueError(f"{struct.name} is nested deeper than {DEEPEST}")
     fields, plain, tagged = [], [], []
     for definition in definitions:
         inner = None

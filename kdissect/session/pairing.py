@@ -19,6 +19,8 @@ Rules
 
 from __future__ import annotations
 
+from functools import cache
+
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
@@ -248,8 +250,7 @@ class Session:
         if len(self._pending) <= self._limits.pending_requests:
             return []
         exchange = self._pending.remove(self._pending.oldest())
-        limit = plural(self._limits.pending_requests, "request")
-        message = f"more than {limit} waiting for a response; the oldest was given up"
+        message = _too_many_pending(self._limits.pending_requests)
         exchange.session_faults.append(fault("too-many-pending", message, exchange.request_packet))
         return [self._forget(exchange)]
 
@@ -377,6 +378,12 @@ class Session:
             self.login.outcome = "authenticated"
             lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
+
+
+@cache
+def _too_many_pending(limit: int) -> str:
+    """It is said of each request beyond the limit."""
+    return f"more than {plural(limit, 'request')} waiting for a response; the oldest was given up"
 
 
 def _own_faults(frame: Frame) -> list[Fault]:

@@ -235,6 +235,14 @@ class Reassembler:
     def _feed_slow(self, piece: Piece, identity: int) -> Sequence[Chunk | Gap | Fault]:
         out: list[Chunk | Gap | Fault] = []
         is_copy = self._copies is not None and self._copies.has(identity, piece.timestamp_ns)
+        if piece.offset < 0 and (piece.length > 1 or piece.end != self.next):
+            # They may have been sent before, or come late: nobody has seen them, and the stream has begun.
+            before = plural(min(0, piece.end) - piece.offset, "byte")
+            message = f"{before} before the first that was captured in time; left out"
+            out.append(fault("out-of-window", message, piece.packet, 0))
+            if piece.end <= 0:
+                return out
+            piece = piece.part(0, piece.end)
         if piece.end <= self.next:
             if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
                 self._count_again(piece.length, is_copy)

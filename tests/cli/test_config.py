@@ -90,7 +90,7 @@ def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     found = load(
         tmp_path,
-        'columns = ["api"]\n[limits]\nframe_bytes = 1000\ndepth = 9',
+        'columns = ["api"]\n[limits]\nframe_bytes = 1000\nlayers = 9',
         KDISSECT_COLUMNS="number, latency",
         KDISSECT_PORTS="1,2",
         KDISSECT_SLOW_MS="300",
@@ -99,7 +99,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert found.columns == ("number", "latency")
     assert found.ports == {1, 2}
     assert found.slow_ms == 300
-    assert (found.limits.frame_bytes, found.limits.depth) == (2000, 9)
+    assert (found.limits.frame_bytes, found.limits.layers) == (2000, 9)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,8 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ('time = "x"', 1, "a, r, d, e, u"),
         ("topics = 1", 1, "table"),
         ("[limits]\n\nframe_byts = 1", 3, "did you mean frame_bytes?"),
-        ("[limits]\nframe_bytes = 0", 2, "above 0"),
+        ("[limits]\nframe_bytes = 0", 2, "from 1 to 9,223,372,036,854,775,807"),
+        ("[limits]\nframe_bytes = 9223372036854775808", 2, "from 1 to 9,223,372,036,854,775,807"),
         ("[topics]\nx = 1", 2, "names"),
         ("slow_ms = 0", 1, "above 0"),
         ("theme = 1", 1, "a name"),
@@ -133,7 +134,7 @@ def test_what_is_wrong_names_file_line_and_nearest_key(
     assert part in error.value.message
 
 
-@pytest.mark.parametrize("text", ["x = ", "\xff"])
+@pytest.mark.parametrize("text", ["x = ", "\xff", "slow_ms = " + "9" * 5_000])
 def test_a_file_that_is_no_toml(text: str, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(text.encode("latin-1"))
@@ -151,6 +152,8 @@ def test_variables_that_are_read_elsewhere_are_known(
 def test_a_wrong_variable_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(Wrong, match="KDISSECT_PORTS: "):
         load(tmp_path, "", KDISSECT_PORTS="x")
+    with pytest.raises(Wrong, match="KDISSECT_LIMITS_LAYERS: layers: a whole number"):
+        load(tmp_path, "", KDISSECT_LIMITS_LAYERS="9" * 5_000)
     load(tmp_path, "", KDISSECT_COLUMN="number")
     assert "did you mean KDISSECT_COLUMNS?" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ import pytest
 
 from kdissect import read
 from kdissect.exchange import Exchange
+from kdissect.present.sanitise import width
 from kdissect.present.text import Lines, api_text, sizes, topics_text
 from tests.cli.run import CAPTURES
 
@@ -48,6 +49,16 @@ def test_columns_grow_with_what_comes_and_never_shrink(monkeypatch: pytest.Monke
     assert (
         before.index(api_text(exchange)) < after.index(api_text(exchange)) == wide.index(api_text(exchange))
     )
+
+
+def test_columns_stay_in_line_whatever_characters_a_client_id_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    begins = set()
+    for client_id in (None, "a", "é", "客户", "客户客户客户"):
+        monkeypatch.setattr(BASIC[0].request, "client_id", client_id)
+        for colour in (False, True):
+            line = re.sub(r"\x1b\[\d*m", "", Lines(colour=colour).line(BASIC[0]))
+            begins.add(width(line[: line.index(api_text(BASIC[0]))]))
+    assert len(begins) == 1
 
 
 def test_a_client_id_cannot_break_out_of_its_line(monkeypatch: pytest.MonkeyPatch) -> None:

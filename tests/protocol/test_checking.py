@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdissect.limits import DEFAULTS
+from kdissect.limits import DEEPEST
 from kdissect.protocol.checking import check
 from kdissect.protocol.definition import parse
 from kdissect.protocol.library import Library, package_folder
@@ -55,9 +55,9 @@ def test_defaults_that_can_be(default: str) -> None:
 
 def test_what_nests_without_end_is_refused() -> None:
     text = "data 0 of 9.9\n"
-    for depth in range(1, DEFAULTS.depth + 3):
+    for depth in range(1, DEEPEST + 3):
         text += f"{'    ' * depth}field{depth}  Type{depth}  0+\n"
-    with pytest.raises(ValueError, match=f"it nests deeper than {DEFAULTS.depth}"):
+    with pytest.raises(ValueError, match=f"it nests deeper than {DEEPEST}"):
         check(parse(text), is_api=False)
 
 

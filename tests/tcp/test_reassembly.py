@@ -282,6 +282,30 @@ def test_a_segment_far_beyond_everything_known_is_left_out_and_reported() -> Non
     assert [p.kind for p in pieces if isinstance(p, Fault)] == ["out-of-window"]
 
 
+def test_bytes_from_before_the_first_that_was_captured_are_left_out_and_reported() -> None:
+    wire = Wire()
+    reassembler = Reassembler()
+    pieces = feed(
+        reassembler,
+        wire.segment(CLIENT, 100, b"ab"),
+        wire.segment(CLIENT, 90, b"late"),
+        wire.segment(CLIENT, 98, b"..abcd"),
+        wire.segment(CLIENT, 103, b"d"),
+    )
+    assert stream(pieces) == b"abcd"
+    faults = [(p.kind, p.packet, p.message[:8]) for p in pieces if isinstance(p, Fault)]
+    assert faults == [("out-of-window", 2, "4 bytes "), ("out-of-window", 3, "2 bytes ")]
+    assert reassembler.retransmitted == 2  # "ab"; "d" is a keep-alive probe
+
+
+def test_a_probe_before_the_first_byte_that_was_captured_is_no_data() -> None:
+    wire = Wire()
+    reassembler = Reassembler()
+    acknowledge(reassembler, wire, 100)
+    assert feed(reassembler, wire.segment(CLIENT, 99, b"\0")) == []
+    assert stream(feed(reassembler, wire.segment(CLIENT, 100, b"ab"))) == b"ab"
+
+
 def test_a_long_run_of_lost_bytes_is_a_gap_once_the_peer_acknowledged_beyond_it() -> None:
     wire = Wire()
     reassembler = opened(wire)
