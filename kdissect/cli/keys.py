@@ -10,9 +10,9 @@ import click
 
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.cli.errors import Unreadable, complain
-from kdissect.dissect import read_rsa_key
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
+from kdissect.reading import read_rsa_key
 from kdissect.tls import crypto
 from kdissect.tls.keylog import Secrets
 from kdissect.wording import how_to_install

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.dissect import Dissector, Event, Numbering, read_rsa_key
+from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
+from kdissect.reading import read_rsa_key
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import open_file
