@@ -20,6 +20,7 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
+from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
@@ -96,8 +97,12 @@ class Dissector:
         self._embedded = embedded
         """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
-        self.secrets = KnownSecrets() if secrets is None else secrets
+        self.secrets = KnownSecrets(limits) if secrets is None else secrets
         """With which TLS is decrypted; the capture may add some."""
+        self._awaiting = Awaiting(self.secrets)
+        """The connections that wait for more of them."""
+        self._told_of_secrets = False
+        """Whether it was told that they are too many."""
         self._segments = SegmentReader(limits)
         self._table: dict[Key, Conversation] = {}
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
@@ -154,14 +159,26 @@ class Dissector:
 
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
-        if not self.secrets.add(key_log):
-            return []
         step: list[_Step] = []
-        waiting = [each for each in self._holding if each.waits_for_secrets]
-        for conversation in sorted(waiting, key=lambda c: c.number):
-            step += conversation.retry(packet)
-            self._count_held(conversation)
+        self._retry(self.secrets.add(key_log), packet, step)
+        step += self._too_many_secrets()
         return self._publish(step) if step else []
+
+    def _retry(self, told: Iterable[bytes], packet: int, step: list[_Step]) -> None:
+        """Go on with the connections that waited for secrets of these names."""
+        for conversation, events in self._awaiting.retried(told, packet):
+            step += events
+            self._count_held(conversation)
+
+    def _too_many_secrets(self) -> list[Fault]:
+        """What is to be said of secrets that were forgotten: once."""
+        if self._told_of_secrets or not self.secrets.left_out:
+            return []
+        self._told_of_secrets = True
+        limit = plural(self._limits.secret_bytes, "byte")
+        oldest = plural(self.secrets.left_out, "connection")
+        message = f"TLS secrets take more than {limit}; those told first, of {oldest} so far, were forgotten"
+        return [fault("too-many-secrets", message)]
 
     def in_tls(self) -> Iterator[Connection]:
         """What is known by now of the connections that speak TLS and are remembered, by number. Another
@@ -186,6 +203,7 @@ class Dissector:
             often = plural(self._names_left_out, "time")
             message = f"names of more than {limit} are told; others were left out {often}"
             yield fault("too-many-names", message)
+        yield from self._too_many_secrets()
 
     def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
@@ -224,6 +242,10 @@ class Dissector:
         step += conversation.feed(segment)
         if conversation.is_over and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
+        if conversation.speaks_tls:
+            self._awaiting.note(conversation)
+            if taught := self.secrets.take_taught():
+                self._retry(taught, segment.packet, step)
         if conversation.held_bytes != self._holding.get(conversation, 0):
             self._count_held(conversation)
             if self._held_bytes > self._limits.waiting_bytes:
@@ -274,6 +296,7 @@ class Dissector:
         self._remembered -= 1
         self._closed.pop(conversation.number, None)
         self._held_bytes -= self._holding.pop(conversation, 0)
+        self._awaiting.forget(conversation)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
         self._closed[conversation.number] = conversation

@@ -55,7 +55,7 @@ def read(
     :param on_connection: is given what is known of every connection when it is over.
     :raises CaptureError: none of the files can be read as a capture, or not all key logs and keys can be.
     """
-    secrets = Secrets()
+    secrets = Secrets(limits)
     secrets.rsa_keys = tuple(read_rsa_key(fspath(path)) for path in rsa_keys)
     for key_log in KeyLogs(fspath(path) for path in key_logs).read():
         secrets.add(key_log.data)

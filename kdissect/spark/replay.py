@@ -86,7 +86,7 @@ def new_dissector(
     :param learned: takes the names that are learned, where none hold from the start.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    secrets = KnownSecrets()
+    secrets = KnownSecrets(settings.limits)
     secrets.rsa_keys = rsa_keys_of(settings)
     for item in KeyLogs(settings.keylog).read():
         secrets.add(item.data)
