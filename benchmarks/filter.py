@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kdissect.dissect import read
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.masks import IndexColumn, Numbers, TextLists, Texts
+from kdissect.reading import read
 
 ROWS = 1_000_000
 RUNS = 7

@@ -32,7 +32,7 @@ _HOMES = {
     "Limits": ("kdissect.limits", "Limits"),
     "RecordSet": ("kdissect.record.sets", "RecordSet"),
     "Schema": ("kdissect.protocol.codec", "Schema"),
-    "read": ("kdissect.dissect", "read"),
+    "read": ("kdissect.reading", "read"),
     "records": ("kdissect.record.sets", "read_record_set"),
     "schema": ("kdissect.protocol.codec", "schema"),
 }

@@ -1,10 +1,10 @@
-from kdissect.dissect import read as read
 from kdissect.exchange import Exchange as Exchange
 from kdissect.limits import Limits as Limits
 from kdissect.model import CaptureError as CaptureError
 from kdissect.model import Fault as Fault
 from kdissect.protocol.codec import Schema as Schema
 from kdissect.protocol.codec import schema as schema
+from kdissect.reading import read as read
 from kdissect.record.sets import RecordSet as RecordSet
 from kdissect.session.conversation import Connection as Connection
 from kdissect.session.conversation import Conversation as Conversation

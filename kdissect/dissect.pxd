@@ -9,6 +9,7 @@ cdef class Dissector:
     cdef public object _embedded
     cdef public object _ports
     cdef public object secrets
+    cdef public object _awaiting
     cdef public object _segments
     cdef public dict _table
     cdef public dict _closed

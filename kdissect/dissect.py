@@ -11,23 +11,20 @@ another.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from os import PathLike, fspath
 
-from kdissect.capture.files import read_packets
-from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, CaptureError, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
+from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.tunnelled import Key, Tunnelled
-from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
 
@@ -100,8 +97,12 @@ class Dissector:
         self._embedded = embedded
         """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
-        self.secrets = KnownSecrets() if secrets is None else secrets
+        self.secrets = KnownSecrets(limits) if secrets is None else secrets
         """With which TLS is decrypted; the capture may add some."""
+        self._awaiting = Awaiting(self.secrets)
+        """The connections that wait for more of them."""
+        self._told_of_secrets = False
+        """Whether it was told that they are too many."""
         self._segments = SegmentReader(limits)
         self._table: dict[Key, Conversation] = {}
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
@@ -158,14 +159,26 @@ class Dissector:
 
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
-        if not self.secrets.add(key_log):
-            return []
         step: list[_Step] = []
-        waiting = [each for each in self._holding if each.waits_for_secrets]
-        for conversation in sorted(waiting, key=lambda c: c.number):
-            step += conversation.retry(packet)
-            self._count_held(conversation)
+        self._retry(self.secrets.add(key_log), packet, step)
+        step += self._too_many_secrets()
         return self._publish(step) if step else []
+
+    def _retry(self, told: Iterable[bytes], packet: int, step: list[_Step]) -> None:
+        """Go on with the connections that waited for secrets of these names."""
+        for conversation, events in self._awaiting.retried(told, packet):
+            step += events
+            self._count_held(conversation)
+
+    def _too_many_secrets(self) -> list[Fault]:
+        """What is to be said of secrets that were forgotten: once."""
+        if self._told_of_secrets or not self.secrets.left_out:
+            return []
+        self._told_of_secrets = True
+        limit = plural(self._limits.secret_bytes, "byte")
+        oldest = plural(self.secrets.left_out, "connection")
+        message = f"TLS secrets take more than {limit}; those told first, of {oldest} so far, were forgotten"
+        return [fault("too-many-secrets", message)]
 
     def in_tls(self) -> Iterator[Connection]:
         """What is known by now of the connections that speak TLS and are remembered, by number. Another
@@ -190,6 +203,7 @@ class Dissector:
             often = plural(self._names_left_out, "time")
             message = f"names of more than {limit} are told; others were left out {often}"
             yield fault("too-many-names", message)
+        yield from self._too_many_secrets()
 
     def feed_segment(self, segment: Segment) -> list[Event]:
         """As :meth:`feed`, for who has segments already."""
@@ -229,6 +243,10 @@ class Dissector:
         step += conversation.feed(segment)
         if conversation._is_over() and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
+        if conversation.speaks_tls:
+            self._awaiting.note(conversation)
+            if taught := self.secrets.take_taught():
+                self._retry(taught, segment.packet, step)
         if conversation.held_bytes != self._holding.get(conversation, 0):
             self._count_held(conversation)
             if self._held_bytes > self._limits.waiting_bytes:
@@ -279,6 +297,7 @@ class Dissector:
         self._remembered -= 1
         self._closed.pop(conversation.number, None)
         self._held_bytes -= self._holding.pop(conversation, 0)
+        self._awaiting.forget(conversation)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
         self._closed[conversation.number] = conversation
@@ -383,67 +402,3 @@ def dissect(
     for item in items:
         yield from dissector.feed(item)
     yield from dissector.close()
-
-
-def read_rsa_key(path: str) -> bytes:
-    """A private key with which TLS is decrypted, from a file.
-
-    :raises CaptureError: it cannot be read, or is none; the text has one line.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        load_rsa_key(data)
-    except OSError as error:
-        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CaptureError(f"{path}: cannot be used as an RSA private key: {error}") from error
-    return data
-
-
-def read(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
-    *,
-    ports: Iterable[int] = (),
-    two_pass: bool = False,
-    limits: Limits = DEFAULTS,
-    key_logs: Iterable[str | PathLike[str]] = (),
-    rsa_keys: Iterable[str | PathLike[str]] = (),
-    on_fault: Callable[[Fault], None] | None = None,
-    on_connection: Callable[[Connection], None] | None = None,
-) -> Iterator[Exchange]:
-    """The exchanges of a capture, each as soon as it is complete; bodies are decoded when asked for.
-
-    :param paths: capture files, which together are one capture; ``"-"`` is standard input.
-    :param ports: ports whose connections are taken for Kafka's whatever they look like.
-    :param two_pass: read twice, so that names of topic ids, and TLS secrets, hold from the start.
-    :param key_logs: TLS secrets beside those that the capture has: key logs, or directories of them.
-    :param rsa_keys: private keys of brokers, PEM or DER, for TLS 1.2 with RSA key exchange.
-    :param on_fault: is given every fault that is no exchange's own, damage of the files among them; those
-        of an exchange are its ``faults``.
-    :param on_connection: is given what is known of every connection when it is over.
-    :raises CaptureError: none of the files can be read as a capture, or not all key logs and keys can be.
-    """
-    secrets = KnownSecrets()
-    secrets.rsa_keys = tuple(read_rsa_key(fspath(path)) for path in rsa_keys)
-    for key_log in KeyLogs(fspath(path) for path in key_logs).read():
-        secrets.add(key_log.data)
-    files = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    broker_ports = frozenset(ports)
-    names = None
-    if two_pass:
-        first = Dissector(limits, broker_ports, secrets=secrets)
-        for item in read_packets(files, limits):
-            for _ in first.feed(item):
-                pass
-        for _ in first.close():
-            pass
-        names = first.names
-    for event in dissect(read_packets(files, limits), limits, broker_ports, names, secrets):
-        if isinstance(event, Exchange):
-            yield event
-        elif isinstance(event, Fault):
-            if on_fault is not None:
-                on_fault(event)
-        elif on_connection is not None:
-            on_connection(event)

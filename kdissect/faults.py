@@ -53,6 +53,7 @@ KINDS: dict[str, tuple[str, str]] = {
         "a TLS record that its key does not open: changed on its way, or the key is another's",
     ),
     "not-decrypted": ("tls", "a TLS connection whose secrets were looked for and that stays encrypted"),
+    "too-many-secrets": ("tls", "more TLS secrets are known than the limit; the oldest were forgotten"),
     "expired-certificate": ("tls", "a certificate that was not valid when it was shown"),
     # frame
     "bad-size": ("frame", "a size prefix that no frame can have"),

@@ -50,6 +50,9 @@ class Limits(NamedTuple):
     """Bytes of a connection that are held back until it is known what it speaks."""
     tls_wait_bytes: int = MIB
     """Encrypted bytes of a connection that wait for its secret, which may come later."""
+    secret_bytes: int = 256 * MIB
+    """What the TLS secrets take that are remembered: those of over a million connections of TLS 1.2, or of
+    600,000 of TLS 1.3, which are three million lines of a key log. Of more, the oldest are forgotten."""
     elements: int = 1_000_000
     """Elements of one array."""
     message_elements: int = 2_000_000

@@ -19,6 +19,10 @@ LONGEST_LINE = 1 << 16
 """What is longer is no line of a key log."""
 
 
+PIECE_BYTES = 1 << 20
+"""Of a file are taken in at once: key logs that were appended to for weeks have hundreds of MB."""
+
+
 class KeyLogs:
     """Follows key logs. Each call gives what is new."""
 
@@ -60,9 +64,8 @@ class KeyLogs:
 
     def _new(self, is_final: bool) -> Iterator[Secrets]:
         for path in self._files():
-            data = self._new_lines(path, is_final)
-            if data:
-                yield Secrets(TLS_KEY_LOG, data)
+            for lines in self._new_lines(path, is_final):
+                yield Secrets(TLS_KEY_LOG, lines)
 
     def _files(self) -> Iterator[str]:
         for path in self._paths:
@@ -74,21 +77,27 @@ class KeyLogs:
             elif os.path.exists(path):
                 yield path
 
-    def _new_lines(self, path: str, is_final: bool) -> bytes:
+    def _new_lines(self, path: str, is_final: bool) -> Iterator[bytes]:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             start = self._read.get(path, 0)
             if stat.S_ISREG(status.st_mode):
                 if status.st_size < start:
-                    start = 0
+                    start = self._read[path] = 0
                 if status.st_size == start:
-                    return b""
+                    return
                 file.seek(start)
-            data = file.read()
-        end = len(data)
-        if not is_final:
-            end = data.rfind(b"\n") + 1
-            if len(data) - end > LONGEST_LINE:
-                end = len(data)
-        self._read[path] = start + end
-        return data[:end]
+            rest = b""
+            while piece := file.read(PIECE_BYTES):
+                data = rest + piece
+                end = data.rfind(b"\n") + 1
+                if len(data) - end > LONGEST_LINE:
+                    end = len(data)
+                rest = data[end:]
+                start += end
+                self._read[path] = start
+                if end:
+                    yield data[:end]
+        if rest and is_final:
+            self._read[path] = start + len(rest)
+            yield rest

@@ -10,9 +10,10 @@ import click
 
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.cli.errors import Unreadable, complain
-from kdissect.dissect import read_rsa_key
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
+from kdissect.reading import read_rsa_key
 from kdissect.tls import crypto
 from kdissect.tls.keylog import Secrets
 from kdissect.wording import how_to_install
@@ -65,7 +66,11 @@ class Keys:
 
 
 def keys_of(
-    given: Mapping[str, Any], *, growing: bool = False, environment: Mapping[str, str] = os.environ
+    given: Mapping[str, Any],
+    limits: Limits = DEFAULTS,
+    *,
+    growing: bool = False,
+    environment: Mapping[str, str] = os.environ,
 ) -> Keys:
     """What the options, or else the environment, give.
 
@@ -74,7 +79,7 @@ def keys_of(
     """
     if not crypto.IS_AVAILABLE and (given["key_logs"] or given["rsa_keys"]):
         raise Unreadable(NEEDS_PACKAGE)
-    secrets = Secrets()
+    secrets = Secrets(limits)
     for path in given["rsa_keys"]:
         secrets.add_rsa_key(rsa_key_of(path))
     paths: tuple[str, ...] = given["key_logs"]
@@ -84,18 +89,18 @@ def keys_of(
     if growing:
         for path in paths:
             if not os.path.exists(path):
-                complain(f"{path}: there is no such key log yet; it is looked for while packets come")
+                complain(f"{path}: there is no such key log yet; it is looked for meanwhile")
             elif not os.access(path, os.R_OK):
-                complain(f"{path}: cannot be read: no permission; it is tried again while packets come")
+                complain(f"{path}: cannot be read: no permission; it is tried again meanwhile")
         return Keys(secrets, KeyLogs(paths))
     for path in paths:
-        found, not_understood = 0, secrets.not_understood
+        understood, not_understood = secrets.understood, secrets.not_understood
         try:
             for item in KeyLogs((path,)).read():
-                found += secrets.add(item.data)
+                secrets.add(item.data)
         except CaptureError as error:
             raise Unreadable(str(error)) from None
-        if not found:
+        if secrets.understood == understood:
             others = secrets.not_understood - not_understood
             complain(f"{path}: no secrets in it ({plural(others, 'line')} not understood)")
     return Keys(secrets)

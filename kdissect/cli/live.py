@@ -158,7 +158,7 @@ class _Live:
             self._config.topics,
             count_faults=showing.talks or self._given["strict"],
             opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
-            keys=keys_of(self._given, growing=True),
+            keys=keys_of(self._given, limits, growing=True),
         )
 
     def _print_and_write(self, reading: Reading, shown: Shown) -> None:

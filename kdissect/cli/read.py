@@ -140,7 +140,7 @@ class _Read:
             progress=showing.talks and (output is not None or not sys.stdout.isatty()),
             count_faults=showing.talks or self._given["strict"],
             opener=self._follow if self._given["follow"] else None,
-            keys=keys_of(self._given, growing=self._given["follow"]),
+            keys=keys_of(self._given, self._config.limits, growing=self._given["follow"]),
         )
 
     def _follow(self) -> Packets:

@@ -167,7 +167,7 @@ class _Stats:
             self._config.topics,
             progress=talks,
             count_faults=talks or self._given["strict"],
-            keys=keys_of(self._given),
+            keys=keys_of(self._given, self._config.limits),
         )
 
     def _count(self, reading: Reading) -> None:

@@ -85,7 +85,8 @@ def command(
 
     with ExitStack() as stack:
         ports = config.ports | ports_of(decode_as)
-        opener = _Opener(stack, config, ports, keys, keys_of(keys, growing=is_live), capturing)
+        known = keys_of(keys, config.limits, growing=is_live)
+        opener = _Opener(stack, config, ports, keys, known, capturing)
         if capturing["interfaces"]:
             feed: Feed | None = opener.live(capturing)
         elif paths == ("-",):
@@ -189,7 +190,7 @@ class _Opener:
         found = opened(capturing)
         session = started(lambda: Session(found.openers))
         self._stack.callback(session.close)
-        keys = keys_of(self._options, growing=True)
+        keys = keys_of(self._options, self._config.limits, growing=True)
         source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)
         feed = Live(source, session, silence_of(capturing, found))
         self._stack.callback(_close, feed)

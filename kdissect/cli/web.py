@@ -55,7 +55,7 @@ def command(
     if paths:
         packets_of(paths, config.limits).close()
     ports_of(decode_as)
-    keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys})
+    keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys}, config.limits)
 
     from kdissect.tui.web import Screens, is_local
 

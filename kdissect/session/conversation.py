@@ -132,8 +132,14 @@ class Conversation:
         """Whether encrypted bytes wait; also when both ends said FIN."""
         return self._tls is not None and self._tls.held_bytes > 0
 
+    @property
+    def awaited_secrets(self) -> tuple[bytes, ...]:
+        """The names of the secrets that may open what waits, as :class:`~kdissect.tls.keylog.Secrets` tells
+        them."""
+        return () if self._tls is None else self._tls.awaited
+
     def retry(self, packet: int) -> list[Event]:
-        """Secrets were added: what waited for them, as of ``packet``."""
+        """One of these secrets came: what waited for it, as of ``packet``."""
         if self._tls is None:
             return []
         out = self._hear_all(self._tls.retry(), packet)

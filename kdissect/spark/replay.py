@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.dissect import Dissector, Event, Numbering, read_rsa_key
+from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
+from kdissect.reading import read_rsa_key
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import open_file
@@ -85,7 +86,7 @@ def new_dissector(
     :param learned: takes the names that are learned, where none hold from the start.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    secrets = KnownSecrets()
+    secrets = KnownSecrets(settings.limits)
     secrets.rsa_keys = rsa_keys_of(settings)
     for item in KeyLogs(settings.keylog).read():
         secrets.add(item.data)

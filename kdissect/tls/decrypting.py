@@ -45,12 +45,16 @@ from kdissect.tls.waiting import Waiting
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
+MOST_RETRIES = 32
+"""How often in a row secrets may be told for which records wait, and records still wait. A key log that is
+looked at after each line tells those of a connection five times; what goes on is a forger's."""
+
 
 class Tls:
     """The machine of one connection. ``secrets`` are those of all connections; they may grow."""
 
     __slots__ = (
-        *("_flows", "_gave_up", "_keying", "_limits", "_secrets", "_waiting"),
+        *("_flows", "_gave_up", "_keying", "_limits", "_retries", "_secrets", "_waiting"),
         "read_bytes",
     )
 
@@ -62,6 +66,8 @@ class Tls:
         self._waiting = Waiting(self._flows, self._keying)
         self._gave_up = False
         """More waited than the limit."""
+        self._retries = 0
+        """How many in a row did not read all that waited."""
         self.read_bytes = 0
         """Bytes of records that could be read, as captured."""
 
@@ -84,11 +90,15 @@ class Tls:
         return out
 
     def retry(self) -> list[Piece]:
-        """Secrets were added: what waited for them."""
+        """One of the secrets came that are :attr:`awaited`: what waited for it."""
         out: list[Piece] = []
         if self._waiting.items:
             self._keying.moved = True
             self._drain(out)
+            self._retries = self._retries + 1 if self._waiting.items else 0
+            if self._retries > MOST_RETRIES:
+                self._keying.darken(f"secrets were told {MOST_RETRIES} times, and never all that it needs")
+                self._drain(out)
         return out
 
     def give_up(self) -> list[Piece]:
@@ -144,6 +154,11 @@ class Tls:
             none = keying.negotiation.client_hello is None
             return "handshake not captured" if none else "handshake not complete"
         return None
+
+    @property
+    def awaited(self) -> tuple[bytes, ...]:
+        """The names of the secrets that may open what waits; none where nothing does."""
+        return self._keying.negotiation.names() if self._waiting.items else ()
 
     @property
     def held_bytes(self) -> int:
@@ -213,6 +228,7 @@ class Tls:
         opened = flow.open(item)
         if opened is None:
             opened = flow.search(item, self._keying.later(side, flow))
+            self._keying.moved |= opened is not None  # it may be at a later stage
         if opened is None:
             self._fail(side, flow, item, out)
         else:
@@ -224,6 +240,7 @@ class Tls:
             return False
         opened = flow.search(record, self._keying.later(side, flow))
         if opened is not None:
+            self._keying.moved = True
             self._content(side, opened[0], opened[1], record, out)
         return opened is not None
 
@@ -300,6 +317,7 @@ class Tls:
             out.append((side, fault("not-authentic", message, record.packet, record.offset)))
         exact = flow.opener.content_bytes(size) if record.type == APPLICATION_DATA else 0
         flow.fail()
+        self._keying.moved |= flow.is_dead
         flow.messages.lose()
         if exact is None:
             self._miss(side, flow, loss, out)

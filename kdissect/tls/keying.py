@@ -170,6 +170,7 @@ class Keying:
         elif kind == handshake.CLIENT_KEY_EXCHANGE:
             if now.suite is not None and now.suite.key_exchange == "RSA":
                 now.encrypted_premaster = handshake.read_encrypted_premaster(message)
+                self.moved = True
         elif now.version == TLS_1_3:
             self._change_keys(side, kind)
         elif kind == handshake.NEW_SESSION_TICKET:

@@ -11,50 +11,60 @@ arrives in pieces (a growing file, several Decryption Secrets Blocks): each has 
 
 from __future__ import annotations
 
+from hashlib import sha256
+from io import BytesIO
+
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.tls.keys import MASTER_BYTES
+from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, Remembered, oldest
 
 RANDOM_BYTES = 32
+ENCRYPTED_BYTES = 8
+"""So much of an encrypted premaster secret is its name."""
+SESSION_ID_BYTES = 32
+"""Of a session id at most (RFC 5246, 7.4.1.2)."""
 LONGEST_SECRET = 64
+LONGEST_PREMASTER = 8_192
+"""A Diffie-Hellman secret is as long as the group's prime; the largest in use has 1,024 bytes."""
 
 SESSIONS = 10_000
-"""Sessions that may be resumed; of more, the oldest is forgotten."""
+"""Sessions that may be resumed; of more, the oldest are forgotten."""
 
 CONNECTIONS = 100_000
-"""Connections whose secrets :meth:`Secrets.key_log` gives; of more, the oldest is forgotten."""
-
-MASTER = "CLIENT_RANDOM"
-PREMASTER = "PMS_CLIENT_RANDOM"
-
-LABELS = frozenset(
-    {
-        MASTER,
-        PREMASTER,
-        "CLIENT_EARLY_TRAFFIC_SECRET",
-        "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
-        "SERVER_HANDSHAKE_TRAFFIC_SECRET",
-        "CLIENT_TRAFFIC_SECRET_0",
-        "SERVER_TRAFFIC_SECRET_0",
-    }
-)
-"""What is of use here; exporters' secrets are not."""
+"""Connections whose secrets :meth:`Secrets.key_log` gives; of more, the oldest are forgotten."""
 
 OTHER_LABELS = frozenset({"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "ECH_SECRET", "ECH_CONFIG"})
 
 
+def premaster_name(encrypted: bytes) -> bytes:
+    """The name of a premaster secret, by what it was encrypted to."""
+    return encrypted[:ENCRYPTED_BYTES]
+
+
+def session_name(word: bytes) -> bytes:
+    """The name of a session, by its id or ticket; a ticket may have 64 KiB."""
+    return word if len(word) <= SESSION_ID_BYTES else sha256(word).digest()
+
+
 class Secrets:
-    """What is known of all connections: given as key logs and private keys, or learned from handshakes."""
+    """What is known of all connections: given as key logs and private keys, or learned from handshakes.
+
+    A secret has the name under which it is looked for: a client random, the first bytes of an encrypted
+    premaster secret, or a session's id or ticket. Who waits for one is told the names of what is new.
+    """
 
     __slots__ = (
-        *("_asked", "_by_random", "_premasters", "_sessions"),
-        *("forgotten", "not_understood", "rsa_keys"),
+        *("_asked", "_known", "_sessions", "_taught"),
+        *("forgotten", "not_understood", "rsa_keys", "understood"),
     )
 
-    def __init__(self) -> None:
-        self._by_random: dict[bytes, dict[str, bytes]] = {}
-        self._premasters: dict[bytes, bytes] = {}
-        """By the first bytes of what they were encrypted to."""
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._known = Remembered(limits.secret_bytes)
+        """By client random, and premaster secrets by what they were encrypted to: names of other lengths."""
         self._sessions: dict[bytes, bytes] = {}
-        """Master secrets by session id or ticket (TLS 1.2)."""
+        """Master secrets by session (TLS 1.2)."""
+        self._taught: set[bytes] = set()
+        """Sessions that handshakes taught, and nobody was told."""
         self._asked: dict[bytes, bytes | None] = {}
         """Client randoms of connections that were asked for; with the master secret, where another way than a
         line of their own led to it."""
@@ -62,25 +72,32 @@ class Secrets:
         """How many of those were too many to keep."""
         self.rsa_keys: tuple[bytes, ...] = ()
         """Private keys, PEM or DER."""
+        self.understood = 0
+        """Lines that held a secret."""
         self.not_understood = 0
         """Lines that have none of the forms."""
 
     def __bool__(self) -> bool:
         """Whether anything was given."""
-        return bool(self._by_random or self._premasters or self._sessions or self.rsa_keys)
+        return bool(self._known or self._sessions or self.rsa_keys)
 
-    def add(self, key_log: bytes) -> int:
-        """Take in lines of a key log; gives how many secrets they held."""
-        found = 0
-        for line in key_log.splitlines():
+    @property
+    def left_out(self) -> int:
+        """Of how many connections the secrets were forgotten, because there were too many."""
+        return self._known.forgotten
+
+    def add(self, key_log: bytes) -> set[bytes]:
+        """Take in lines of a key log; gives the names of which they told something new."""
+        told: set[bytes] = set()
+        for line in BytesIO(key_log):
             words = line.decode("latin-1").split()
             if not words or words[0].startswith("#") or words[0] in OTHER_LABELS:
                 continue
-            if self._add(words):
-                found += 1
+            if self._add(words, told):
+                self.understood += 1
             else:
                 self.not_understood += 1
-        return found
+        return told
 
     def key_log(self) -> bytes:
         """The secrets of the connections that were asked for, as lines of a key log.
@@ -91,7 +108,7 @@ class Secrets:
         lines = []
         for random, master in self._asked.items():
             derived = {} if master is None else {MASTER: master}
-            for label, secret in (derived | self._by_random.get(random, {})).items():
+            for label, secret in (derived | self._known.of(random)).items():
                 lines.append(f"{label} {random.hex()} {secret.hex()}\n")
         return "".join(lines).encode("ascii")
 
@@ -103,22 +120,27 @@ class Secrets:
         """The secrets of a connection, by label."""
         if client_random not in self._asked:
             self._ask(client_random, None)
-        return self._by_random.get(client_random, {})
+        return self._known.of(client_random)
 
     def premaster(self, encrypted: bytes) -> bytes | None:
         """The premaster secret that was encrypted to these bytes."""
-        return self._premasters.get(encrypted[:8])
+        return self._known.of(premaster_name(encrypted)).get(PREMASTER)
 
     def session(self, name: bytes) -> bytes | None:
-        """The master secret of a session with this id or ticket."""
+        """The master secret of a session."""
         return self._sessions.get(name)
 
     def learn_session(self, name: bytes, master: bytes) -> None:
-        """A session that may be resumed."""
-        self._sessions.pop(name, None)
-        self._sessions[name] = master
-        if len(self._sessions) > SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
+        """A handshake taught a session that may be resumed."""
+        if self._remember_session(name, master):
+            self._taught.add(name)
+
+    def take_taught(self) -> set[bytes]:
+        """The names of the sessions that handshakes taught since this was asked."""
+        taught = self._taught
+        if taught:
+            self._taught = set()
+        return taught
 
     def learn_master(self, client_random: bytes, master: bytes) -> None:
         """The master secret of a connection, found by another way than a line of its own."""
@@ -127,32 +149,46 @@ class Secrets:
     def _ask(self, client_random: bytes, master: bytes | None) -> None:
         self._asked[client_random] = master
         if len(self._asked) > CONNECTIONS:
-            del self._asked[next(iter(self._asked))]
-            self.forgotten += 1
+            for random in oldest(self._asked):
+                del self._asked[random]
+                self.forgotten += 1
 
-    def _add(self, words: list[str]) -> bool:
+    def _remember_session(self, name: bytes, master: bytes) -> bool:
+        """Gives whether it is new."""
+        is_new = self._sessions.pop(name, None) != master
+        self._sessions[name] = master
+        if len(self._sessions) > SESSIONS:
+            for each in oldest(self._sessions):
+                del self._sessions[each]
+        return is_new
+
+    def _add(self, words: list[str], told: set[bytes]) -> bool:
+        """Take in a line, by its words; gives whether it is understood."""
         try:
             if words[0] == "RSA" and len(words) == 3:
                 if words[1].startswith("Session-ID:") and words[2].startswith("Master-Key:"):
-                    master = bytes.fromhex(words[2][11:])
-                    if len(master) != MASTER_BYTES:
-                        return False
-                    self.learn_session(bytes.fromhex(words[1][11:]), master)
-                    return True
-                premaster, encrypted = bytes.fromhex(words[2]), bytes.fromhex(words[1])
-                if len(encrypted) != 8 or len(premaster) != MASTER_BYTES:
-                    return False
-                self._premasters[encrypted] = premaster
-                return True
-            if len(words) != 3 or words[0] not in LABELS:
+                    return self._add_session(bytes.fromhex(words[1][11:]), bytes.fromhex(words[2][11:]), told)
+                name, label, secret = bytes.fromhex(words[1]), PREMASTER, bytes.fromhex(words[2])
+                is_well = len(name) == ENCRYPTED_BYTES and len(secret) == MASTER_BYTES
+            elif len(words) == 3 and words[0] in LABELS:
+                name, label, secret = bytes.fromhex(words[1]), words[0], bytes.fromhex(words[2])
+                shortest, longest = _LENGTHS.get(label, (1, LONGEST_SECRET))
+                is_well = len(name) == RANDOM_BYTES and shortest <= len(secret) <= longest
+            else:
                 return False
-            random, secret = bytes.fromhex(words[1]), bytes.fromhex(words[2])
         except ValueError:
             return False
-        is_master = words[0] == MASTER
-        if len(random) != RANDOM_BYTES or (is_master and len(secret) != MASTER_BYTES):
+        if is_well and self._known.add(name, label, secret):
+            told.add(name)
+        return is_well
+
+    def _add_session(self, word: bytes, master: bytes, told: set[bytes]) -> bool:
+        if not 0 < len(word) <= SESSION_ID_BYTES or len(master) != MASTER_BYTES:
             return False
-        if not 0 < len(secret) <= LONGEST_SECRET and words[0] != PREMASTER:
-            return False
-        self._by_random.setdefault(random, {})[words[0]] = secret
+        if self._remember_session(word, master):
+            told.add(word)
         return True
+
+
+_LENGTHS = {MASTER: (MASTER_BYTES, MASTER_BYTES), PREMASTER: (1, LONGEST_PREMASTER)}
+"""Of secrets that have others than traffic secrets."""

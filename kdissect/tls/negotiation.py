@@ -18,8 +18,9 @@ from kdissect.tls.handshake import (
     Hello,
     version_name,
 )
-from kdissect.tls.keylog import MASTER, PREMASTER, Secrets
+from kdissect.tls.keylog import Secrets, premaster_name, session_name
 from kdissect.tls.keys import extended_master_secret, master_secret
+from kdissect.tls.remembered import MASTER, PREMASTER
 from kdissect.tls.suites import Suite, suite, suite_name
 from kdissect.wording import how_to_install
 
@@ -44,8 +45,8 @@ class Negotiation:
     """One handshake. A connection of TLS 1.2 may have several."""
 
     __slots__ = (
-        *("_is_heard", "_master", "_transcript", "client_hello", "early_accepted", "encrypted_premaster"),
-        *("is_retried", "server_hello", "suite", "ticket", "version"),
+        *("_is_heard", "_master", "_resumed", "_transcript", "client_hello", "early_accepted"),
+        *("encrypted_premaster", "is_retried", "server_hello", "suite", "ticket", "version"),
     )
 
     def __init__(self) -> None:
@@ -64,6 +65,8 @@ class Negotiation:
         """The messages up to the ClientKeyExchange, of which the extended master secret is made."""
         self._is_heard = False
         self._master: bytes | None = None
+        self._resumed: tuple[bytes, ...] = ()
+        """The names of the session that may be resumed."""
 
     def hear(self, message: bytes) -> None:
         """A message of the handshake, in order."""
@@ -82,6 +85,10 @@ class Negotiation:
             self._is_heard = True
             self._transcript.clear()
         self.suite = suite(hello.suites[0])
+        ticket = None
+        if self.client_hello is not None and self._is_resumed():
+            ticket = self.client_hello.extensions.get(SESSION_TICKET)
+        self._resumed = tuple(session_name(word) for word in (ticket, hello.session_id) if word)
 
     @property
     def offers_early_data(self) -> bool:
@@ -121,6 +128,17 @@ class Negotiation:
             text += " (the RSA key is another's)"
         return text
 
+    def names(self) -> tuple[bytes, ...]:
+        """Under which names a secret may be told that is of use: all under which one is looked for here."""
+        if self.client_hello is None:
+            return ()
+        names = [self.client_hello.random]
+        if self.version != TLS_1_3:
+            if self.encrypted_premaster is not None:
+                names.append(premaster_name(self.encrypted_premaster))
+            names += self._resumed
+        return tuple(names)
+
     def has_all(self, secrets: Secrets) -> bool:
         """Whether all that is needed was given for it."""
         return all(self.opener(TRAFFIC, is_client, secrets) is not None for is_client in (True, False))
@@ -159,7 +177,7 @@ class Negotiation:
             return
         for name in (self.server_hello.session_id, self.ticket):
             if name:
-                secrets.learn_session(name, self._master)
+                secrets.learn_session(session_name(name), self._master)
 
     def _find_master(self, secrets: Secrets) -> bytes | None:
         assert self.client_hello is not None
@@ -169,13 +187,8 @@ class Negotiation:
         premaster = given.get(PREMASTER) or self._find_premaster(secrets)
         if premaster is not None:
             return self._derive_master(premaster)
-        ticket = self.client_hello.extensions.get(SESSION_TICKET) if self._is_resumed() else None
-        session_id = self.server_hello.session_id if self.server_hello is not None else None
-        for name in (ticket, session_id):
-            master = secrets.session(name) if name else None
-            if master is not None:
-                return master
-        return None
+        masters = map(secrets.session, self._resumed)
+        return next((master for master in masters if master is not None), None)
 
     def _is_resumed(self) -> bool:
         """A session is resumed where the server echoes its id (RFC 5246, 7.4.1.3; RFC 5077, 3.4)."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.capture import keylogs
 from kdissect.capture.keylogs import LOOK_EVERY, KeyLogs
 from kdissect.model import CaptureError
 
@@ -43,7 +44,48 @@ def test_the_files_of_a_directory_and_those_that_come_later(tmp_path: Path) -> N
 def test_a_file_that_does_not_grow_needs_no_line_end(tmp_path: Path) -> None:
     path = tmp_path / "keys.log"
     path.write_bytes(b"one\ntwo")
-    assert [item.data for item in KeyLogs((str(path),)).read()] == [b"one\ntwo"]
+    assert b"".join(item.data for item in KeyLogs((str(path),)).read()) == b"one\ntwo"
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 100])
+def test_a_large_file_is_taken_in_piece_by_piece_of_whole_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(keylogs, "PIECE_BYTES", size)
+    path = tmp_path / "keys.log"
+    path.write_bytes(b"one\n\nthree\nfo")
+    logs = KeyLogs((str(path),))
+    pieces = [item.data for item in logs.follow(next(_times))]
+    assert b"".join(pieces) == b"one\n\nthree\n"
+    assert all(piece.endswith(b"\n") and len(piece) <= max(size + 5, 6) for piece in pieces)
+    with path.open("ab") as file:
+        file.write(b"ur")
+    assert new(logs) == b""
+    with path.open("ab") as file:
+        file.write(b"\n")
+    assert new(logs) == b"four\n"
+    whole = b"".join(item.data for item in logs.anew().read())
+    assert whole == b"one\n\nthree\nfour\n"
+
+
+def test_what_is_no_line_is_not_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keylogs, "PIECE_BYTES", 1_000)
+    path = tmp_path / "keys.log"
+    path.write_bytes(bytes(500_000))
+    pieces = [len(item.data) for item in KeyLogs((str(path),)).follow(next(_times))]
+    assert pieces
+    assert max(pieces) <= keylogs.LONGEST_LINE + 1_000
+
+
+def test_a_file_that_was_emptied_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    path.write_bytes(b"one\n")
+    logs = KeyLogs((str(path),))
+    assert new(logs) == b"one\n"
+    path.write_bytes(b"")
+    assert new(logs) == b""
+    path.write_bytes(b"two\nthree\n")
+    assert new(logs) == b"two\nthree\n"
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

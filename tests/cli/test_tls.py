@@ -258,7 +258,7 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     reading = Reading((), PLAIN, opener=Growing, keys=keys)
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
-    assert said == f"kdissect: {path}: there is no such key log yet; it is looked for while packets come\n"
+    assert said == f"kdissect: {path}: there is no such key log yet; it is looked for meanwhile\n"
 
 
 def test_a_key_log_that_cannot_be_read_yet_is_told(
@@ -271,7 +271,7 @@ def test_a_key_log_that_cannot_be_read_yet_is_told(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("os.access", lambda *_: False)
     keys_of(given, growing=True, environment={})
-    said = "cannot be read: no permission; it is tried again while packets come"
+    said = "cannot be read: no permission; it is tried again meanwhile"
     assert capsys.readouterr().err == f"kdissect: {path}: {said}\n"
 
 

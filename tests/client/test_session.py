@@ -9,12 +9,12 @@ import pytest
 from kdissect.capture.writer import PcapngWriter
 from kdissect.client.session import ClientSession, sized
 from kdissect.client.transcript import Transcript
-from kdissect.dissect import read
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, FIN, SYN, Fault
 from kdissect.protocol import apis
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
+from kdissect.reading import read
 from kdissect.session.conversation import Connection
 from tests.kafka import METADATA_RESPONSE_1, response
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kdissect.dissect import read
 from kdissect.exchange import Exchange
 from kdissect.filter.columns import MISSING
 from kdissect.filter.compiled import Filter, compile_filter
@@ -18,6 +17,7 @@ from kdissect.filter.errors import FilterError
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
+from kdissect.reading import read
 from tests.filter.exchanges import SECRET, exchanges_of, known, stray_fault
 from tests.kafka import Talk, request
 

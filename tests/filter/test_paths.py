@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kdissect.dissect import read
 from kdissect.filter import paths
 from kdissect.filter.field import Kind
 from kdissect.filter.reach import field_at
@@ -17,6 +16,7 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Field, Struct, era_structs, message_struct
+from kdissect.reading import read
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 FIELDS = {

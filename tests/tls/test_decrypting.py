@@ -9,7 +9,7 @@ import pytest
 
 from kdissect.limits import Limits
 from kdissect.model import Chunk, Gap
-from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.decrypting import MOST_RETRIES, Piece, Tls
 from kdissect.tls.handshake import RETRY_RANDOM
 from kdissect.tls.keylog import Secrets
 from kdissect.tls.records import Item
@@ -344,9 +344,57 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
     hello = hellos[1][1]
     for number in range(1, 1000):
         machine.feed(BROKER, hello._replace(offset=number * len(hello.data)))
-        machine.retry()
+        if number <= MOST_RETRIES:
+            machine.retry()
     assert 0 < looks < 5000  # not a million
     assert machine.held_bytes > 100_000
+
+
+def test_secrets_that_come_again_and_again_and_do_not_help_are_tried_a_few_times_only() -> None:
+    made = Forged()
+    secrets = Secrets()
+    machine = Tls(secrets)
+    run(machine, segments(made.flights), close=False)
+    held = machine.held_bytes
+    for number in range(MOST_RETRIES):
+        assert secrets.add(b"CLIENT_EARLY_TRAFFIC_SECRET %s %064x" % (made.random.hex().encode(), number))
+        assert (machine.retry(), machine.held_bytes, machine.awaited) == ([], held, (made.random,))
+    assert secrets.add(b"CLIENT_EARLY_TRAFFIC_SECRET %s %064x" % (made.random.hex().encode(), 1 << 99))
+    assert (machine.retry(), machine.held_bytes, machine.awaited) == ([], 0, ())
+    assert machine.dark == "secrets were told 32 times, and never all that it needs"
+
+
+def test_how_often_secrets_were_tried_is_forgotten_when_nothing_waits_any_more() -> None:
+    ends = Ends(TLS12, "ECDHE-RSA-CHACHA20-POLY1305:@SECLEVEL=0")
+    first, second = (ends.talk(lines()) for _ in range(2))
+    pieces, secrets = segments(renegotiated(first, second)), Secrets()
+    machine, out = Tls(secrets), list[Piece]()
+    of_first = len(segments([each for each in first.flights if each[1][0] != 21]))
+    for some, known in ((pieces[:of_first], first), (pieces[of_first:], second)):
+        out += run(machine, some, close=False)
+        for _ in range(MOST_RETRIES):
+            assert machine.retry() == []
+        assert machine.awaited
+        secrets.add(known.key_log)
+        out += machine.retry()
+    assert (machine.awaited, machine.dark) == ((), None)
+    assert streams(out) == tuple(bytes(a + b) for a, b in zip(first.said, second.said, strict=True))
+
+
+def test_names_that_are_awaited_are_those_under_which_a_secret_may_come() -> None:
+    ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0", tickets=False)
+    made = ends.talk(lines())
+    resumed = ends.talk(lines(), made.session)
+    for each, count in ((made, 3), (resumed, 2)):
+        machine = Tls(Secrets())
+        run(machine, segments(each.flights), close=False)
+        assert len(machine.awaited) == count
+        random, *_, session = machine.awaited
+        assert random == each.flights[0][1][11:43]
+        assert session in each.flights[1][1]
+    in_one = Tls(Secrets())
+    run(in_one, segments(talk().flights), close=False)
+    assert in_one.awaited == (talk().flights[0][1][11:43],)
 
 
 def test_no_secret() -> None:

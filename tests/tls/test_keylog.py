@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from kdissect.tls import keylog
-from kdissect.tls.keylog import SESSIONS, Secrets
+from kdissect.tls.keylog import SESSIONS, Secrets, session_name
 
 RANDOM = bytes(range(32))
 MASTER = bytes(48)
@@ -21,7 +21,7 @@ def test_labels_of_both_versions() -> None:
         f"EXPORTER_SECRET {RANDOM.hex()} {'00' * 32}\n"
     )
     secrets = Secrets()
-    assert (secrets.add(log.encode()), secrets.not_understood) == (3, 0)
+    assert (secrets.add(log.encode()), secrets.understood, secrets.not_understood) == ({RANDOM}, 3, 0)
     assert secrets.of(RANDOM) == {
         "CLIENT_RANDOM": MASTER,
         "SERVER_TRAFFIC_SECRET_0": b"\xab" * 32,
@@ -66,8 +66,8 @@ def test_connections_that_are_written_are_bounded(monkeypatch: pytest.MonkeyPatc
 def test_old_forms() -> None:
     secrets = Secrets()
     log = f"RSA {'11' * 8} {'22' * 48}\nRSA Session-ID:{'33' * 32} Master-Key:{'44' * 48}"
-    assert secrets.add(log.encode()) == 2
-    assert secrets.premaster(b"\x11" * 256) == b"\x22" * 48
+    assert secrets.add(log.encode()) == {b"\x11" * 8, b"\x33" * 32}
+    assert (secrets.understood, secrets.premaster(b"\x11" * 256)) == (2, b"\x22" * 48)
     assert secrets.session(b"\x33" * 32) == b"\x44" * 48
 
 
@@ -82,10 +82,14 @@ def test_lines_of_other_forms_are_counted() -> None:
         f"UNKNOWN_LABEL {RANDOM.hex()} {'00' * 32}",
         "RSA 1122 33",
         "RSA Session-ID:00 Master-Key:00",
+        f"RSA Session-ID: Master-Key:{'00' * 48}",
+        f"RSA Session-ID:{'00' * 33} Master-Key:{'00' * 48}",
+        f"PMS_CLIENT_RANDOM {RANDOM.hex()} {'00' * 8_193}",
         "\x00\xff \xfe",
     )
     secrets = Secrets()
-    assert (secrets.add("\n".join(lines).encode("latin-1")), secrets.not_understood) == (0, len(lines))
+    assert secrets.add("\n".join(lines).encode("latin-1")) == set()
+    assert (secrets.understood, secrets.not_understood) == (0, len(lines))
     assert not secrets
 
 
@@ -95,6 +99,42 @@ def test_sessions_are_bounded() -> None:
         secrets.learn_session(number.to_bytes(4, "big"), MASTER)
     assert secrets.session(bytes(4)) is None
     assert secrets.session(SESSIONS.to_bytes(4, "big")) == MASTER
+
+
+def test_only_names_of_what_is_new_are_told() -> None:
+    secrets = Secrets()
+    line = f"SERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
+    session = f"RSA Session-ID:{'33' * 32} Master-Key:{MASTER.hex()}\n"
+    for text, told in (
+        (line, {RANDOM}),
+        (line + line.replace("ab", "AB"), set()),
+        (line.replace("SERVER", "CLIENT"), {RANDOM}),
+        (line, set()),
+        (line.replace("ab", "cd"), {RANDOM}),
+        (f"RSA {'11' * 8} {'22' * 48}\n", {b"\x11" * 8}),
+        (f"RSA {'11' * 8} {'22' * 48}\n", set()),
+        (session, {b"\x33" * 32}),
+        (session, set()),
+    ):
+        assert secrets.add(text.encode()) == told
+    assert secrets.take_taught() == set()
+
+
+def test_sessions_that_handshakes_teach_are_told_once() -> None:
+    secrets = Secrets()
+    secrets.learn_session(b"one", MASTER)
+    secrets.learn_session(b"one", MASTER)
+    assert (secrets.take_taught(), secrets.take_taught()) == ({b"one"}, set())
+    secrets.learn_session(b"one", MASTER)
+    assert secrets.take_taught() == set()
+    secrets.learn_session(b"one", b"\1" * 48)
+    assert secrets.take_taught() == {b"one"}
+
+
+def test_a_session_has_a_short_name_however_long_its_ticket_is() -> None:
+    assert session_name(b"\x33" * 32) == b"\x33" * 32
+    assert len({session_name(bytes(length)) for length in (32, 33, 65_535)}) == 3
+    assert len(session_name(bytes(65_535))) == 32
 
 
 def test_secrets_can_be_stored() -> None:

@@ -9,11 +9,13 @@ import pytest
 
 from kdissect.model import Chunk, Gap
 from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.flow import MOST_FAILURES
 from kdissect.tls.keying import Side
 from kdissect.tls.keylog import Secrets
-from tests.tls.endpoints import BROKER, CLIENT, Talk, faults, run, segments, streams
+from tests.tls.endpoints import BROKER, CLIENT, Ends, Talk, faults, run, segments, streams
 from tests.tls.forge import CCS, Forged, message, record
-from tests.tls.talks import TLS12, TLS13, secrets_of, talk
+from tests.tls.reseal import records
+from tests.tls.talks import TLS12, TLS13, lines, secrets_of, talk
 
 
 def drop(pieces: list[tuple[Side, Chunk]], lost: set[int]) -> list[tuple[Side, Chunk | Gap]]:
@@ -222,3 +224,45 @@ def test_packets_that_a_snap_length_cuts_cost_their_records(version: ssl.TLSVers
     found = pieces_of_truth(made, out)
     assert 0 < sum(found) < 1000
     assert (faults(out), machine.dark) == ([], None)
+
+
+# -- what waits is read as soon as it can be, whatever was lost: no secret will come to free it -----------
+
+
+def test_what_waits_for_the_servers_word_on_early_data_is_read_when_that_was_lost() -> None:
+    made = Forged(early=True)
+    made.say(BROKER, "broker", b"data")
+    pieces = drop(segments(made.flights), {6, 7})  # of the broker: EncryptedExtensions, Finished
+    machine = Tls(secrets_of(made.key_log))
+    out = run(machine, pieces[:-1], close=False)
+    assert (streams(out), machine.held_bytes > 0) == ((b"", b""), True)
+    out = run(machine, pieces[-1:], close=False)
+    assert (streams(out)[1][-4:], machine.held_bytes) == (b"data", 0)
+
+
+def test_what_waits_for_the_servers_word_on_early_data_is_read_when_that_cannot_be_read() -> None:
+    made, secrets = Forged(early=True), Secrets()
+    secrets.add(made.key_log)
+    secrets.add(b"SERVER_HANDSHAKE_TRAFFIC_SECRET %s %064x" % (made.random.hex().encode(), 1))
+    for _ in range(MOST_FAILURES - 2):  # behind EncryptedExtensions and Finished
+        made.say(BROKER, "broker handshake", b"x", kind=22)
+    machine, pieces = Tls(secrets), segments(made.flights)
+    run(machine, pieces[:-1], close=False)
+    assert machine.held_bytes > 0
+    run(machine, pieces[-1:], close=False)
+    assert machine.held_bytes == 0
+
+
+def test_what_waits_for_the_exchange_of_keys_is_read_when_the_change_behind_it_was_lost() -> None:
+    """The broker's records were captured before the client's that they answer."""
+    ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0", tickets=False)
+    made, secrets = ends.talk(lines()), Secrets()
+    secrets.add_rsa_key(ends.certificate.key_pem)
+    client, broker = made.flights[2][1], made.flights[3][1]
+    exchange = records(client)[0]
+    machine = Tls(secrets)
+    run(machine, segments([*made.flights[:2], (BROKER, broker)]), close=False)
+    assert machine.held_bytes > 0
+    offset = len(made.flights[0][1])
+    machine.feed(CLIENT, Chunk(offset, exchange, 9, 0))
+    assert (machine.held_bytes, machine.dark) == (0, None)

@@ -1,0 +1,66 @@
+"""Which connections wait for which TLS secrets.
+
+    names of secrets that are new ─► the connections that wait for one ─► what waited in them
+                ▲                                                              │
+                └───────────────── sessions that they teach ◄──────────────────┘
+
+A secret is tried where it may help, and nowhere else: whoever writes a capture decides how often secrets come
+and how many connections wait, so what one costs must not grow with the other. How often a connection is tried
+with secrets that do not help is its own affair, and bounded there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+
+from kdissect.session.conversation import Conversation
+from kdissect.session.pairing import Event
+from kdissect.tls.keylog import Secrets
+
+
+class Awaiting:
+    """The connections that wait, by the names of the secrets that may help. ``secrets`` are those of all."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._names: dict[Conversation, tuple[bytes, ...]] = {}
+        self._by_name: dict[bytes, set[Conversation]] = {}
+
+    def note(self, conversation: Conversation) -> None:
+        """See what a connection waits for now."""
+        names, before = conversation.awaited_secrets, self._names.get(conversation, ())
+        if names != before:
+            self.forget(conversation)
+            for name in names:
+                self._by_name.setdefault(name, set()).add(conversation)
+            if names:
+                self._names[conversation] = names
+
+    def forget(self, conversation: Conversation) -> None:
+        """It waits for nothing any more."""
+        for name in set(self._names.pop(conversation, ())):
+            waiting = self._by_name[name]
+            waiting.remove(conversation)
+            if not waiting:
+                del self._by_name[name]
+
+    def retried(self, told: Iterable[bytes], packet: int) -> Iterator[tuple[Conversation, list[Event]]]:
+        """What waited for the secrets of these names, and for the sessions that it teaches in turn: by the
+        numbers of the connections, as of ``packet``."""
+        due: dict[int, Conversation] = {}
+        numbers: list[int] = []
+        while True:
+            for name in told:
+                for conversation in self._by_name.get(name, ()):
+                    if conversation.number not in due:
+                        due[conversation.number] = conversation
+                        heappush(numbers, conversation.number)
+            if not numbers:
+                return
+            conversation = due.pop(heappop(numbers))
+            if conversation.waits_for_secrets:
+                events = conversation.retry(packet)
+                yield conversation, events
+            self.note(conversation)
+            told = self._secrets.take_taught()

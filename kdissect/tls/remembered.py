@@ -1,0 +1,96 @@
+"""The secrets that are known, by the name of what they are of, in little room: a big site's key log has
+millions of lines.
+
+All secrets of one name are one value, a row of label, length and secret, which takes half of what a dict of
+them would. They are bounded; of more, the oldest are forgotten, for a key log that is appended to for weeks
+holds those of the connections at hand at its end.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+MASTER = "CLIENT_RANDOM"
+PREMASTER = "PMS_CLIENT_RANDOM"
+
+LABELS = (
+    MASTER,
+    PREMASTER,
+    "CLIENT_EARLY_TRAFFIC_SECRET",
+    "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+    "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+    "CLIENT_TRAFFIC_SECRET_0",
+    "SERVER_TRAFFIC_SECRET_0",
+)
+"""What is of use here; exporters' secrets are not."""
+
+NAME_COST = 180
+"""Bytes that a name takes, with its place, beside its secrets (CPython 3.11: 160 to 190)."""
+
+RELIEF = 8
+"""A limit that is reached is gone below by one part in so many: to find the oldest one has a price."""
+
+_CODES = {label: bytes((code,)) for code, label in enumerate(LABELS)}
+
+
+class Remembered:
+    """Secrets by name and label. ``limit`` is for the bytes that all of it takes."""
+
+    __slots__ = ("_bytes", "_limit", "_rows", "forgotten")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rows: dict[bytes, bytes] = {}
+        self._bytes = 0
+        self.forgotten = 0
+        """How many names were, with their secrets."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def of(self, name: bytes) -> dict[str, bytes]:
+        """The secrets of a name, by label, in the order in which they came."""
+        row = self._rows.get(name, b"")
+        found, at = {}, 0
+        while at < len(row):
+            end = at + 3 + int.from_bytes(row[at + 1 : at + 3], "big")
+            found[LABELS[row[at]]] = row[at + 3 : end]
+            at = end
+        return found
+
+    def add(self, name: bytes, label: str, secret: bytes) -> bool:
+        """Take in a secret of at most 64 KiB; gives whether it is new. Of two, the later counts."""
+        row = entry = _entry(label, secret)
+        before = self._rows.get(name)
+        if before is None:
+            self._bytes += NAME_COST
+        else:
+            known = self.of(name)
+            if known.get(label) == secret:
+                return False
+            self._bytes -= len(before)
+            if label in known:
+                known[label] = secret
+                row = b"".join(_entry(*each) for each in known.items())
+            else:
+                row = before + entry
+        self._rows[name] = row
+        self._bytes += len(row)
+        while self._bytes > self._limit:
+            self._forget()
+        return True
+
+    def _forget(self) -> None:
+        for name in oldest(self._rows):
+            self._bytes -= NAME_COST + len(self._rows.pop(name))
+            self.forgotten += 1
+
+
+def _entry(label: str, secret: bytes) -> bytes:
+    return _CODES[label] + len(secret).to_bytes(2, "big") + secret
+
+
+def oldest(of: dict[bytes, Any]) -> list[bytes]:
+    """Those to forget of what has become too many."""
+    return list(islice(of, max(1, len(of) // RELIEF)))
