@@ -56,11 +56,16 @@ def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = Fal
             write_nested(text, batch.columns(), options.bytes_form)
             records: Any = RawText(text.take().decode("ascii"))
         else:
-            records = [_record_object(record, batch, options, is_metadata) for record in batch.records()]
+            records = record_objects(batch, options, is_metadata)
         values = batch_values(batch)
         values["records"] = records
         out.append(values)
     return out
+
+
+def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[dict[str, Any]]:
+    """The records of a batch for JSON, as they stand in it."""
+    return [_record_object(record, batch, options, is_metadata) for record in batch.records()]
 
 
 def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:

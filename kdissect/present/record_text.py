@@ -171,13 +171,28 @@ def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
     return has_headers
 
 
-_FLAGS = {False: b"false", True: b"true"}
+_SHORT = 256
+"""Longer texts are not kept."""
 
 
 @lru_cache(maxsize=4096)
-def _text(value: str) -> bytes:
-    """A text as JSON: those that the records of a batch have in common repeat."""
+def _short_text(value: str) -> bytes:
+    """A text as JSON: those that many rows have in common repeat."""
     return encode_basestring_ascii(value).encode("ascii")
+
+
+def write_value(out: JsonText, value: str | int | None) -> None:
+    """Write a text, an integer of at most 64 bits, a boolean or null."""
+    if value is None:
+        out.put(b"null")
+    elif isinstance(value, str):
+        out.put(_short_text(value) if len(value) < _SHORT else encode_basestring_ascii(value).encode("ascii"))
+    elif value is True:
+        out.put(b"true")
+    elif value is False:
+        out.put(b"false")
+    else:
+        out.number(value)
 
 
 def text_between(
@@ -199,18 +214,9 @@ def text_between(
             out.cut(start)
             continue
         value = row.get(name)
-        if value is None:
-            if not is_optional:
-                out.put(text)
-                out.put(b"null")
-            continue
-        out.put(text)
-        if isinstance(value, str):
-            out.put(_text(value))
-        elif isinstance(value, bool):
-            out.put(_FLAGS[value])
-        else:
-            out.number(value)
+        if value is not None or not is_optional:
+            out.put(text)
+            write_value(out, value)
     out.put(b"}\n")
     parts.append(out.since(start))
     out.cut(start)
