@@ -64,7 +64,8 @@ def _extension(name: str, kind: Callable[..., Any]) -> Any:
     if sys.platform != "win32":
         # Without C types there is little to optimise, and it takes twice as long.
         flags = ["-O2" if Path(path + ".pxd").exists() else "-O1", "-g0", "-fwrapv"]
-    return kind(name, [path + ".py"], extra_compile_args=flags)
+    source = path + (".pyx" if Path(path + ".pyx").exists() else ".py")
+    return kind(name, [source], extra_compile_args=flags)
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
+from kdissect.protocol.places import Place, find_places
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.survey import is_error_code
@@ -299,23 +300,37 @@ class Exchange:
     def record_sets(self) -> Iterator[RecordSetPlace]:
         """Every record set in it, with the topic and partition it belongs to."""
         for message in self._both():
-            for name, value, ancestors in message.record_fields():
-                yield self._place(message, name, value, ancestors)
+            if not message.may_have_records():
+                continue
+            found = _places(message)
+            if found is None:
+                for name, value, ancestors in message.record_fields():
+                    yield self._place(message, name, value, *partition_of(ancestors))
+                continue
+            payload = message.frame.payload
+            for topic, topic_id, partition, name, start, size in found:
+                value = payload[start : start + size]
+                yield self._place(message, name, value, topic, topic_id, partition)
 
     def _place(
-        self, message: Message, name: str, value: bytes, ancestors: tuple[dict[str, Any], ...]
+        self,
+        message: Message,
+        name: str,
+        value: bytes,
+        topic: str | None,
+        topic_id: str | None,
+        partition: int | None,
     ) -> RecordSetPlace:
-        topic, topic_id, partition = partition_of(ancestors)
         if topic is None and topic_id is not None:
             topic = self.topic_names.get(topic_id)
-        return RecordSetPlace(message, name, value, topic, topic_id, partition)
+        return new_place(RecordSetPlace, (message, name, value, topic, topic_id, partition))
 
     def assigned_base_offset(self, place: RecordSetPlace) -> int | None:
         """The offset that the broker gave the first record of a produced set, where its response tells."""
         if self.api != "Produce" or self.response is None or place.message is not self.request:
             return None
         if self._base_offsets is None:
-            self._base_offsets = _base_offsets(self.response.body())
+            self._base_offsets = _base_offsets(self.response)
         key: PartitionKey = (place.topic, None, place.partition)
         if key not in self._base_offsets:
             key = (None, place.topic_id, place.partition)
@@ -364,10 +379,25 @@ class Exchange:
                         yield named, name, message.frame.last_packet
 
 
-def _base_offsets(produced: dict[str, Any]) -> dict[PartitionKey, int | None]:
-    """The base offset of each partition in the body of a Produce response; of one that comes twice, the
-    first."""
+def _places(message: Message) -> list[Place] | None:
+    """What can be found in a message without decoding it; None where it has to be."""
+    struct = message.body_struct()
+    if struct is None:
+        return None
+    likeliest, *_ = message._candidates(struct)
+    return find_places(likeliest, message._cursor(message.body_start))
+
+
+def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:
+    """The base offset of each partition in the response to a Produce; of one that comes twice, the first."""
     found: dict[PartitionKey, int | None] = {}
+    places = _places(response)
+    if places is not None:
+        for topic, topic_id, partition, _, offset, _ in places:
+            key = (topic, topic_id if topic is None else None, partition)
+            found.setdefault(key, offset if offset >= 0 else None)
+        return found
+    produced = response.body()
     for topic in produced.get("responses") or ():
         name = topic.get("name")
         topic_id = topic.get("topicId") if name is None else None
@@ -376,6 +406,11 @@ def _base_offsets(produced: dict[str, Any]) -> dict[PartitionKey, int | None]:
             known = isinstance(offset, int) and offset >= 0
             found.setdefault((name, topic_id, partition.get("index")), offset if known else None)
     return found
+
+
+new_place = tuple.__new__
+"""``new_place(RecordSetPlace, values)``: of all its values, without the second call that NamedTuple's own
+``__new__`` costs."""
 
 
 class RecordSetPlace(NamedTuple):

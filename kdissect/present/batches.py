@@ -6,8 +6,10 @@ from typing import Any
 
 from kdissect.embedded.control import control_column
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.record_text import bytes_form, header_objects, nested_text
+from kdissect.present.record_text import bytes_form, header_objects, write_nested
 from kdissect.present.redact import REDACTED, is_secret_record
+from kdissect.protocol.json_form import RawText
+from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
@@ -50,13 +52,20 @@ def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = Fal
     out = []
     for batch in read_record_set(data, options.limits).batches:
         if options.as_text and is_plain(batch, options, is_metadata):
-            records: Any = nested_text(batch.columns(), options.bytes_form)
+            text = JsonText()
+            write_nested(text, batch.columns(), options.bytes_form)
+            records: Any = RawText(text.take().decode("ascii"))
         else:
-            records = [_record_object(record, batch, options, is_metadata) for record in batch.records()]
+            records = record_objects(batch, options, is_metadata)
         values = batch_values(batch)
         values["records"] = records
         out.append(values)
     return out
+
+
+def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[dict[str, Any]]:
+    """The records of a batch for JSON, as they stand in it."""
+    return [_record_object(record, batch, options, is_metadata) for record in batch.records()]
 
 
 def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:

@@ -12,15 +12,15 @@ from kdissect.names import is_metadata_topic
 from kdissect.present.batches import is_plain
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
-from kdissect.present.record_text import VARIABLE, line_text
-from kdissect.present.records import batch_record_rows, place_context, record_row
-from kdissect.present.tables import json_value, row_line
+from kdissect.present.record_text import VARIABLE, text_between, write_lines
+from kdissect.present.records import batch_facts, batch_record_rows, place_context
+from kdissect.present.tables import row_line
 from kdissect.protocol.json_form import dumps
-from kdissect.record.records import Columns, Record
+from kdissect.protocol.json_text import JsonText
+from kdissect.record.records import Columns
 from kdissect.record.sets import read_record_set
 
 _ROWS_A_PIECE = 1_024
-_NO_RECORD = Record(0, 0, None, None)
 
 
 class PlainBatch(NamedTuple):
@@ -28,7 +28,7 @@ class PlainBatch(NamedTuple):
 
     columns: Columns
     common: dict[str, Any]
-    """A row with what they have in common."""
+    """What they have in common, as in the row of each."""
     assigned: int | None
     """The offset that the broker gave the batch's base offset."""
 
@@ -42,8 +42,7 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
             if is_plain(batch, options, is_metadata if is_known else None):
-                common = context | record_row(_NO_RECORD, batch, options, place.topic, place.topic_id)
-                yield PlainBatch(batch.columns(), common, assigned)
+                yield PlainBatch(batch.columns(), context | batch_facts(batch), assigned)
             else:
                 rows = batch_record_rows(batch, place, context, assigned, options)
                 yield [row for _, row in rows]
@@ -63,6 +62,13 @@ class LinesWriter:
         self._table = table
         self._file = file
         self._options = options
+        self._text = JsonText()
+        self._steps = tuple(
+            [
+                (column.name, _before(at, column.name), column.name in VARIABLE, column.optional)
+                for at, column in enumerate(table.columns)
+            ]
+        )
 
     def write(self, exchange: Exchange) -> Iterator[int]:
         """Write the records of an exchange, some at a time; gives how many."""
@@ -76,31 +82,17 @@ class LinesWriter:
 
     def _write_plain(self, batch: PlainBatch) -> Iterator[int]:
         columns, assigned, form = batch.columns, batch.assigned, self._options.bytes_form
-        between = _between(self._table, batch.common, self._options)
+        between = text_between(self._text, self._steps, batch.common)
         for first in range(0, columns.count, _ROWS_A_PIECE):
             last = min(first + _ROWS_A_PIECE, columns.count)
-            text = line_text(columns, first, last, between, assigned, form)
-            self._file.write(text.encode("ascii"))
+            write_lines(self._text, columns, first, last, between, assigned, form)
+            self._file.write(self._text.take())
             yield last - first
 
     def close(self) -> None:
         """NDJSON has no end."""
 
 
-def _between(table: Table, row: dict[str, Any], options: Options) -> tuple[str, ...]:
-    """What stands around the values of :data:`VARIABLE` in the lines of one batch.
-
-    :param row: of any record of it.
-    """
-    parts, text = [], "{"
-    for column in table.columns:
-        value = column.value(row, options)
-        if value is None and column.optional:
-            continue
-        text += f"{dumps(column.name)}:"
-        if column.name in VARIABLE:
-            parts.append(text)
-            text = ","
-        else:
-            text += f"{dumps(json_value(column.type, value, options))},"
-    return (*parts, text.removesuffix(",") + "}\n")
+def _before(at: int, name: str) -> bytes:
+    """What stands before the value of the column at this place of a line."""
+    return f"{',' if at else '{'}{dumps(name)}:".encode("ascii")

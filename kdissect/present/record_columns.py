@@ -7,7 +7,7 @@ common is kept once for each, with how many they are.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -18,7 +18,8 @@ from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema, arr
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.record_batches import PlainBatch, record_batches
-from kdissect.present.record_text import VARIABLE, gathered
+from kdissect.present.record_text import VARIABLE, gather
+from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, wrap64
 
 ROWS_AT_ONCE = 16_384
@@ -31,7 +32,7 @@ class ColumnsWriter:
 
     def __init__(self, form: str, table: Table, file: BinaryIO, options: Options) -> None:
         self._writer = (ParquetWriter if form == "parquet" else ArrowWriter)(table, file, options)
-        self._batches = RecordBatches(table, options)
+        self._batches = RecordBatches(table)
         self._options = options
 
     def write(self, exchange: Exchange) -> Iterator[int]:
@@ -55,87 +56,83 @@ class ColumnsWriter:
 class RecordBatches:
     """Gathers batches of records until they make a batch of Arrow's."""
 
-    def __init__(self, table: Table, options: Options) -> None:
+    def __init__(self, table: Table) -> None:
         self._schema = arrow_schema(table)
-        self._common_columns = [column for column in table.columns if column.name not in VARIABLE]
-        self._options = options
+        self._common_names = [name for name in self._schema.names if name not in VARIABLE]
+        self._keys, self._values = JsonText(), JsonText()
         self._clear()
 
     def _clear(self) -> None:
-        self._offsets, self._timestamps = array("q"), array("q")
-        self._key_sizes, self._value_sizes = array("q"), array("q")
-        self._keys: list[bytes] = []
-        self._values: list[bytes] = []
+        self._numbers = array("q")
+        """:data:`ROW` numbers for each record."""
+        self._count = 0
         self._headers: dict[int, Any] = {}
         """By row, of those that have some."""
         self._common: list[list[Any]] = []
-        """A row of each batch that was added."""
+        """What the records of each batch have in common."""
+        self._counts: list[int] = []
+        """Of each batch, its records."""
         self._shifts: list[int | None] = []
         """Of each, what to add to offsets for those that the broker gave."""
         self._sequence_shifts: list[int | None] = []
         """Of each, what to add to offsets for sequence numbers; None without an idempotent producer."""
-        self._batch_of = array("i")
-        """Of each record, its batch."""
-        self._bytes = 0
 
     def add(self, batch: PlainBatch) -> pa.RecordBatch | None:
         """Add a batch; gives the batch that is full now, if one is."""
         columns, count = batch.columns, batch.columns.count
-        rows, end, first = columns.rows, count * ROW, len(self._offsets)
-        self._offsets.extend(rows[0:end:ROW])
-        self._timestamps.extend(rows[1:end:ROW])
-        self._key_sizes.extend(rows[3:end:ROW])
-        self._value_sizes.extend(rows[5:end:ROW])
-        positions = rows[6:end:ROW]
-        if max(positions, default=-1) >= 0:
-            for at, position in enumerate(positions):
+        if not count:
+            return None
+        if gather(columns, self._keys, self._values):
+            for at, position in enumerate(columns.rows[6 : count * ROW : ROW]):
                 if position >= 0:
-                    self._headers[first + at] = arrow_value("headers", columns.headers(position))
-        keys, values = gathered(columns, 2), gathered(columns, 4)
-        self._keys.append(keys)
-        self._values.append(values)
-        self._bytes += len(keys) + len(values) + count
-        assigned = batch.assigned
+                    self._headers[self._count + at] = arrow_value("headers", columns.headers(position))
+        self._numbers.extend(columns.rows[: count * ROW])
+        self._count += count
+        self._counts.append(count)
+        assigned, sequence = batch.assigned, columns.base_sequence
         self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
-        sequence = columns.base_sequence
         self._sequence_shifts.append(None if sequence < 0 else wrap64(sequence - columns.base_offset))
-        self._batch_of.extend(array("i", [len(self._common)]) * count)
-        self._common.append(
-            [arrow_value(c.type, c.value(batch.common, self._options)) for c in self._common_columns]
-        )
-        if len(self._offsets) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
+        common = batch.common
+        self._common.append([common.get(name) for name in self._common_names])
+        if self._count >= ROWS_AT_ONCE or self._keys.size() + self._values.size() >= BYTES_AT_ONCE:
             return self.take()
         return None
 
     def take(self) -> pa.RecordBatch | None:
         """What waits, as a batch; None if there is nothing."""
-        if not self._offsets:
+        if not self._count:
             return None
-        batch_of = pa.Array.from_buffers(
-            pa.int32(), len(self._batch_of), [None, pa.py_buffer(self._batch_of)]
-        )
-        offsets = _numbers(self._offsets)
-        key_sizes, value_sizes = _numbers(self._key_sizes), _numbers(self._value_sizes)
-        shifts = pa.array(self._shifts, pa.int64()).take(batch_of)
-        sequence_shifts = pa.array(self._sequence_shifts, pa.int64()).take(batch_of)
+        numbers = self._numbers
+        offsets, key_sizes, value_sizes = (_numbers(numbers[at::ROW]) for at in (0, 3, 5))
+        batch_of = self._batch_of()
         found = {
             "offset": offsets,
-            "assigned_offset": pc.add(offsets, shifts),
-            "timestamp": _known(_numbers(self._timestamps)),
-            "key": _contents(key_sizes, self._keys),
-            "value": _contents(value_sizes, self._values),
-            "headers": self._all_headers(len(offsets)),
+            "assigned_offset": pc.add(offsets, _spread(self._shifts, pa.int64(), batch_of)),
+            "timestamp": _known(_numbers(numbers[1::ROW])),
+            "key": _contents(key_sizes, self._keys.take()),
+            "value": _contents(value_sizes, self._values.take()),
+            "headers": self._all_headers(self._count),
             "key_size": _known(key_sizes),
             "value_size": _known(value_sizes),
-            "sequence": pc.bit_wise_and(pc.add(offsets, sequence_shifts), 0x7FFFFFFF).cast(pa.int32()),
+            "sequence": pc.bit_wise_and(
+                pc.add(offsets, _spread(self._sequence_shifts, pa.int64(), batch_of)), 0x7FFFFFFF
+            ).cast(pa.int32()),
         }
         assert found.keys() == set(VARIABLE)
-        for column, values in zip(self._common_columns, zip(*self._common, strict=True), strict=True):
-            kind = self._schema.field(column.name).type
-            found[column.name] = pa.array(values, kind).take(batch_of)
+        for name, values in zip(self._common_names, zip(*self._common, strict=True), strict=True):
+            found[name] = _spread(values, self._schema.field(name).type, batch_of)
         arrays = [found[name] for name in self._schema.names]
         self._clear()
         return pa.record_batch(arrays, schema=self._schema)
+
+    def _batch_of(self) -> pa.Array | None:
+        """Of each record, its batch; None where each is one of its own."""
+        if self._count == len(self._counts):
+            return None
+        batch_of = array("i")
+        for at, count in enumerate(self._counts):
+            batch_of.extend(array("i", [at]) * count)
+        return pa.Array.from_buffers(pa.int32(), self._count, [None, pa.py_buffer(batch_of)])
 
     def _all_headers(self, count: int) -> pa.Array:
         kind = self._schema.field("headers").type
@@ -149,16 +146,21 @@ def _numbers(values: Any) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
+def _spread(values: Sequence[Any], kind: pa.DataType, batch_of: pa.Array | None) -> pa.Array:
+    """A value for each batch → one for each record."""
+    found = pa.array(values, kind)
+    return found if batch_of is None else found.take(batch_of)
+
+
 def _known(numbers: pa.Array) -> pa.Array:
     """-1 is none."""
     return pc.if_else(pc.equal(numbers, -1), pa.scalar(None, numbers.type), numbers)
 
 
-def _contents(sizes: pa.Array, parts: list[bytes]) -> pa.Array:
+def _contents(sizes: pa.Array, joined: bytes) -> pa.Array:
     """Bytes of these sizes, one after the other; a size of -1 is null."""
     ends = pc.cumulative_sum(pc.max_element_wise(sizes, 0)).cast(pa.int32())
     starts = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    data = pa.py_buffer(b"".join(parts))
-    found = pa.Array.from_buffers(pa.binary(), len(sizes), [None, starts.buffers()[1], data])
+    found = pa.Array.from_buffers(pa.binary(), len(sizes), [None, starts.buffers()[1], pa.py_buffer(joined)])
     is_null = pc.equal(sizes, -1)
     return pc.if_else(is_null, pa.scalar(None, pa.binary()), found) if pc.any(is_null).as_py() else found

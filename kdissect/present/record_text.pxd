@@ -1,25 +1,25 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.records cimport Columns
 
-cdef str _bytes_text(bytes data, str form)
+cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form)
+@cython.locals(cursor=Cursor, before=bytes, _=int64_t, size=int64_t)
+cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)
+cdef _write_size(JsonText out, int64_t size)
+@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, before=bytes)
+cpdef write_nested(JsonText out, Columns columns, str form)
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, out=list, at=Py_ssize_t, offset=int64_t,
-    timestamp=int64_t, key_at=int64_t, key_size=int64_t, value_at=int64_t, value_size=int64_t, key=str, value=str,
-    key_length=str, value_length=str, headers=str, sequence=int64_t,
+    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, offset=int64_t, timestamp=int64_t,
+    sequence=int64_t, is_assigned=cython.bint, base=int64_t, t0=bytes, t1=bytes, t2=bytes, t3=bytes, t4=bytes,
+    t5=bytes, t6=bytes, t7=bytes, t8=bytes, t9=bytes,
 )
-cpdef object nested_text(Columns columns, str form)
-@cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, out=list, at=Py_ssize_t, offset=int64_t,
-    timestamp=int64_t, key_at=int64_t, key_size=int64_t, value_at=int64_t, value_size=int64_t, key=str, value=str,
-    key_length=str, value_length=str, headers=str, sequence=int64_t, assigned_text=str, time_text=str,
-    sequence_text=str, base_offset=object, t0=str, t1=str, t2=str, t3=str, t4=str, t5=str, t6=str, t7=str, t8=str,
-    t9=str,
+cpdef write_lines(
+    JsonText out, Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, object assigned, str form
 )
-cpdef str line_text(
-    Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, object assigned, str form
-)
-@cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, out=list, at=Py_ssize_t, size=int64_t, start=int64_t,
-)
-cpdef bytes gathered(Columns columns, Py_ssize_t part)
+@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, has_headers=cython.bint)
+cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
+cpdef write_value(JsonText out, value)
+@cython.locals(start=Py_ssize_t, parts=list, name=str, text=bytes, is_variable=cython.bint, is_optional=cython.bint)
+cpdef tuple text_between(JsonText out, tuple steps, dict row)

@@ -1,16 +1,19 @@
 """Keys, values and headers of records → JSON, one at a time or all of a batch's columns at once.
 
-:func:`nested_text` and :func:`line_text` write the same text as json would from an object for each record,
+:func:`write_nested` and :func:`write_lines` write the same text as json would from an object for each record,
 many times faster. They are for records that are nothing but what stands in them: no control records, no
 secrets.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-from kdissect.protocol.json_form import RawText, base64_text, dumps, text_or_base64
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.json_form import base64_text, text_or_base64
+from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Columns, Headers, wrap64
 
 VARIABLE = (
@@ -39,86 +42,182 @@ def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
     return [{"key": text_or_base64(name), "value": bytes_form(value, form)} for name, value in headers]
 
 
-def _bytes_text(data: bytes, form: str) -> str:
-    """A key or value as JSON."""
-    if form == "text":
-        try:
-            return encode_basestring_ascii(data.decode("utf-8"))
-        except UnicodeDecodeError:
-            pass
-    return dumps(bytes_form(data, form))
+def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -> None:
+    """A key or value; a ``size`` of -1 is null."""
+    if size < 0:
+        out.put(b"null")
+    elif form == "text":
+        out.string(data, start, size)
+    elif form == "hex":
+        out.hexadecimal(data, start, size)
+    else:
+        out.base64(data, start, size)
 
 
-def nested_text(columns: Columns, form: str) -> RawText:
+def _write_headers(out: JsonText, data: bytes, position: int, form: str) -> None:
+    """The headers that begin there, of a record that was found to be whole; a position of -1 is none."""
+    if position < 0:
+        out.put(b"[]")
+        return
+    cursor = Cursor(data, position)
+    before = b'[{"key":'
+    for _ in range(cursor.read_varint()):
+        out.put(before)
+        size = cursor.read_varint()
+        out.string(data, cursor.take(size), size)
+        out.put(b',"value":')
+        size = cursor.read_varint()
+        _write_bytes(out, data, cursor.take(max(size, 0)), size, form)
+        before = b'},{"key":'
+    out.put(b"}]")
+
+
+def _write_size(out: JsonText, size: int) -> None:
+    if size < 0:
+        out.put(b"null")
+    else:
+        out.number(size)
+
+
+def write_nested(out: JsonText, columns: Columns, form: str) -> None:
     """The records as they stand in their batch inside a message: a JSON array."""
     data, rows, step = columns.data, columns.rows, ROW
-    out = []
+    before = b'[{"offset":'
     for at in range(0, columns.count * step, step):
-        offset, timestamp = rows[at], rows[at + 1]
-        key_at, key_size = rows[at + 2], rows[at + 3]
-        value_at, value_size = rows[at + 4], rows[at + 5]
-        key = value = key_length = value_length = "null"
-        if key_size >= 0:
-            key, key_length = _bytes_text(data[key_at : key_at + key_size], form), str(key_size)
-        if value_size >= 0:
-            value, value_length = _bytes_text(data[value_at : value_at + value_size], form), str(value_size)
-        headers = "[]"
-        if rows[at + 6] >= 0:
-            headers = dumps(header_objects(columns.headers(rows[at + 6]), form))
-        sequence = columns.sequence(offset)
-        out.append(
-            f'{{"offset":{offset},"timestamp":{timestamp},"key":{key},"value":{value},"headers":{headers},'
-            f'"key_size":{key_length},"value_size":{value_length},"sequence":{sequence},"control":null}}'
-        )
-    return RawText("[" + ",".join(out) + "]")
+        out.put(before)
+        out.number(rows[at])
+        out.put(b',"timestamp":')
+        out.number(rows[at + 1])
+        out.put(b',"key":')
+        _write_bytes(out, data, rows[at + 2], rows[at + 3], form)
+        out.put(b',"value":')
+        _write_bytes(out, data, rows[at + 4], rows[at + 5], form)
+        out.put(b',"headers":')
+        _write_headers(out, data, rows[at + 6], form)
+        out.put(b',"key_size":')
+        _write_size(out, rows[at + 3])
+        out.put(b',"value_size":')
+        _write_size(out, rows[at + 5])
+        out.put(b',"sequence":')
+        out.number(columns.sequence(rows[at]))
+        out.put(b',"control":null')
+        before = b'},{"offset":'
+    out.put(b"}]" if columns.count else b"[]")
 
 
-def line_text(
-    columns: Columns, first: int, last: int, between: tuple[str, ...], assigned: int | None, form: str
-) -> str:
+def write_lines(
+    out: JsonText,
+    columns: Columns,
+    first: int,
+    last: int,
+    between: tuple[bytes, ...],
+    assigned: int | None,
+    form: str,
+) -> None:
     """The lines of the table ``records`` from the ``first`` record to before the ``last``.
 
     :param between: what stands before, between and behind the values of :data:`VARIABLE`, the last with the
         line's end.
     :param assigned: the offset that the broker gave the batch's base offset.
     """
-    data, rows, step, base_offset = columns.data, columns.rows, ROW, columns.base_offset
+    data, rows, step = columns.data, columns.rows, ROW
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
-    assigned_text = "null"
-    out = []
+    is_assigned = assigned is not None
+    base = 0 if assigned is None else wrap64(assigned)
     for at in range(first * step, last * step, step):
         offset, timestamp = rows[at], rows[at + 1]
-        key_at, key_size = rows[at + 2], rows[at + 3]
-        value_at, value_size = rows[at + 4], rows[at + 5]
-        key = value = key_length = value_length = sequence_text = "null"
-        if key_size >= 0:
-            key, key_length = _bytes_text(data[key_at : key_at + key_size], form), str(key_size)
-        if value_size >= 0:
-            value, value_length = _bytes_text(data[value_at : value_at + value_size], form), str(value_size)
-        headers = "[]"
-        if rows[at + 6] >= 0:
-            headers = dumps(header_objects(columns.headers(rows[at + 6]), form))
-        if assigned is not None:
-            assigned_text = str(wrap64(assigned + offset - base_offset))
-        time_text = "null" if timestamp == -1 else str(timestamp)
+        out.put(t0)
+        out.number(offset)
+        out.put(t1)
+        if is_assigned:
+            out.number(columns.assigned(offset, base))
+        else:
+            out.put(b"null")
+        out.put(t2)
+        if timestamp == -1:
+            out.put(b"null")
+        else:
+            out.number(timestamp)
+        out.put(t3)
+        _write_bytes(out, data, rows[at + 2], rows[at + 3], form)
+        out.put(t4)
+        _write_bytes(out, data, rows[at + 4], rows[at + 5], form)
+        out.put(t5)
+        _write_headers(out, data, rows[at + 6], form)
+        out.put(t6)
+        _write_size(out, rows[at + 3])
+        out.put(t7)
+        _write_size(out, rows[at + 5])
+        out.put(t8)
         sequence = columns.sequence(offset)
-        if sequence != -1:
-            sequence_text = str(sequence)
-        out.append(
-            f"{t0}{offset}{t1}{assigned_text}{t2}{time_text}{t3}{key}{t4}{value}{t5}{headers}{t6}{key_length}"
-            f"{t7}{value_length}{t8}{sequence_text}{t9}"
-        )
-    return "".join(out)
+        if sequence == -1:
+            out.put(b"null")
+        else:
+            out.number(sequence)
+        out.put(t9)
 
 
-def gathered(columns: Columns, part: int) -> bytes:
-    """All keys (2) or values (4) of the columns, one after the other; the number is that of their position
-    in a row of numbers."""
+def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
+    """Add the bytes of all keys and values of the columns; gives whether any of the records has headers."""
     data, rows, step = columns.data, columns.rows, ROW
-    out = []
-    for at in range(part, columns.count * step, step):
-        size = rows[at + 1]
-        if size > 0:
-            start = rows[at]
-            out.append(data[start : start + size])
-    return b"".join(out)
+    has_headers = False
+    for at in range(0, columns.count * step, step):
+        if rows[at + 3] > 0:
+            keys.part(data, rows[at + 2], rows[at + 3])
+        if rows[at + 5] > 0:
+            values.part(data, rows[at + 4], rows[at + 5])
+        if rows[at + 6] >= 0:
+            has_headers = True
+    return has_headers
+
+
+_SHORT = 256
+"""Longer texts are not kept."""
+
+
+@lru_cache(maxsize=4096)
+def _short_text(value: str) -> bytes:
+    """A text as JSON: those that many rows have in common repeat."""
+    return encode_basestring_ascii(value).encode("ascii")
+
+
+def write_value(out: JsonText, value: str | int | None) -> None:
+    """Write a text, an integer of at most 64 bits, a boolean or null."""
+    if value is None:
+        out.put(b"null")
+    elif isinstance(value, str):
+        out.put(_short_text(value) if len(value) < _SHORT else encode_basestring_ascii(value).encode("ascii"))
+    elif value is True:
+        out.put(b"true")
+    elif value is False:
+        out.put(b"false")
+    else:
+        out.number(value)
+
+
+def text_between(
+    out: JsonText, steps: tuple[tuple[str, bytes, bool, bool], ...], row: dict[str, Any]
+) -> tuple[bytes, ...]:
+    """What stands around the values of :data:`VARIABLE` in the lines of one batch.
+
+    :param out: for the texts that are made.
+    :param steps: of each column its name, that as JSON with what stands around it, whether it is one of
+        :data:`VARIABLE`, and whether it is left out where it is null.
+    :param row: of any record of the batch.
+    """
+    start = out.size()
+    parts = []
+    for name, text, is_variable, is_optional in steps:
+        if is_variable:
+            out.put(text)
+            parts.append(out.since(start))
+            out.cut(start)
+            continue
+        value = row.get(name)
+        if value is not None or not is_optional:
+            out.put(text)
+            write_value(out, value)
+    out.put(b"}\n")
+    parts.append(out.since(start))
+    out.cut(start)
+    return tuple(parts)

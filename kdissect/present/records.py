@@ -117,32 +117,39 @@ def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
     }
 
 
+def batch_facts(batch: Batch) -> dict[str, Any]:
+    """What all records of a batch have in common with it; absent things are None."""
+    return {
+        "timestamp_type": batch.timestamp_type,
+        "magic": batch.magic,
+        "codec": batch.codec,
+        "producer_id": _known(batch.producer_id),
+        "producer_epoch": _known(batch.producer_epoch),
+        "transactional": batch.is_transactional,
+        "partition_leader_epoch": _known(batch.partition_leader_epoch),
+        "batch_offset": batch.base_offset,
+        "crc_valid": batch.crc_valid,
+    }
+
+
 def record_row(
     record: Record, batch: Batch, options: Options, topic: str | None, topic_id: str | None = None
 ) -> dict[str, Any]:
     """What a record and its batch tell; absent things are None."""
     key, value = record.key, record.value
     is_metadata = is_metadata_topic(topic, topic_id)
-    row = {
+    row = batch_facts(batch)
+    row |= {
         "offset": record.offset,
         "assigned_offset": None,
         "timestamp": _known(record.timestamp),
-        "timestamp_type": batch.timestamp_type,
         "key": key,
         "value": shown_value(value, options, None if topic is topic_id is None else is_metadata),
         "headers": record.headers,
         "key_size": None if key is None else len(key),
         "value_size": None if value is None else len(value),
-        "magic": batch.magic,
-        "codec": batch.codec,
-        "producer_id": _known(batch.producer_id),
-        "producer_epoch": _known(batch.producer_epoch),
         "sequence": _known(record.sequence),
-        "transactional": batch.is_transactional,
         "control": control_of(record, batch, options),
-        "partition_leader_epoch": _known(batch.partition_leader_epoch),
-        "batch_offset": batch.base_offset,
-        "crc_valid": batch.crc_valid,
     }
     family = family_of_topic(METADATA_TOPIC if is_metadata else topic or "")
     if options.embedded and family is not None and not batch.is_control:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
-from kdissect.present.columns import Table
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_text import bytes_form, header_objects
@@ -40,6 +40,10 @@ def table_writer(form: str, table: Table, file: BinaryIO, options: Options = PLA
     :raises LookupError: there is no such format.
     :raises NotInstalledError: the format needs an extra that is not installed; the text says which.
     """
+    if form == "ndjson" and table == EXCHANGES:
+        from kdissect.present.exchange_text import ExchangeLines
+
+        return ExchangeLines(file, options)
     if form == "ndjson":
         return NdjsonWriter(table, file, options)
     if form == "csv":

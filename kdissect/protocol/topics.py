@@ -70,6 +70,13 @@ def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str
     return topic, topic_id, partition
 
 
+def told_by(name: str) -> str | None:
+    """What a field of this name tells of the partition that its struct is about: ``topic``, ``topic id`` or
+    ``partition``; None for others."""
+    role = _ROLES.get(name)
+    return None if role is None else ("topic", "topic id", "partition")[role]
+
+
 def _sibling_name(values: dict[str, Any]) -> str | None:
     for key in _NAMES:
         value = values.get(key)

@@ -6,7 +6,6 @@ batch and reads its records. A wrong checksum is a fault, and the batch is decod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from struct import Struct
 
 from kdissect.faults import fault
@@ -39,53 +38,86 @@ def codec_name(attributes: int) -> str:
     return CODECS[codec] if codec < len(CODECS) else f"unknown({codec})"
 
 
-@dataclass(slots=True)
 class Budget:
     """What the batches of one set may still unpack and make."""
 
-    bytes: int
-    elements: int
+    __slots__ = ("bytes", "elements")
+
+    def __init__(self, bytes_left: int, elements: int) -> None:
+        self.bytes = bytes_left
+        self.elements = elements
 
 
-@dataclass(slots=True, eq=False)
 class Batch:
     """One batch: its header, and the way to its records. Numbers are as Kafka's iterators give them:
     -1 where magic 0 and 1 have no producer or epoch, -1 for no timestamp."""
 
-    position: int
-    """Of its first byte in the set."""
-    size: int
-    """Bytes it announces, header and all; more than there are where it is partial."""
-    magic: int
-    attributes: int
-    last_offset: int
-    base_timestamp: int | None
-    """None in magic 0 and 1."""
-    max_timestamp: int
-    """In magic 0 and 1, the outer message's."""
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    partition_leader_epoch: int
-    crc: int
-    crc_valid: bool | None
-    """None where the batch is partial: it cannot be told."""
-    partial: bool
-    _header_offset: int
-    _header_count: int
-    _data: bytes = field(repr=False)
-    _limits: Limits = field(repr=False)
-    _budget: Budget = field(repr=False)
-    _faults: list[Fault] = field(default_factory=list, repr=False)
-    _bytes_granted: int | None = field(default=None, repr=False)
-    """Bytes that the set could still unpack when this batch first was: unpacking it again gives the
-    same, and is not counted again."""
-    _elements_granted: int | None = field(default=None, repr=False)
-    """The same of records and headers."""
-    _is_told: bool = field(default=False, repr=False)
-    """Whether what is wrong with its records is among the faults."""
-    _inner: tuple[int | None, int | None] | None = field(default=None, repr=False)
-    """Base offset and count, where only reading the records tells them."""
+    __slots__ = (
+        *("_budget", "_bytes_granted", "_data", "_elements_granted", "_faults", "_header_count"),
+        *("_header_offset", "_inner", "_is_told", "_limits", "attributes", "base_sequence", "base_timestamp"),
+        *("crc", "crc_valid", "last_offset", "magic", "max_timestamp", "partial", "partition_leader_epoch"),
+        *("position", "producer_epoch", "producer_id", "size"),
+    )
+
+    def __init__(
+        self,
+        position: int,
+        size: int,
+        magic: int,
+        attributes: int,
+        last_offset: int,
+        base_timestamp: int | None,
+        max_timestamp: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        partition_leader_epoch: int,
+        crc: int,
+        crc_valid: bool | None,
+        partial: bool,
+        header_offset: int,
+        header_count: int,
+        data: bytes,
+        limits: Limits,
+        budget: Budget,
+    ) -> None:
+        self.position = position
+        """Of its first byte in the set."""
+        self.size = size
+        """Bytes it announces, header and all; more than there are where it is partial."""
+        self.magic = magic
+        self.attributes = attributes
+        self.last_offset = last_offset
+        self.base_timestamp = base_timestamp
+        """None in magic 0 and 1."""
+        self.max_timestamp = max_timestamp
+        """In magic 0 and 1, the outer message's."""
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.partition_leader_epoch = partition_leader_epoch
+        self.crc = crc
+        self.crc_valid = crc_valid
+        """None where the batch is partial: it cannot be told."""
+        self.partial = partial
+        self._header_offset = header_offset
+        self._header_count = header_count
+        self._data = data
+        self._limits = limits
+        self._budget = budget
+        self._faults: list[Fault] = []
+        self._bytes_granted: int | None = None
+        """Bytes that the set could still unpack when this batch first was: unpacking it again gives the
+        same, and is not counted again."""
+        self._elements_granted: int | None = None
+        """The same of records and headers."""
+        self._is_told = False
+        """Whether what is wrong with its records is among the faults."""
+        self._inner: tuple[int | None, int | None] | None = None
+        """Base offset and count, where only reading the records tells them."""
+
+    def __repr__(self) -> str:
+        return f"<Batch of magic {self.magic} at {self.position}, {plural(self.size, 'byte')}>"
 
     @property
     def codec(self) -> str:

@@ -17,6 +17,8 @@ cdef class Columns:
     )
     cpdef list records(self)
     cpdef int64_t sequence(self, int64_t offset) except? -1
+    @cython.locals(found=int64_t)
+    cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
     @cython.locals(cursor=Cursor, count=int64_t)
     cpdef tuple headers(self, Py_ssize_t position)
 

@@ -93,6 +93,11 @@ class Columns:
             return -1
         return (self.base_sequence + offset - self.base_offset) & 0x7FFFFFFF
 
+    def assigned(self, offset: int, base: int) -> int:
+        """The offset that the broker gave a record, where it gave ``base`` to the batch's base offset."""
+        found = base + offset - self.base_offset
+        return found if _LEAST <= found <= _MOST else wrap64(found)
+
     def headers(self, position: int) -> Headers:
         """The headers that begin there, of a record that was found to be whole."""
         cursor = Cursor(self.data, position)
@@ -124,6 +129,10 @@ class Body(NamedTuple):
     def records(self) -> list[Record]:
         """The records that have their form, made anew each time."""
         return self.columns.records()
+
+
+new_body = tuple.__new__
+"""The same for a :class:`Body`."""
 
 
 def wrap64(value: int) -> int:
@@ -221,17 +230,10 @@ def read_records(
         rows[at + 6] = place.headers_at
         at += step
     columns.count = at // step
-    return Body(
-        columns,
-        found,
-        broken,
-        first_problem,
-        first_position,
-        position,
-        stopped,
-        over_limit,
-        limit - room,
-        len(cursor.notes),
+    problem = first_problem, first_position
+    return new_body(
+        Body,
+        (columns, found, broken, *problem, position, stopped, over_limit, limit - room, len(cursor.notes)),
     )
 
 

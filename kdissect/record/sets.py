@@ -20,7 +20,7 @@ The rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from struct import Struct
 
 import crc32c
 
@@ -40,16 +40,19 @@ from kdissect.wording import plural
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
+_int32 = Struct(">i").unpack_from
 
 
-@dataclass(slots=True)
 class RecordSet:
     """The batches of a record set, and what is in none."""
 
-    batches: list[Batch]
-    remainder: int
-    """Where the bytes begin that are in no batch; the set's length where there are none."""
-    own_faults: list[Fault] = field(default_factory=list)
+    __slots__ = ("batches", "own_faults", "remainder")
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.remainder = 0
+        """Where the bytes begin that are in no batch; the set's length where there are none."""
+        self.own_faults: list[Fault] = []
 
     @property
     def faults(self) -> list[Fault]:
@@ -64,7 +67,7 @@ class RecordSet:
 
 def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
     """Read the headers of all batches; nothing raises but what is not bytes."""
-    found = RecordSet([], 0)
+    found = RecordSet()
     budget = Budget(
         max(limits.decompressed_bytes, _HONEST_RATIO * len(data)), max(limits.elements, len(data))
     )
@@ -103,7 +106,7 @@ def frame_defect(data: bytes, position: int) -> Fault | None:
     left = len(data) - position
     if left < LOG_OVERHEAD:
         return fault("partial-batch", f"{plural(left, 'byte')} where a batch should begin", offset=position)
-    size = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
+    (size,) = _int32(data, position + 8)
     if size < SMALLEST_MESSAGE[0]:
         return _end_of_set("bad-batch", f"a batch of {plural(size, 'byte')}", left, position)
     if left > 16:

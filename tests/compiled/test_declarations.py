@@ -39,8 +39,8 @@ def declared() -> Iterator[tuple[str, str, set[str], set[str]]]:
     for leaf in LEAVES:
         source = source_of(leaf)
         types = source.with_suffix(".pxd")
-        if not types.exists():
-            continue
+        if not types.exists() or source.with_suffix(".pyx").exists():
+            continue  # the other source has its own
         text = types.read_text("utf-8") + "\n"
         classes = {
             each.name: each

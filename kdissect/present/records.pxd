@@ -1,0 +1,6 @@
+cimport cython
+from kdissect.exchange cimport Exchange
+from kdissect.record.batch cimport Batch
+
+cpdef dict place_context(Exchange exchange, place)
+cpdef dict batch_facts(Batch batch)

@@ -1,0 +1,77 @@
+"""JSON text that grows, in bytes: written straight from bytes of the wire, with no object for a value.
+
+It is what :func:`~kdissect.protocol.json_form.dumps` would make of the values: one line, ASCII only.
+Compiled, ``json_text.pyx`` stands in its place, which keeps the text in memory of C: in one source this would
+either be ten times slower there, or hardly run here.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode, urlsafe_b64encode
+from json.encoder import encode_basestring_ascii
+
+
+class JsonText:
+    """Bytes of JSON text. Whoever writes sees to it that they are JSON."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+
+    def size(self) -> int:
+        """Bytes written."""
+        return len(self._text)
+
+    def cut(self, size: int) -> None:
+        """Take back all but the first ``size`` bytes."""
+        del self._text[size:]
+
+    def since(self, size: int) -> bytes:
+        """What was written behind the first ``size`` bytes."""
+        return bytes(self._text[size:])
+
+    def take(self) -> bytes:
+        """All of it; what is written next begins anew."""
+        found = bytes(self._text)
+        self._text.clear()
+        return found
+
+    def put(self, text: bytes) -> None:
+        """Add text as it is."""
+        self._text += text
+
+    def add(self, other: JsonText) -> None:
+        """Add what another one has."""
+        self._text += other._text
+
+    def part(self, data: bytes, start: int, size: int) -> None:
+        """Add a part of these bytes as it is."""
+        self._text += data[start : start + size]
+
+    def number(self, value: int) -> None:
+        """Add an integer of at most 64 bits."""
+        self._text += b"%d" % value
+
+    def string(self, data: bytes, start: int, size: int) -> bool:
+        """Add these bytes as a string; those that are not UTF-8 as ``{"base64": …}``. Gives whether they are
+        UTF-8."""
+        part = data[start : start + size]
+        try:
+            self._text += encode_basestring_ascii(part.decode("utf-8")).encode("ascii")
+        except UnicodeDecodeError:
+            self._text += b'{"base64":"%b"}' % b64encode(part)
+            return False
+        return True
+
+    def base64(self, data: bytes, start: int, size: int) -> None:
+        """Add these bytes in padded standard base64, as a string."""
+        self._text += b'"%b"' % b64encode(data[start : start + size])
+
+    def hexadecimal(self, data: bytes, start: int, size: int) -> None:
+        """Add these bytes in hex, as a string."""
+        self._text += b'"%b"' % data[start : start + size].hex().encode("ascii")
+
+    def uuid(self, data: bytes, start: int) -> None:
+        """Add the 16 bytes there as a uuid in Kafka's own form, as a string."""
+        self._text += b'"%b"' % urlsafe_b64encode(data[start : start + 16])[:22]

@@ -1,0 +1,332 @@
+"""json_text.py, compiled: the text is kept in memory of C.
+
+Ranges of bytes are checked once, where a method begins; room is asked for before anything is written.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+cdef enum:
+    LEAST = 4_096  # room to begin with
+    KEPT = 1_048_576  # room that is kept for the next text
+    PIECE = 4_096  # bytes that are escaped at a time: each may take six in the text
+
+cdef const unsigned char* STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+cdef const unsigned char* URL_SAFE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+cdef const unsigned char* DIGITS = b"0123456789abcdef"
+
+cdef uint64_t ONES = 0x0101010101010101
+cdef uint64_t HIGHS = 0x8080808080808080
+
+
+cdef class JsonText:
+    def __cinit__(self):
+        self._text = NULL
+        self._used = self._room = 0
+
+    def __dealloc__(self):
+        free(self._text)
+
+    cdef int _reserve(self, Py_ssize_t more) except -1:
+        """See to it that there is room for ``more`` bytes."""
+        cdef Py_ssize_t room
+        cdef unsigned char* grown
+        if more <= self._room - self._used:
+            return 0
+        room = max(self._used + more, 2 * self._room, LEAST)
+        grown = <unsigned char*> realloc(self._text, room)
+        if grown == NULL:
+            raise MemoryError
+        self._text, self._room = grown, room
+        return 0
+
+    cpdef Py_ssize_t size(self) noexcept:
+        return self._used
+
+    cpdef cut(self, Py_ssize_t size):
+        if 0 <= size < self._used:
+            self._used = size
+
+    cpdef bytes since(self, Py_ssize_t size):
+        if not 0 <= size < self._used:
+            return b""
+        return PyBytes_FromStringAndSize(<char*> self._text + size, self._used - size)
+
+    cpdef bytes take(self):
+        cdef bytes found
+        if not self._used:
+            return b""
+        found = PyBytes_FromStringAndSize(<char*> self._text, self._used)
+        self._used = 0
+        if self._room > KEPT:
+            free(self._text)
+            self._text = NULL
+            self._room = 0
+        return found
+
+    cpdef int put(self, bytes text) except -1:
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(text)
+        self._reserve(size)
+        memcpy(self._text + self._used, PyBytes_AS_STRING(text), size)
+        self._used += size
+        return 0
+
+    cpdef int add(self, JsonText other) except -1:
+        cdef Py_ssize_t size = other._used
+        self._reserve(size)
+        if size:
+            memcpy(self._text + self._used, other._text, size)
+        self._used += size
+        return 0
+
+    cpdef int part(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
+        _check(data, start, size)
+        self._reserve(size)
+        memcpy(self._text + self._used, PyBytes_AS_STRING(data) + start, size)
+        self._used += size
+        return 0
+
+    cpdef int number(self, int64_t value) except -1:
+        cdef unsigned char[24] digits
+        cdef int at = 24
+        cdef uint64_t left = <uint64_t> value
+        if value < 0:
+            left = 0 - left
+        while True:
+            at -= 1
+            digits[at] = <unsigned char> (48 + left % 10)
+            left //= 10
+            if not left:
+                break
+        if value < 0:
+            at -= 1
+            digits[at] = 45
+        self._reserve(24)
+        memcpy(self._text + self._used, digits + at, 24 - at)
+        self._used += 24 - at
+        return 0
+
+    cpdef bint string(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
+        cdef const unsigned char* at
+        cdef const unsigned char* end
+        cdef const unsigned char* piece
+        cdef unsigned char* to
+        cdef unsigned char byte
+        cdef uint64_t eight, found, quote, slash
+        cdef Py_ssize_t before = self._used, step
+        cdef unsigned int code
+        _check(data, start, size)
+        at = <const unsigned char*> PyBytes_AS_STRING(data) + start
+        end = at + size
+        self._reserve(1)
+        self._text[self._used] = 34
+        self._used += 1
+        while True:
+            piece = end if end - at <= PIECE else at + PIECE
+            self._reserve(6 * (piece - at) + 32)
+            to = self._text + self._used
+            while at < piece:
+                # Eight bytes at a time are copied; then those count that stand before the first that is not
+                # plain: below a space, a quote, a backslash, or above a tilde. The sums find that first one
+                # exactly, whatever they say of those behind it.
+                while piece - at >= 8:
+                    memcpy(&eight, at, 8)
+                    memcpy(to, &eight, 8)
+                    quote, slash = eight ^ (34 * ONES), eight ^ (92 * ONES)
+                    found = ((eight - 32 * ONES) & ~eight) | ((quote - ONES) & ~quote)
+                    found |= ((slash - ONES) & ~slash) | (eight + ONES) | eight
+                    found &= HIGHS
+                    if found:
+                        step = _first(found)
+                        at += step
+                        to += step
+                        break
+                    at += 8
+                    to += 8
+                if at >= piece:
+                    break
+                byte = at[0]
+                if 32 <= byte < 127 and byte != 34 and byte != 92:
+                    to[0] = byte
+                    to += 1
+                    at += 1
+                    continue
+                if byte < 128:
+                    at += 1
+                    code = byte
+                else:
+                    code = _code(&at, end)
+                    if not code:
+                        self._used = before
+                        self._reserve(11)
+                        memcpy(self._text + self._used, b'{"base64":', 10)
+                        self._used += 10
+                        self.base64(data, start, size)
+                        self._reserve(1)
+                        self._text[self._used] = 125
+                        self._used += 1
+                        return False
+                self._used = to - self._text
+                self._escaped(code)
+                to = self._text + self._used
+            self._used = to - self._text
+            if at >= end:
+                break
+        self._reserve(1)
+        self._text[self._used] = 34
+        self._used += 1
+        return True
+
+    cdef int _escaped(self, unsigned int code) except -1:
+        """Add a character that does not stand for itself."""
+        cdef unsigned char* to
+        cdef unsigned char short = 0
+        self._reserve(12)
+        to = self._text + self._used
+        to[0] = 92
+        if code == 34 or code == 92:
+            short = <unsigned char> code
+        elif code == 10:
+            short = 110
+        elif code == 13:
+            short = 114
+        elif code == 9:
+            short = 116
+        elif code == 8:
+            short = 98
+        elif code == 12:
+            short = 102
+        if short:
+            to[1] = short
+            self._used += 2
+            return 0
+        if code > 0xFFFF:
+            code -= 0x10000
+            _hex4(to + 1, 0xD800 | (code >> 10))
+            to[6] = 92
+            _hex4(to + 7, 0xDC00 | (code & 0x3FF))
+            self._used += 12
+            return 0
+        _hex4(to + 1, code)
+        self._used += 6
+        return 0
+
+    cpdef int base64(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
+        _check(data, start, size)
+        self._reserve(1)
+        self._text[self._used] = 34
+        self._used += 1
+        self._base64(<const unsigned char*> PyBytes_AS_STRING(data) + start, size, STANDARD)
+        self._reserve(1)
+        self._text[self._used] = 34
+        self._used += 1
+        return 0
+
+    cdef int _base64(self, const unsigned char* data, Py_ssize_t size, const unsigned char* letters) except -1:
+        """Add bytes in base64, padded."""
+        cdef unsigned char* to
+        cdef unsigned int three
+        cdef Py_ssize_t at = 0
+        self._reserve(size // 3 * 4 + 4)
+        to = self._text + self._used
+        while size - at >= 3:
+            three = (data[at] << 16) | (data[at + 1] << 8) | data[at + 2]
+            to[0] = letters[three >> 18]
+            to[1] = letters[(three >> 12) & 63]
+            to[2] = letters[(three >> 6) & 63]
+            to[3] = letters[three & 63]
+            to += 4
+            at += 3
+        if at < size:
+            three = data[at] << 16
+            if size - at == 2:
+                three |= data[at + 1] << 8
+            to[0] = letters[three >> 18]
+            to[1] = letters[(three >> 12) & 63]
+            to[2] = letters[(three >> 6) & 63] if size - at == 2 else 61
+            to[3] = 61
+            to += 4
+        self._used = to - self._text
+        return 0
+
+    cpdef int hexadecimal(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
+        cdef const unsigned char* raw
+        cdef unsigned char* to
+        cdef Py_ssize_t at
+        _check(data, start, size)
+        raw = <const unsigned char*> PyBytes_AS_STRING(data) + start
+        self._reserve(2 * size + 2)
+        to = self._text + self._used
+        to[0] = 34
+        for at in range(size):
+            to[2 * at + 1] = DIGITS[raw[at] >> 4]
+            to[2 * at + 2] = DIGITS[raw[at] & 15]
+        to[2 * size + 1] = 34
+        self._used += 2 * size + 2
+        return 0
+
+    cpdef int uuid(self, bytes data, Py_ssize_t start) except -1:
+        _check(data, start, 16)
+        self._reserve(32)
+        self._text[self._used] = 34
+        self._used += 1
+        self._base64(<const unsigned char*> PyBytes_AS_STRING(data) + start, 16, URL_SAFE)
+        self._used -= 1  # of the padding, one letter gives way to the quote
+        self._text[self._used - 1] = 34
+        return 0
+
+
+cdef inline int _check(bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
+    """See that a range is one of these bytes."""
+    if start < 0 or size < 0 or size > PyBytes_GET_SIZE(data) - start:
+        raise IndexError("a range outside of the bytes")
+    return 0
+
+
+cdef inline Py_ssize_t _first(uint64_t highs) noexcept:
+    """Which of eight bytes in memory is the first whose highest bit is set."""
+    cdef unsigned char[8] bytes_of
+    cdef Py_ssize_t at = 0
+    memcpy(bytes_of, &highs, 8)
+    while at < 7 and not bytes_of[at]:
+        at += 1
+    return at
+
+
+cdef inline void _hex4(unsigned char* to, unsigned int code) noexcept:
+    """``u`` and four digits."""
+    to[0] = 117
+    to[1] = DIGITS[(code >> 12) & 15]
+    to[2] = DIGITS[(code >> 8) & 15]
+    to[3] = DIGITS[(code >> 4) & 15]
+    to[4] = DIGITS[code & 15]
+
+
+cdef inline unsigned int _code(const unsigned char** where, const unsigned char* end) noexcept:
+    """The character beyond ASCII that begins there, which is passed; 0 if it is not UTF-8: shortest form only,
+    no surrogates, nothing above U+10FFFF (RFC 3629)."""
+    cdef const unsigned char* at = where[0]
+    cdef unsigned int first = at[0], code
+    cdef Py_ssize_t left = end - at
+    if first < 0xC2 or first > 0xF4 or left < 2 or (at[1] & 0xC0) != 0x80:
+        return 0
+    if first < 0xE0:
+        where[0] = at + 2
+        return ((first & 0x1F) << 6) | (at[1] & 0x3F)
+    if left < 3 or (at[2] & 0xC0) != 0x80:
+        return 0
+    if first < 0xF0:
+        code = ((first & 0x0F) << 12) | ((at[1] & 0x3F) << 6) | (at[2] & 0x3F)
+        if code < 0x800 or 0xD800 <= code <= 0xDFFF:
+            return 0
+        where[0] = at + 3
+        return code
+    if left < 4 or (at[3] & 0xC0) != 0x80:
+        return 0
+    code = ((first & 0x07) << 18) | ((at[1] & 0x3F) << 12) | ((at[2] & 0x3F) << 6) | (at[3] & 0x3F)
+    if code < 0x10000 or code > 0x10FFFF:
+        return 0
+    where[0] = at + 4
+    return code

@@ -1,0 +1,47 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.protocol.cursor cimport Cursor
+
+cdef int PASS, TEXT, BYTES, NAME, ID, PARTITION, RECORDS, OFFSET, ARRAY, STRUCT
+cdef int COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS, COMPACT_ARRAY, STRING
+
+cdef class Way
+cdef class Step
+
+@cython.final
+cdef class Way:
+    cdef public list steps
+    cdef public bint is_flexible
+    cdef public int64_t width
+
+@cython.final
+cdef class Step:
+    cdef public int action
+    cdef public int opcode
+    cdef public str name
+    cdef public bint nullable
+    cdef public int64_t width
+    cdef public int64_t least
+    cdef public Way inner
+    cdef public Step element
+
+@cython.final
+cdef class Finder:
+    cdef public Cursor cursor
+    cdef public list found
+    cdef public object topic
+    cdef public object topic_id
+    cdef public object partition
+
+    @cython.locals(step=Step)
+    cpdef through(self, Way way)
+    @cython.locals(cursor=Cursor, action=cython.int, size=int64_t, start=int64_t, offset=int64_t)
+    cpdef visit(self, Step step)
+    @cython.locals(cursor=Cursor, count=int64_t, granted=int64_t, _=int64_t)
+    cpdef elements(self, Step step)
+    cpdef inside(self, Way way)
+    @cython.locals(cursor=Cursor, opcode=cython.int, size=int64_t)
+    cpdef int64_t size(self, Step step) except? -2
+
+@cython.locals(finder=Finder)
+cpdef object find_places(object struct, Cursor cursor)

@@ -1,0 +1,22 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.record.batch cimport Batch, Budget
+
+@cython.final
+cdef class RecordSet:
+    cdef public list batches
+    cdef public Py_ssize_t remainder
+    cdef public list own_faults
+
+@cython.locals(
+    found=RecordSet, budget=Budget, position=Py_ssize_t, end=Py_ssize_t, partial=cython.bint, batch=Batch,
+    raw="const unsigned char*",
+)
+cpdef RecordSet read_record_set(bytes data, object limits=*)
+@cython.locals(left=Py_ssize_t, size=int64_t, magic=int64_t, least=int64_t, raw="const unsigned char*")
+cpdef object frame_defect(bytes data, Py_ssize_t position)
+@cython.locals(batch=Batch, length=int64_t, size=int64_t, last_delta=int64_t)
+cdef Batch _batch_v2(bytes data, Py_ssize_t position, bint partial, limits, Budget budget)
+@cython.locals(batch=Batch)
+cdef Batch _message(bytes data, Py_ssize_t position, limits, Budget budget)
+cdef _header_faults(Batch batch)
