@@ -1,36 +1,49 @@
 cimport cython
+from libc.stdint cimport int64_t
+from kdissect.capture.segments cimport SegmentReader
+from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Segment
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
 
+cdef class Numbering:
+    cdef public int64_t connections
+    cdef public int64_t exchanges
+
+    cpdef connection(self, packet)
+    cpdef exchange(self, Exchange exchange)
+
 cdef class Dissector:
     cdef public object _limits
-    cdef public object _embedded
+    cdef public bint _embedded
+    cdef public object _awaiting
+    cdef public bint _told_of_secrets
     cdef public object _ports
     cdef public object secrets
-    cdef public object _awaiting
-    cdef public object _segments
+    cdef public SegmentReader _segments
     cdef public dict _table
     cdef public dict _closed
     cdef public object _tunnelled
-    cdef public object _remembered
+    cdef public int64_t _remembered
     cdef public list _lingering
     cdef public dict _holding
-    cdef public object _held_bytes
+    cdef public int64_t _held_bytes
     cdef public list _late
-    cdef public object _late_bytes
+    cdef public int64_t _late_bytes
     cdef public object _names_left_out
-    cdef public object _numbering
-    cdef public object packets
-    cdef public object names
-    cdef public object _names_are_complete
+    cdef public Numbering _numbering
+    cdef public int64_t packets
+    cdef public TopicNames names
+    cdef public bint _names_are_complete
     cdef object __weakref__
 
     cpdef feed(self, item)
+    @cython.locals(out=list, segment=object)
+    cpdef list feed_all(self, items)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)
     cdef _learn(self, Exchange exchange)
-    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint)
+    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint, found=list)
     cpdef list feed_segment(self, Segment segment)

@@ -157,6 +157,21 @@ class Dissector:
             return (segment,)
         return self.feed_segment(segment)
 
+    def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> list[Event]:
+        """What several bring to light, in order."""
+        out: list[Event] = []
+        for item in items:
+            if isinstance(item, Packet):
+                self.packets += 1
+                segment = self._segments.feed(item)
+                if isinstance(segment, Segment):
+                    out += self.feed_segment(segment)
+                elif segment is not None:
+                    out.append(segment)
+            else:
+                out += self.feed(item)
+        return out
+
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
         step: list[_Step] = []
@@ -240,10 +255,12 @@ class Dissector:
             else:
                 self._table[destination, source] = conversation
         was_over = conversation._is_over()
-        step += conversation.feed(segment)
+        found = conversation.feed(segment)
+        if found:
+            step += found
         if conversation._is_over() and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
-        if conversation.speaks_tls:
+        if conversation._tls is not None:
             self._awaiting.note(conversation)
             if taught := self.secrets.take_taught():
                 self._retry(taught, segment.packet, step)

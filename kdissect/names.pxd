@@ -1,3 +1,11 @@
+cimport cython
+
+cdef class TopicNames:
+    cdef public dict _told
+
+    @cython.locals(known=KnownNames)
+    cpdef KnownNames up_to(self, packet)
+
 cdef class KnownNames:
     cdef public object _names
     cdef public object packet

@@ -46,7 +46,9 @@ class TopicNames:
 
     def up_to(self, packet: int) -> KnownNames:
         """The names that packets up to ``packet`` told."""
-        return KnownNames(self, packet)
+        known = KnownNames.__new__(KnownNames)
+        known._names, known.packet = self, packet
+        return known
 
     def told(self, start: int = 0) -> list[tuple[str, str, int]]:
         """Id, name and packet of all ids that were named, in the order in which they were, from one on."""

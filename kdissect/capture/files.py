@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
+from itertools import chain
 from typing import cast
 
 from kdissect.capture import pcap, pcapng
@@ -84,10 +85,15 @@ class Capture(Iterator[Item]):
         if sum(file.path == "-" for file in self._files) > 1:
             raise CaptureError("- (standard input) can be read only once; give it once")
         if len(self._files) == 1:
-            self._items = self._files[0].open(self.interfaces)
+            self._blocks = self._files[0].open(self.interfaces)
         else:
             refused = self._probe()
-            self._items = self._merged(refused)
+            self._blocks = ([item] for item in self._merged(refused))
+        self._items = chain.from_iterable(self._blocks)
+
+    def blocks(self) -> Iterator[list[Item]]:
+        """The same items as iterating gives, in lists of those that came together."""
+        return self._blocks
 
     def __iter__(self) -> Iterator[Item]:
         return self._items
@@ -166,8 +172,8 @@ class _File:
         self._items: Iterator[Item] | None = None
         self._held: list[Item] = []
 
-    def open(self, interfaces: list[Interface]) -> Iterator[Item]:
-        """Open the file, take in its header and give its items.
+    def open(self, interfaces: list[Interface]) -> Iterator[list[Item]]:
+        """Open the file, take in its header and give its items, in lists of those that came together.
 
         :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was
             one.
@@ -195,7 +201,7 @@ class _File:
         :raises CaptureError: as for :meth:`open`.
         """
         again = self.path != "-" and stat.S_ISREG(_mode(self.path))
-        items = self.open([] if again else interfaces)
+        items = chain.from_iterable(self.open([] if again else interfaces))
         for item in items:
             self._held.append(item)
             if isinstance(item, Packet):
@@ -210,7 +216,7 @@ class _File:
     def named_items(self, interfaces: list[Interface]) -> Iterator[Item]:
         """The items of a file that was probed, its faults with its name."""
         try:
-            items = self.open(interfaces) if self._items is None else self._items
+            items = chain.from_iterable(self.open(interfaces)) if self._items is None else self._items
         except CaptureError as error:
             yield fault("unreadable", f"{error}; it could be read when the files were put in order")
             return
@@ -235,20 +241,20 @@ class _File:
             raise CaptureError(f"nothing can be read: {pieces.fault.message}")
         raise no_capture(head)
 
-    def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[Item]:
+    def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[list[Item]]:
         try:
-            yield from reader.feed(rest)
+            yield reader.feed(rest)
             while not reader.stopped and (piece := next(pieces, None)) is not None:
-                yield from reader.feed(piece)
+                yield reader.feed(piece)
         except OSError as error:
-            yield fault("unreadable", f"reading failed: {error.strerror or error}")
+            yield [fault("unreadable", f"reading failed: {error.strerror or error}")]
         finally:
             self.close()
         if self._unfinished:
             return
         if pieces.fault is not None:
-            yield pieces.fault
-        yield from reader.close()
+            yield [pieces.fault]
+        yield reader.close()
 
 
 def begins_like_a_capture(head: bytes) -> bool:

@@ -60,9 +60,10 @@ class Counts:
         self._limits = limits
         self._chooser = chooser
 
-    def one(self, event: Event) -> None:
-        """Count an event, the next."""
-        _feed(self._folds, event, self._chooser is None or self._chooser.counts(event))
+    def many(self, events: Sequence[Event]) -> None:
+        """Count events, the next."""
+        for event in events:
+            _feed(self._folds, event, self._chooser is None or self._chooser.counts(event))
 
     def wants(self, _: Event) -> bool:
         """Every event tells something."""

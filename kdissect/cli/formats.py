@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
@@ -108,7 +108,7 @@ class Printer(Protocol):
     state: Any
     """What its next row depends on, beside the event: how wide columns have grown."""
 
-    def show(self, event: Event) -> Iterator[Event]:
+    def show(self, event: Event) -> Iterable[Event]:
         """Print its rows; gives the event once for each row that was printed."""
 
     def close(self) -> None:
@@ -226,12 +226,27 @@ class LinePrinter:
     def state(self, widths: Any) -> None:
         self._lines.widths = list(widths)
 
-    def show(self, event: Event) -> Iterator[Event]:
-        if isinstance(event, Exchange):
-            self._output.line(self._lines.line(event))
-            if self._dump:
-                self._bytes(event)
-            yield event
+    def show(self, event: Event) -> Iterable[Event]:
+        if not isinstance(event, Exchange):
+            return ()
+        self._output.line(self._lines.line(event))
+        if self._dump:
+            self._bytes(event)
+        return (event,)
+
+    def show_all(self, events: Sequence[Event]) -> int:
+        """The same of many events; gives how many rows were printed."""
+        if self._dump:
+            return sum(1 for event in events for _ in self.show(event))
+        lines: list[str] = []
+        try:
+            for event in events:
+                if isinstance(event, Exchange):
+                    lines.append(self._lines.line(event))
+        finally:
+            if lines:
+                self._output.lines(lines)  # also what came before a line that could not be made
+        return len(lines)
 
     def _bytes(self, exchange: Exchange) -> None:
         metadata = any(is_metadata_topic(place.topic, place.topic_id) for place in exchange.record_sets())

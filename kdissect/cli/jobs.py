@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -96,8 +96,8 @@ class Shared(Work, Protocol):
     def state(self) -> Any:
         """How what was done so far ended."""
 
-    def one(self, event: Event) -> None:
-        """Do the work of an event, which is the next."""
+    def many(self, events: Sequence[Event]) -> None:
+        """Do the work of events, which are the next."""
 
     def wants(self, event: Event) -> bool:
         """Whether there is anything to do for an event, which is the next to be shared."""
@@ -108,7 +108,7 @@ class Shared(Work, Protocol):
 
 def share(
     reading: Reading,
-    found: Iterable[Event],
+    found: Iterable[Sequence[Event]],
     work: Shared,
     jobs: Jobs,
     write: Write,
@@ -116,7 +116,7 @@ def share(
 ) -> None:
     """Do the work of a capture, in as many processes as are wanted and worth it.
 
-    :param found: the events of ``reading``.
+    :param found: the events of ``reading``, in lists.
     :raises Unreadable: a process died; the work of what came before it was done.
     """
     reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
@@ -124,7 +124,7 @@ def share(
         events = iter(found)
         while True:
             try:
-                event = next(events, None)
+                several = next(events, None)
             except KeyboardInterrupt:
                 if reading.is_interrupted:  # it was the end of the input, else it was pressed twice
                     sharing.finish()
@@ -132,9 +132,9 @@ def share(
             except Exception:
                 sharing.finish()
                 raise
-            if event is None:
+            if several is None:
                 break
-            sharing.add(event)
+            sharing.add(several)
         sharing.finish()
 
 
@@ -151,23 +151,24 @@ class _Sharing:
         self._bytes = 0
         """Of messages, that one process has decoded."""
 
-    def add(self, event: Event) -> None:
-        """The next event."""
+    def add(self, events: Sequence[Event]) -> None:
+        """The next events."""
         if self._workers is None:
             if not self._jobs.at_once and self._bytes < WORTH_BYTES:
-                self._work.one(event)
-                if isinstance(event, Exchange):
-                    for message in event.messages:
-                        self._bytes += len(message.frame.payload)
+                self._work.many(events)
+                for event in events:
+                    if isinstance(event, Exchange):
+                        for message in event.messages:
+                            self._bytes += len(message.frame.payload)
                 if self._bytes >= WORTH_BYTES:
                     self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
                 return
             self._begin()
-        if not self._work.wants(event):
-            return
-        self._batch.add(event, self._names)
-        if self._batch.is_full:
-            self._submit()
+        for event in events:
+            if self._work.wants(event):
+                self._batch.add(event, self._names)
+                if self._batch.is_full:
+                    self._submit()
 
     def finish(self) -> None:
         """Have done what is not done yet."""

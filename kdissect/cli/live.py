@@ -176,7 +176,7 @@ class _Live:
 
     def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
         with closing(self._conditions.events(reading)) as events:
-            self._showing.print(reading, events, file, True, found)
+            self._showing.print(reading, ((event,) for event in events), file, True, found)
 
 
 def _is_terminal(output: str | None) -> bool:

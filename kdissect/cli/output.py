@@ -185,7 +185,11 @@ class TextOutput:
 
     def line(self, text: str) -> None:
         """Write one line."""
-        self._file.write(text.encode(self._encoding, "backslashreplace") + b"\n")
+        self.lines((text,))
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Write lines."""
+        self._file.write("\n".join((*texts, "")).encode(self._encoding, "backslashreplace"))
         if self._flushes:
             self._file.flush()
 

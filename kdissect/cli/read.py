@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from typing import Any, BinaryIO
 
@@ -154,11 +154,11 @@ class _Read:
         with ends, closing(self._events(reading)) as events:
             self._showing.print(reading, events, file, flush, found, self._jobs)
 
-    def _events(self, reading: Reading) -> Generator[Event]:
+    def _events(self, reading: Reading) -> Generator[Sequence[Event]]:
         """What the capture holds, read before as often as it must be."""
         chooser, two_pass = self._showing.chooser, self._given["two_pass"]
         if chooser is not None and self._must_learn:
             chooser.learn(reading, two_pass)
         elif two_pass:
             reading.read_before(names=True)
-        yield from reading
+        yield from reading.events()

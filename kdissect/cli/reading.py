@@ -7,10 +7,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Packets
+from kdissect.capture.files import Capture
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.errors import Complaints, complain
 from kdissect.cli.inputs import packets_of
@@ -98,8 +100,8 @@ class Reading:
             for event in first.feed(item):
                 if learn is not None:
                     learn(event)
-            if isinstance(item, Packet) and self._progress is not None:
-                self._progress.packet(len(item.data), self)
+            if self._progress is not None:
+                self._progress.packets((item,), self)
         for event in first.close():
             if learn is not None:
                 learn(event)
@@ -144,58 +146,79 @@ class Reading:
 
         :raises KeyboardInterrupt: after those.
         """
+        return chain.from_iterable(self.events())
+
+    def events(self) -> Generator[Sequence[Event]]:
+        """The same, in lists of those that came together."""
         with EndOfInput() as end, _few_collections():
             yield from self._events(end)
         if self.is_interrupted:
             raise KeyboardInterrupt
 
-    def _events(self, end: EndOfInput) -> Iterator[Event]:
+    def _events(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
         dissector = self._dissector
         if self._capture is None:
             self.open()
         assert self._capture is not None
         try:
-            for item in end.items(iter(self._capture)):
-                if self.keep is not None and not isinstance(item, Fault):
-                    self.keep(item)
-                if isinstance(item, Packet):
-                    if self.first_ns is None:
-                        self.first_ns = item.timestamp_ns
-                    if self._progress is not None:
-                        self._progress.packet(len(item.data), self)
+            for items in end.items(self._blocks(self._capture)):
+                self._note(items)
                 if self._keys.growing is not None:
-                    yield from self._learn_secrets(dissector, time.monotonic())
-                for event in dissector.feed(item):
-                    self._count(event)
-                    yield event
+                    yield self._learn_secrets(dissector, time.monotonic())
+                yield self._counted(dissector.feed_all(items))
             self.is_interrupted = end.has_come
-            yield from self._learn_secrets(dissector, math.inf)
+            yield self._learn_secrets(dissector, math.inf)
             for event in dissector.close():
                 # That an answer is missing is not known of an input that was not read to its end.
                 if end.has_come and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
                     continue
-                self._count(event)
-                yield event
+                yield self._counted((event,))
         finally:
             self.close()
             if self._progress is not None:
                 self._progress.clear()
             self._complaints.close()
 
-    def _learn_secrets(self, dissector: Dissector, now: float) -> Iterator[Event]:
-        """What key logs that grow have told since."""
-        for lines in self._keys.news(now):
-            for event in dissector.learn_secrets(lines, dissector.packets):
-                self._count(event)
-                yield event
+    def _note(self, items: Sequence[Item]) -> None:
+        """What goes on beside the dissection."""
+        if self.keep is not None:
+            for item in items:
+                if not isinstance(item, Fault):
+                    self.keep(item)
+        if self.first_ns is None:
+            packets = (item for item in items if isinstance(item, Packet))
+            self.first_ns = next((packet.timestamp_ns for packet in packets), None)
+        if self._progress is not None:
+            self._progress.packets(items, self)
 
-    def _count(self, event: Event) -> None:
-        if isinstance(event, Exchange):
-            self.exchanges += 1
-        elif isinstance(event, Fault) and event.layer == "file":
-            self._complain(event)
-        if not self.is_counted_elsewhere:
-            self.tally.add(event)
+    def _blocks(self, capture: Packets) -> Iterator[Sequence[Item]]:
+        """What is read, many at a time where nobody needs each as it comes."""
+        if isinstance(capture, Capture) and self.keep is None:
+            return capture.blocks()
+        return ((item,) for item in capture)
+
+    def _learn_secrets(self, dissector: Dissector, now: float) -> list[Event]:
+        """What key logs that grow have told since."""
+        found: list[Event] = []
+        for lines in self._keys.news(now):
+            found += dissector.learn_secrets(lines, dissector.packets)
+        self._counted(found)
+        return found
+
+    def _counted(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The events, which are counted now."""
+        looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
+        for event in events:
+            if isinstance(event, Exchange):
+                self.exchanges += 1
+                if looks_inside:
+                    self.tally.add(event)
+                continue
+            if isinstance(event, Fault) and event.layer == "file":
+                self._complain(event)
+            if not self.is_counted_elsewhere:
+                self.tally.add(event)
+        return events
 
     def _complain(self, fault: Fault) -> None:
         self.is_damaged = True
@@ -267,9 +290,11 @@ class Progress:
         self._next = time.monotonic() + PROGRESS_AFTER
         self._shown = False
 
-    def packet(self, size: int, reading: Reading) -> None:
-        """A packet was read."""
-        self._read += size + PACKET_OVERHEAD
+    def packets(self, items: Iterable[Item], reading: Reading) -> None:
+        """Packets were read."""
+        for item in items:
+            if isinstance(item, Packet):
+                self._read += len(item.data) + PACKET_OVERHEAD
         now = time.monotonic()
         if now < self._next:
             return

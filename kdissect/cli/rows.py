@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kdissect.cli.filtering import Chooser
-from kdissect.cli.formats import Printer
+from kdissect.cli.formats import LinePrinter, Printer
 from kdissect.cli.jobs import Outlet, problems_so_far
 from kdissect.cli.reading import Reading
 from kdissect.cli.shown import ShownPackets
@@ -83,6 +83,15 @@ class Rows:
                 self._found.add(each)
             if self.count == most:
                 return
+
+    def many(self, events: Sequence[Event]) -> None:
+        """Print the rows of events, the next."""
+        if self._chooser is None and self._found is None and isinstance(self._printer, LinePrinter):
+            self._clock.first_ns = self._reading.first_ns
+            self.count += self._printer.show_all(events)
+            return
+        for event in events:
+            self.one(event)
 
     def wants(self, event: Event) -> bool:
         """Whether there is anything to do for an event, the next."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, cast
 
 import click
@@ -145,7 +145,7 @@ class Showing:
     def print(
         self,
         reading: Reading,
-        events: Iterable[Event],
+        events: Iterable[Sequence[Event]],
         file: BinaryIO,
         flush: bool,
         shown: ShownPackets | None = None,
@@ -153,7 +153,7 @@ class Showing:
     ) -> None:
         """Print the rows of events. However it ends, what was printed can be read.
 
-        :param reading: where the events come from.
+        :param reading: where the events, which are in lists, come from.
         :param flush: whether each row is needed at once.
         :param shown: is given what is shown.
         :param jobs: how many processes share it, where they can.
@@ -172,10 +172,14 @@ class Showing:
                 share(reading, events, self._rows, jobs, self._rows.write)
                 return
             most = self._given["count"]
-            for event in events:
-                self._rows.one(event, most)
-                if self._rows.count == most:
-                    return
+            for several in events:
+                if most is None:
+                    self._rows.many(several)
+                    continue
+                for event in several:
+                    self._rows.one(event, most)
+                    if self._rows.count == most:
+                        return
         finally:
             printer.close()
 

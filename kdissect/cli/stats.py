@@ -176,10 +176,11 @@ class _Stats:
         names = [text for text, _, _ in self._asked]
         counts = Counts(reading, names, [fold for _, _, fold in self._asked], limits, self._chooser)
         if self._jobs.processes > 1:
-            share(reading, reading, counts, self._jobs, counts.write, Batch(COUNTED_BYTES, COUNTED_EVENTS))
+            batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
+            share(reading, reading.events(), counts, self._jobs, counts.write, batch)
             return
-        for event in reading:
-            counts.one(event)
+        for events in reading.events():
+            counts.many(events)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""

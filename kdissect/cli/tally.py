@@ -44,7 +44,7 @@ class Tally:
     def _exchange(self, exchange: Exchange) -> None:
         self.faults += len(exchange.faults)
         for message in exchange.messages:
-            if isinstance(message, Token):
+            if isinstance(message, Token) or message.survey() is not None:
                 continue
             body = message.decoded()
             if body.opaque is not None:

@@ -1,6 +1,7 @@
 cimport cython
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
+from kdissect.model cimport Frame
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.protocol.json_walk cimport Walk, Way
@@ -35,5 +36,5 @@ cdef class RecordSets:
     @cython.locals(columns=Columns, before=bytes, name=str)
     cpdef _batch(self, JsonText out, Batch batch)
 
-@cython.locals(facts=dict, request=Message, response=Message, first=Message)
+@cython.locals(facts=dict, request=Message, response=Message, first=Message, frame=Frame)
 cdef dict _facts(Exchange exchange)

@@ -127,16 +127,16 @@ def _facts(exchange: Exchange) -> dict[str, Any]:
         "error": exchange.error,
     }
     request, response = exchange.request, exchange.response
-    first_ns = last_ns = last_packet = size = None
-    if request is not None:
-        _, _, _, size, _, first_ns, last_packet, last_ns, *_ = request.frame
-    facts["request_packet"], facts["request_size"] = last_packet, size
-    facts["request_start_ns"], facts["request_time_ns"] = first_ns, last_ns
-    first_ns = last_ns = last_packet = size = None
-    if response is not None:
-        _, _, _, size, _, first_ns, last_packet, last_ns, *_ = response.frame
-    facts["response_packet"], facts["response_size"] = last_packet, size
-    facts["response_start_ns"], facts["response_time_ns"] = first_ns, last_ns
+    frame = None if request is None else request.frame
+    facts["request_packet"] = None if frame is None else frame.last_packet
+    facts["request_size"] = None if frame is None else frame.size
+    facts["request_start_ns"] = None if frame is None else frame.first_ns
+    facts["request_time_ns"] = None if frame is None else frame.last_ns
+    frame = None if response is None else response.frame
+    facts["response_packet"] = None if frame is None else frame.last_packet
+    facts["response_size"] = None if frame is None else frame.size
+    facts["response_start_ns"] = None if frame is None else frame.first_ns
+    facts["response_time_ns"] = None if frame is None else frame.last_ns
     return facts
 
 

@@ -235,7 +235,7 @@ class Walk:
 @cache
 def way_of(struct: Struct) -> Way | None:
     """The way through a struct; None where there is no simple one."""
-    steps = []
+    steps: list[Step] = []
     for opcode, name, argument in struct.plan[1]:
         field = struct.by_name[name]
         if name == "unalignedRecords":

@@ -24,8 +24,8 @@ cdef class Conversation:
     cdef public object number
     cdef object __weakref__
 
-    @cython.locals(out=list)
-    cpdef feed(self, Segment segment)
+    @cython.locals(out=list, pieces=object)
+    cpdef list feed(self, Segment segment)
     cpdef bint _is_over(self) except -1
     cpdef bint has_lingered(self, now_ns, linger_ns) except -1
     @cython.locals(out=list, chunk=Chunk)
