@@ -5,6 +5,8 @@ from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
 from kdissect.record.sound cimport is_sound
 
+@cython.freelist(64)
+@cython.no_gc
 cdef class Exchange:
     cdef public object connection
     cdef public object client_endpoint

@@ -7,6 +7,7 @@ from kdissect.protocol.survey cimport Survey, survey
 
 cdef int _API_VERSIONS
 
+@cython.no_gc
 cdef class Message:
     cdef public Frame frame
     cdef public object api_key
@@ -32,12 +33,15 @@ cdef class Message:
     cpdef _candidates(self, struct)
     cpdef _decode(self)
 
+@cython.no_gc
 cdef class Request(Message):
     cdef public object client_id
 
+@cython.no_gc
 cdef class Response(Message):
     pass
 
+@cython.no_gc
 cdef class Token(Message):
     cdef public object client_id
     cdef public object kind

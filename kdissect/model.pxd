@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 cdef class Value:
     pass
 
+@cython.no_gc
 @cython.final
 cdef class Segment(Value):
     cdef public int64_t packet
@@ -18,6 +19,7 @@ cdef class Segment(Value):
     cdef public int64_t identity
     cdef public int64_t network
 
+@cython.no_gc
 @cython.final
 cdef class Chunk(Value):
     cdef public int64_t offset
@@ -26,6 +28,7 @@ cdef class Chunk(Value):
     cdef public int64_t timestamp_ns
     cdef public tuple packets
 
+@cython.no_gc
 @cython.final
 cdef class Frame(Value):
     cdef public object direction

@@ -3,6 +3,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 cpdef str uuid_text(bytes data)
 
+@cython.freelist(64)
+@cython.no_gc
 @cython.final
 cdef class Cursor:
     cdef public bytes data

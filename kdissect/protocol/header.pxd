@@ -5,6 +5,7 @@ from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.decode cimport read_tag_count
 from kdissect.protocol.layout cimport Layout
 
+@cython.no_gc
 @cython.final
 cdef class RequestHeader(Value):
     cdef public int api_key
@@ -14,6 +15,7 @@ cdef class RequestHeader(Value):
     cdef public int version
     cdef public Layout layout
 
+@cython.no_gc
 @cython.final
 cdef class ResponseHeader(Value):
     cdef public int64_t correlation_id

@@ -7,6 +7,8 @@ cdef int PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE
 cdef int COMPACT_STRING, STRING, UUID, RECORDS
 cdef str ZERO_UUID
 
+@cython.freelist(64)
+@cython.no_gc
 @cython.final
 cdef class Survey:
     cdef public int acks

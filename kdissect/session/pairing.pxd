@@ -10,10 +10,12 @@ from kdissect.session.witness cimport FrameWitness
 cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, FEW
 cdef object _TO_BROKER
 
+@cython.no_gc
 @cython.final
 cdef class Recognised(Value):
     cdef public Exchange exchange
 
+@cython.no_gc
 @cython.final
 cdef class Completed(Value):
     cdef public Exchange exchange

@@ -3,6 +3,8 @@ from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
+@cython.freelist(64)
+@cython.no_gc
 @cython.final
 cdef class Waiting:
     cdef public Exchange exchange
