@@ -83,6 +83,7 @@ class Capture(Iterator[Item]):
             raise CaptureError("no capture file is given")
         if sum(file.path == "-" for file in self._files) > 1:
             raise CaptureError("- (standard input) can be read only once; give it once")
+        self._items: Iterator[Item | None]
         if len(self._files) == 1:
             self._items = self._files[0].open(self.interfaces)
         else:
@@ -90,10 +91,14 @@ class Capture(Iterator[Item]):
             self._items = self._merged(refused)
 
     def __iter__(self) -> Iterator[Item]:
-        return self._items
+        return cast(Iterator[Item], self._items)  # files that are all there have no pauses
 
     def __next__(self) -> Item:
-        return next(self._items)
+        return cast(Item, next(self._items))
+
+    def with_pauses(self) -> Iterator[Item | None]:
+        """The same; None stands where a file that grows had no more for a while."""
+        return self._items
 
     def close(self) -> None:
         """Close the files before the end is reached."""
@@ -121,10 +126,10 @@ class Capture(Iterator[Item]):
         self._files = usable
         return faults
 
-    def _merged(self, refused: list[Fault]) -> Iterator[Item]:
+    def _merged(self, refused: list[Fault]) -> Iterator[Item | None]:
         yield from refused
         waiting = deque(enumerate(self._files))
-        heap: list[tuple[int, int, Packet, Iterator[Item]]] = []
+        heap: list[tuple[int, int, Packet, Iterator[Item | None]]] = []
         number = 0
         while waiting or heap:
             while waiting and (not heap or (waiting[0][1].first_ns or 0) <= heap[0][0]):
@@ -163,10 +168,10 @@ class _File:
         self._opener = opener
         self._unfinished = unfinished
         self._pieces: Pieces | None = None
-        self._items: Iterator[Item] | None = None
-        self._held: list[Item] = []
+        self._items: Iterator[Item | None] | None = None
+        self._held: list[Item | None] = []
 
-    def open(self, interfaces: list[Interface]) -> Iterator[Item]:
+    def open(self, interfaces: list[Interface]) -> Iterator[Item | None]:
         """Open the file, take in its header and give its items.
 
         :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was
@@ -207,7 +212,7 @@ class _File:
         else:
             self._items = items
 
-    def named_items(self, interfaces: list[Interface]) -> Iterator[Item]:
+    def named_items(self, interfaces: list[Interface]) -> Iterator[Item | None]:
         """The items of a file that was probed, its faults with its name."""
         try:
             items = self.open(interfaces) if self._items is None else self._items
@@ -235,11 +240,14 @@ class _File:
             raise CaptureError(f"nothing can be read: {pieces.fault.message}")
         raise no_capture(head)
 
-    def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[Item]:
+    def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[Item | None]:
         try:
             yield from reader.feed(rest)
             while not reader.stopped and (piece := next(pieces, None)) is not None:
-                yield from reader.feed(piece)
+                if piece:
+                    yield from reader.feed(piece)
+                else:
+                    yield None
         except OSError as error:
             yield fault("unreadable", f"reading failed: {error.strerror or error}")
         finally:
@@ -269,7 +277,7 @@ def no_capture(head: bytes) -> CaptureError:
 def _gather(pieces: Pieces, head: bytes, wanted: int) -> bytes:
     """At least ``wanted`` bytes of the beginning, or all there are."""
     gathered, size = [head], len(head)
-    while size < wanted and (piece := next(pieces, b"")):
+    while size < wanted and (piece := next(pieces, None)) is not None:
         gathered.append(piece)
         size += len(piece)
     return b"".join(gathered)

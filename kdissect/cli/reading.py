@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Packets
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.errors import Complaints, complain
 from kdissect.cli.inputs import packets_of
@@ -20,6 +20,7 @@ from kdissect.cli.tally import Tally
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Learned
+from kdissect.live.following import Following
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
@@ -155,7 +156,10 @@ class Reading:
             self.open()
         assert self._capture is not None
         try:
-            for item in end.items(iter(self._capture)):
+            for item in end.items(self._items(self._capture)):
+                if item is None:
+                    yield from self._learn_secrets(dissector, time.monotonic())
+                    continue
                 if self.keep is not None and not isinstance(item, Fault):
                     self.keep(item)
                 if isinstance(item, Packet):
@@ -181,6 +185,12 @@ class Reading:
             if self._progress is not None:
                 self._progress.clear()
             self._complaints.close()
+
+    def _items(self, capture: Packets) -> Iterator[Item | None]:
+        """What is read; None where nothing comes and there is something else to look at."""
+        if self._keys.growing is not None and isinstance(capture, Following):
+            return capture.with_pauses()
+        return iter(capture)
 
     def _learn_secrets(self, dissector: Dissector, now: float) -> Iterator[Event]:
         """What key logs that grow have told since."""
