@@ -12,7 +12,7 @@ the start of the frame, if that is not more than 1 MiB away; else up to ``input_
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import BufferedIOBase
 from typing import NamedTuple, Protocol
 
@@ -66,8 +66,12 @@ def compression_of(head: bytes) -> str | None:
     return None
 
 
+class NothingYetError(Exception):
+    """Raised by the ``read1`` of a file that grows, when it has had no more for a while."""
+
+
 class Pieces(Iterator[bytes]):
-    """An iterator over the pieces of ``file``; none is empty.
+    """An iterator over the pieces of ``file``. An empty one says that it has no more yet.
 
     :raises OSError: the file cannot be read (while it is iterated).
     """
@@ -88,14 +92,19 @@ class Pieces(Iterator[bytes]):
         """Close the file."""
         self._file.close()
 
-    def _raw(self) -> bytes:
-        data = self._file.read1(PIECE_BYTES)
-        self._offset += len(data)
-        return data
+    def _raw(self) -> Generator[bytes, None, bytes]:
+        while True:
+            try:
+                data = self._file.read1(PIECE_BYTES)
+            except NothingYetError:
+                yield b""
+                continue
+            self._offset += len(data)
+            return data
 
     def _read(self) -> Iterator[bytes]:
-        head = self._raw()
-        while 0 < len(head) < _MAGIC_BYTES and (more := self._raw()):
+        head = yield from self._raw()
+        while 0 < len(head) < _MAGIC_BYTES and (more := (yield from self._raw())):
             head += more
         name = compression_of(head)
         if name is not None:
@@ -103,7 +112,7 @@ class Pieces(Iterator[bytes]):
             return
         while head:
             yield head
-            head = self._raw()
+            head = yield from self._raw()
 
     def _unpacked(self, name: str, data: bytes) -> Iterator[bytes]:
         """Frames (gzip calls them members) in a row. Zero bytes behind gzip's last are padding."""
@@ -135,7 +144,7 @@ class Pieces(Iterator[bytes]):
                 # Before reading on, which waits if this is a pipe.
                 yield b"".join(gathered)
                 gathered, gathered_bytes = [], 0
-            data = self._raw()
+            data = yield from self._raw()
         if frame.input_bytes:
             words = f"the {name} data breaks off before its end"
             self.fault = fault("bad-compression", words, offset=self._offset)

@@ -88,11 +88,12 @@ class Capture(Iterator[Item]):
             self._blocks = self._files[0].open(self.interfaces)
         else:
             refused = self._probe()
-            self._blocks = ([item] for item in self._merged(refused))
+            self._blocks = ([] if item is None else [item] for item in self._merged(refused))
         self._items = chain.from_iterable(self._blocks)
 
     def blocks(self) -> Iterator[list[Item]]:
-        """The same items as iterating gives, in lists of those that came together."""
+        """The same items as iterating gives, in lists of those that came together. An empty one may say that
+        a file that grows had no more for a while."""
         return self._blocks
 
     def __iter__(self) -> Iterator[Item]:
@@ -100,6 +101,10 @@ class Capture(Iterator[Item]):
 
     def __next__(self) -> Item:
         return next(self._items)
+
+    def with_pauses(self) -> Iterator[Item | None]:
+        """The same; None stands where a file that grows had no more for a while."""
+        return _with_pauses(self._blocks)
 
     def close(self) -> None:
         """Close the files before the end is reached."""
@@ -127,10 +132,10 @@ class Capture(Iterator[Item]):
         self._files = usable
         return faults
 
-    def _merged(self, refused: list[Fault]) -> Iterator[Item]:
+    def _merged(self, refused: list[Fault]) -> Iterator[Item | None]:
         yield from refused
         waiting = deque(enumerate(self._files))
-        heap: list[tuple[int, int, Packet, Iterator[Item]]] = []
+        heap: list[tuple[int, int, Packet, Iterator[Item | None]]] = []
         number = 0
         while waiting or heap:
             while waiting and (not heap or (waiting[0][1].first_ns or 0) <= heap[0][0]):
@@ -169,8 +174,8 @@ class _File:
         self._opener = opener
         self._unfinished = unfinished
         self._pieces: Pieces | None = None
-        self._items: Iterator[Item] | None = None
-        self._held: list[Item] = []
+        self._items: Iterator[Item | None] | None = None
+        self._held: list[Item | None] = []
 
     def open(self, interfaces: list[Interface]) -> Iterator[list[Item]]:
         """Open the file, take in its header and give its items, in lists of those that came together.
@@ -201,7 +206,7 @@ class _File:
         :raises CaptureError: as for :meth:`open`.
         """
         again = self.path != "-" and stat.S_ISREG(_mode(self.path))
-        items = chain.from_iterable(self.open([] if again else interfaces))
+        items = _with_pauses(self.open([] if again else interfaces))
         for item in items:
             self._held.append(item)
             if isinstance(item, Packet):
@@ -213,10 +218,10 @@ class _File:
         else:
             self._items = items
 
-    def named_items(self, interfaces: list[Interface]) -> Iterator[Item]:
+    def named_items(self, interfaces: list[Interface]) -> Iterator[Item | None]:
         """The items of a file that was probed, its faults with its name."""
         try:
-            items = chain.from_iterable(self.open(interfaces)) if self._items is None else self._items
+            items = _with_pauses(self.open(interfaces)) if self._items is None else self._items
         except CaptureError as error:
             yield fault("unreadable", f"{error}; it could be read when the files were put in order")
             return
@@ -257,6 +262,14 @@ class _File:
         yield reader.close()
 
 
+def _with_pauses(blocks: Iterable[list[Item]]) -> Iterator[Item | None]:
+    for items in blocks:
+        if items:
+            yield from items
+        else:
+            yield None
+
+
 def begins_like_a_capture(head: bytes) -> bool:
     """Whether what begins so, with four bytes at least, may be a capture, a compressed one too."""
     return head[:4] == PCAPNG_MAGIC or head[:4] in pcap.MAGICS or compression_of(head) is not None
@@ -275,7 +288,7 @@ def no_capture(head: bytes) -> CaptureError:
 def _gather(pieces: Pieces, head: bytes, wanted: int) -> bytes:
     """At least ``wanted`` bytes of the beginning, or all there are."""
     gathered, size = [head], len(head)
-    while size < wanted and (piece := next(pieces, b"")):
+    while size < wanted and (piece := next(pieces, None)) is not None:
         gathered.append(piece)
         size += len(piece)
     return b"".join(gathered)

@@ -22,6 +22,7 @@ from kdissect.cli.tally import Tally
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Learned
+from kdissect.live.following import Following
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
@@ -192,7 +193,10 @@ class Reading:
             self._progress.packets(items, self)
 
     def _blocks(self, capture: Packets) -> Iterator[Sequence[Item]]:
-        """What is read, many at a time where nobody needs each as it comes."""
+        """What is read, many at a time where nobody needs each as it comes; nothing where nothing comes and
+        there is something else to look at."""
+        if self._keys.growing is not None and isinstance(capture, Following):
+            return (() if item is None else (item,) for item in capture.with_pauses())
         if isinstance(capture, Capture) and self.keep is None:
             return capture.blocks()
         return ((item,) for item in capture)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from io import BufferedIOBase
 from typing import TypeVar, cast
 
-from kdissect.capture.compressed import PIECE_BYTES
+from kdissect.capture.compressed import PIECE_BYTES, NothingYetError
 from kdissect.capture.files import Capture, begins_like_a_capture
 from kdissect.capture.pcapng import HEADER_BYTES
 from kdissect.capture.reader import Interface, Item
@@ -30,6 +30,8 @@ from kdissect.wording import plural
 
 FIRST_WAIT, LONGEST_WAIT = 0.005, 0.05
 """Seconds between two looks for more; the wait doubles while nothing comes."""
+PAUSE = 0.2
+"""Seconds without anything new of a file, after which who asks for that is told."""
 
 Found = TypeVar("Found")
 
@@ -51,6 +53,8 @@ class Growing(BufferedIOBase):
         self._wait = FIRST_WAIT
 
     def read1(self, size: int = -1, /) -> bytes:
+        """:raises NothingYetError: nothing came for a while; it may be asked again."""
+        waited = 0.0
         while True:
             data = os.read(self._descriptor, PIECE_BYTES if size < 0 else size)
             if data:
@@ -60,7 +64,10 @@ class Growing(BufferedIOBase):
                 return b""
             self._is_last_look = self._is_complete()
             if not self._is_last_look:
+                if waited >= PAUSE:
+                    raise NothingYetError
                 time.sleep(self._wait)
+                waited += self._wait
                 self._wait = min(LONGEST_WAIT, 2 * self._wait)
 
     def close(self) -> None:
@@ -86,7 +93,13 @@ class Following(Iterator[Item]):
         self._items = self._read()
 
     def __next__(self) -> Item:
-        return next(self._items)
+        while (item := next(self._items)) is None:
+            pass
+        return item
+
+    def with_pauses(self) -> Iterator[Item | None]:
+        """The same; None stands where nothing came for a while, so that something else can be looked at."""
+        return self._items
 
     def stop(self) -> None:
         """Read what is there, and do not wait for more."""
@@ -109,11 +122,11 @@ class Following(Iterator[Item]):
         """Why a file cannot be opened, if more is known than the system tells."""
         return None
 
-    def _read(self) -> Iterator[Item]:
+    def _read(self) -> Iterator[Item | None]:
         while (path := self._next_file()) is not None:
             yield from self._read_file(path)
 
-    def _read_file(self, path: str) -> Iterator[Item]:
+    def _read_file(self, path: str) -> Iterator[Item | None]:
         try:
             capture = self._capture = Capture((path,), self._limits, self._opened)
         except CaptureError as error:
@@ -123,7 +136,7 @@ class Following(Iterator[Item]):
         numbers: list[int] = []
         before = self.packets
         try:
-            for item in capture:
+            for item in capture.with_pauses():
                 if isinstance(item, Packet):
                     if item.interface >= len(numbers):
                         self._describe(capture.interfaces, numbers)

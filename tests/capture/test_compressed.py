@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.capture.compressed import Pieces
+from kdissect.capture.compressed import NothingYetError, Pieces
 
 TEXT = b"".join(b"line %d of a text that packs well enough\n" % i for i in range(40_000))
 
@@ -50,6 +50,25 @@ def test_plain_bytes_pass() -> None:
     assert unpack(TEXT) == (TEXT, None)
     assert unpack(b"") == (b"", None)
     assert unpack(b"x") == (b"x", None)
+
+
+class Halting(io.BytesIO):
+    """A file that grows: before each piece it has nothing for a while."""
+
+    has_more = True
+
+    def read1(self, size: int | None = -1) -> bytes:
+        self.has_more = not self.has_more
+        if not self.has_more:
+            raise NothingYetError
+        return super().read1(700)
+
+
+@pytest.mark.parametrize("compress", [bytes, *CODECS])
+def test_a_file_that_has_no_more_yet_gives_empty_pieces_and_goes_on(compress: Compress) -> None:
+    pieces = Pieces(Halting(compress(TEXT)))
+    found = list(pieces)
+    assert (found[0], b"".join(found), pieces.fault) == (b"", TEXT, None)
 
 
 @each_codec

@@ -79,6 +79,15 @@ class Live:
         return code, [json.loads(line) for line in out.splitlines()], error
 
 
+def write_tls(path: Path) -> None:
+    """A capture of TLS without its secrets."""
+    with path.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([LAB / "tls13" / "capture.pcapng.zst"]):
+            if isinstance(item, Packet):
+                writer.write(item)
+
+
 Begin = Callable[..., Live]
 
 
@@ -128,11 +137,7 @@ def test_lines_come_at_once(begin: Begin, cable: Network, tmp_path: Path) -> Non
 @requires_namespaces
 def test_while_nothing_is_decrypted_it_is_told_why(begin: Begin, cable: Network, tmp_path: Path) -> None:
     capture = tmp_path / "tls.pcapng"
-    with capture.open("wb") as file:
-        writer = PcapngWriter(file)
-        for item in read_packets([LAB / "tls13" / "capture.pcapng.zst"]):
-            if isinstance(item, Packet):
-                writer.write(item)
+    write_tls(capture)
     live = begin(cable, "-T", "ndjson")
     live.replay(capture)
     assert live.process.stderr is not None
@@ -140,6 +145,22 @@ def test_while_nothing_is_decrypted_it_is_told_why(begin: Begin, cable: Network,
         b"kdissect: no exchange so far; not decoded: 11 TLS connections (no secret; kdissect doctor tls "
         b"tells how to get one)\n"
     )
+
+
+@requires_namespaces
+def test_what_waits_for_its_secret_is_shown_when_that_comes_although_no_packet_does(
+    begin: Begin, cable: Network, tmp_path: Path
+) -> None:
+    capture, keys = tmp_path / "tls.pcapng", tmp_path / "keys.log"
+    write_tls(capture)
+    live = begin(cable, "-T", "ndjson", "--keylog", keys)
+    live.replay(capture)
+    keys.write_bytes((LAB / "tls13" / "keys.log").read_bytes())
+    assert live.process.stdout is not None
+    rows = [json.loads(live.process.stdout.readline()) for _ in range(55)]
+    assert {row["number"] for row in rows} == set(range(1, 56))
+    code, more, _ = live.end()
+    assert (code, more, len(rows)) == (0, [], 55)
 
 
 @requires_namespaces

@@ -7,6 +7,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from cryptography.hazmat.primitives.serialization import (
@@ -23,6 +24,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.keys import keys_of
 from kdissect.cli.reading import Reading
 from kdissect.exchange import Exchange
+from kdissect.live.following import Files
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
@@ -259,6 +261,34 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
     assert said == f"kdissect: {path}: there is no such key log yet; it is looked for meanwhile\n"
+
+
+def test_a_key_log_is_looked_at_while_no_packets_come(tmp_path: Path) -> None:
+    capture, path = tmp_path / "capture.pcapng", tmp_path / "keys.log"
+    with capture.open("wb") as file:
+        writer = PcapngWriter(file)
+        for item in read_packets([CAPTURE]):
+            if isinstance(item, Packet):
+                writer.write(item)
+    following = Files((str(capture),))
+    keys = keys_of({"key_logs": (str(path),), "rsa_keys": ()}, growing=True, environment={})
+    reading = Reading((), PLAIN, opener=lambda: following, keys=keys)
+    kept: list[object] = []
+    reading.keep = kept.append
+    late = Timer(0.5, path.write_bytes, [KEY_LOG.read_bytes()])
+    in_the_end = Timer(20, following.stop)
+    for timer in (late, in_the_end):
+        timer.start()
+    exchanges = 0
+    for event in reading:
+        exchanges += isinstance(event, Exchange)
+        if exchanges == 1:
+            assert not following.is_stopped
+        if exchanges == EXCHANGES:
+            following.stop()
+    in_the_end.cancel()
+    assert exchanges == EXCHANGES
+    assert all(isinstance(item, Packet) for item in kept)
 
 
 def test_a_key_log_that_cannot_be_read_yet_is_told(

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from kdissect.capture.blocks import statistics_block
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface, Item
 from kdissect.capture.writer import PcapngWriter
-from kdissect.live.following import Files, Following, Growing, Spooled
+from kdissect.live.following import PAUSE, Files, Following, Growing, Spooled
 from kdissect.live.journal import JournalWriter
 from kdissect.model import Fault, Packet
 from tests.cli.run import CAPTURES
@@ -81,6 +81,31 @@ def test_the_file_is_read_to_what_was_written_before_it_was_complete(at: int) ->
     assert pieces == data
     growing.close()
     os.close(descriptor)
+
+
+def test_pauses_are_told_to_who_asks_for_them(tmp_path: Path) -> None:
+    data = capture_of(1, 2)
+    path = tmp_path / "growing"
+    path.write_bytes(data[:-5])
+    following = Files((str(path),))
+    items = following.with_pauses()
+    first, second = next(items), next(items)
+    assert (isinstance(first, Packet), second, next(items)) == (True, None, None)
+    with path.open("ab") as file:
+        file.write(data[-5:])
+    third = next(items)
+    assert isinstance(third, Packet)
+    assert (third.number, next(items)) == (2, None)
+    assert stopped(following) == []
+
+
+def test_who_does_not_ask_for_pauses_is_given_none(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(capture_of(1))
+    following = Files((str(path),))
+    Timer(3 * PAUSE, following.stop).start()
+    assert data_of(list(following)) == [1]
+    following.close()
 
 
 def test_a_half_record_at_the_end_is_no_damage_while_more_may_come_and_is_told_at_the_end(
