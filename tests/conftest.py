@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kdissect.leaves import PURE
+from kdissect.system import HANGING_UP
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
@@ -22,8 +23,9 @@ os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 # processes that the tests start would inherit that, and tests of these signals wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for _number in HANGING_UP:
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 # How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
 settings.register_profile("kdissect", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from kdissect.system import ENDING
+
 DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN = 0, 1, 2, 3, 4
 NOT_PERMITTED, OTHER_SIDE_FAILED, INTERRUPTED = 5, 6, 130
 """Exit codes."""
@@ -37,18 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """In here SIGTERM ends a command as Ctrl-C does, unless whoever started us has it ignored."""
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    )
-    if is_ours:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """In here SIGTERM ends a command as Ctrl-C does, and Ctrl-Break on Windows, unless whoever started us has
+    it ignored."""
+    ours = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        ours = []
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        if is_ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

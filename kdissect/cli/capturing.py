@@ -20,14 +20,13 @@ import click
 from kdissect.cli.errors import Refused, Unreadable, Wrong
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
+from kdissect.live.opening import Opened, open_interfaces
 from kdissect.live.rotation import Bounds, bounds_of
-from kdissect.live.session import SPOOL_FILE, Opened, Session, open_interfaces
+from kdissect.live.session import SPOOL_FILE, Session
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from kdissect.wording import how_to_install
 
-ON_WINDOWS = "on Windows itself: dumpcap -w - | kdissect read -"
-"""Where not, and what to do there."""
 _OPTIONS = (
     click.option(
         "-i",
@@ -75,8 +74,6 @@ def opened(given: dict[str, Any]) -> Opened:
     :raises Wrong: there is no such interface, the filter is none, or it would all be done as root.
     :raises Refused: it is not permitted.
     """
-    if sys.platform == "win32":
-        raise Wrong(f"kdissect does not capture {ON_WINDOWS}")
     if find_spec("scapy") is None:
         raise Wrong(f"capturing needs scapy: {how_to_install('live')}")
     from kdissect.live import external, privileged
@@ -84,7 +81,7 @@ def opened(given: dict[str, Any]) -> Opened:
     user, group = privileged.invoking_user()
     # Where libpcap opens the interface, the process that does so is the one that goes on to capture.
     can_become = user is not None and sys.platform == "linux"
-    if os.geteuid() == 0 and not can_become and not given["allow_root"]:
+    if sys.platform != "win32" and os.geteuid() == 0 and not can_become and not given["allow_root"]:
         raise Wrong(f"captured bytes are not decoded as root: {_way_from_root()}, or say --allow-root")
     if user is not None and group is not None and not given["allow_root"]:
         _refuse_who_cannot_go_on(user, group)
@@ -110,6 +107,8 @@ def _refuse_who_cannot_go_on(user: int, group: int) -> None:
 
     :raises Wrong: they cannot.
     """
+    if sys.platform == "win32":  # where nobody becomes anybody
+        return
     import pwd
 
     try:
@@ -146,6 +145,8 @@ def silence_of(given: dict[str, Any], found: Opened) -> Silence:
 def live_in_own_home() -> None:
     """By sudo, configuration and definitions are those of the user behind it, who reads them later: what sudo
     leaves is root's home, also for who is that user already."""
+    if sys.platform == "win32":
+        return
     from kdissect.live import privileged
 
     user, _ = privileged.invoking_user()
@@ -219,6 +220,11 @@ def _way_from_root() -> str:
 
 def way_out() -> str:
     """What to do to be permitted."""
+    if sys.platform == "win32":
+        return (
+            "start the terminal as an administrator, or install Npcap anew without \"Restrict Npcap driver's "
+            'access to Administrators only"'
+        )
     if sys.platform != "linux":
         return (
             "let your account read /dev/bpf*, as Wireshark's ChmodBPF does, or have it captured for you: "
@@ -241,6 +247,8 @@ def line_without_root(user: str | None = None, arguments: Sequence[str] | None =
 
 
 def _user_name() -> str:
+    if sys.platform == "win32":
+        return os.getlogin()
     import pwd
 
     try:

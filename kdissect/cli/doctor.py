@@ -7,6 +7,7 @@ import platform
 import socket
 import sys
 from collections.abc import Iterator
+from glob import glob
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ import click
 
 from kdissect import __version__, leaves
 from kdissect.cli import DONE, UNREADABLE
-from kdissect.cli.capturing import ON_WINDOWS, line_without_root, live_in_own_home
+from kdissect.cli.capturing import line_without_root, live_in_own_home, way_out
 from kdissect.cli.config import config_path, load_config
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.spark_help import HOW_TO as SPARK_HOW_TO
@@ -135,13 +136,12 @@ def _capturing() -> Iterator[Row]:
     if libpcap.is_there():
         yield "libpcap", "ok", f"{libpcap.version()} (any capture filter)"
     else:
-        details = "only the capture filters tcp and tcp port N or M … (Debian: apt install libpcap0.8)"
-        yield "libpcap", "absent", details
-    if sys.platform == "win32":
-        yield "capturing", "absent", f"not {ON_WINDOWS}"
-        return
+        without = "only the capture filters tcp and tcp port N or M …"
+        if sys.platform != "linux":
+            without = "nothing is captured"
+        yield "libpcap", "absent", f"{without}; {libpcap.how_to_get()}"
     if sys.platform != "linux":
-        yield "capturing", "untested", "by libpcap, as far as it goes: kdissect is tested on Linux"
+        yield _capturing_elsewhere()
         return
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
@@ -151,6 +151,24 @@ def _capturing() -> Iterator[Row]:
         yield "capturing", "impossible", f"packet sockets: {error.strerror}"
     else:
         yield "capturing", "ok", "permitted"
+
+
+def _capturing_elsewhere() -> Row:
+    """The same where libpcap captures, in the process that opens the interface."""
+    from kdissect.live import libpcap
+    from kdissect.live.adapters import adapters
+
+    if not libpcap.is_there():
+        return "capturing", "absent", libpcap.how_to_get()
+    doors = glob("/dev/bpf*")  # macOS
+    is_shut = bool(doors) and not any(os.access(each, os.R_OK) for each in doors)
+    if is_shut or (sys.platform == "win32" and not adapters()):
+        return "capturing", "forbidden", way_out()
+    details = (
+        f"by libpcap, as far as it goes: written for {platform.system()} by its manuals, tested on Linux "
+        "only; no part of it gives up its privileges"
+    )
+    return "capturing", "untested", details
 
 
 def _leaves() -> Iterator[Row]:

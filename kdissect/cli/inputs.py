@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
@@ -15,6 +14,7 @@ from kdissect.capture.files import Capture, open_capture, read_packets
 from kdissect.cli.errors import Unreadable
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
+from kdissect.system import named_file
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
@@ -51,7 +51,7 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
         kept: list[str] = []
         for path in paths:
             if twice and reads_once(path):
-                spool = files.enter_context(tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".spool"))
+                spool = files.enter_context(named_file(".spool"))
                 kept.append(_spooled(path, spool))
             else:
                 kept.append(path)

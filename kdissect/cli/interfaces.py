@@ -11,7 +11,6 @@ from kdissect.cli import DONE
 from kdissect.cli.errors import Wrong
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.present.tables import json_line
-from kdissect.wording import how_to_install
 
 
 @click.command()
@@ -34,6 +33,6 @@ def _rows() -> Iterator[tuple[str, str, str | None, str]]:
     from kdissect.live.rates import interfaces
 
     if sys.platform != "linux" and not libpcap.is_there():
-        raise Wrong(f"interfaces are listed by scapy and libpcap here: {how_to_install('live')}")
+        raise Wrong(f"interfaces are listed by scapy and libpcap here: {libpcap.how_to_get()}")
     for name, state, address, description, _ in interfaces():
         yield name, state, address, description

@@ -13,10 +13,9 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from kdissect.present.tables import Writer
+from kdissect.system import ENDING
 
 Item = TypeVar("Item")
-
-_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -79,7 +78,7 @@ class EndOfInput:
 @contextmanager
 def _instead_of_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handles the signals that would raise KeyboardInterrupt; none of them outside the main thread."""
-    numbers = [each for each in _ENDING if signal.getsignal(each) is signal.default_int_handler]
+    numbers = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
     if threading.current_thread() is not threading.main_thread():
         numbers = []
     for number in numbers:
@@ -107,7 +106,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         pressed = True
         stop()
 
-    before = {number: signal.signal(number, end) for number in _ENDING}
+    before = {number: signal.signal(number, end) for number in ENDING}
     try:
         yield
     finally:

@@ -10,7 +10,6 @@ packet that came in fragments, all fragments belong to it; of a TLS connection, 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
@@ -28,6 +27,7 @@ from kdissect.model import TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets
 from kdissect.present.form import plural
 from kdissect.present.redact import may_hold_secrets
 from kdissect.protocol import apis
+from kdissect.system import named_file
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 
@@ -94,7 +94,7 @@ class Shown:
         if not self._only_once:
             yield
             return
-        with tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=".pcapng") as spool:
+        with named_file(".pcapng") as spool:
             # Packets have the same numbers there: it holds all of the input, in the order of the numbers.
             file = cast(BinaryIO, spool)
             reading.keep = PcapngWriter(file, reading.interfaces).write

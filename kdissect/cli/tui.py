@@ -115,7 +115,8 @@ def command(
             rates=_rates(),
         )
         # What helps to start processes takes over our stderr, which is none while the screens are on.
-        resource_tracker.ensure_running()
+        if sys.platform != "win32":  # where nothing helps
+            resource_tracker.ensure_running()
         app.run()
     return app.return_code or DONE
 
@@ -198,17 +199,19 @@ class _Opener:
 
     def standard_input(self) -> Feed:
         """A capture that is piped in."""
-        from kdissect.tui.feed.decoder import Decoder
-        from kdissect.tui.feed.piped import Piped
-        from kdissect.tui.terminal import keyboard_for_stdin
+        if sys.platform != "win32":
+            from kdissect.tui.feed.decoder import Decoder
+            from kdissect.tui.feed.piped import Piped
+            from kdissect.tui.terminal import keyboard_for_stdin
 
-        piped = Piped(keyboard_for_stdin())
-        self._stack.callback(piped.close)
-        scratch = os.path.dirname(piped.pipe)
-        decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True, scratch=scratch))
-        self._stack.callback(decoder.close)
-        decoder.source = decoder.source._replace(paths=(piped.kept,))
-        return decoder
+            piped = Piped(keyboard_for_stdin())
+            self._stack.callback(piped.close)
+            scratch = os.path.dirname(piped.pipe)
+            decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True, scratch=scratch))
+            self._stack.callback(decoder.close)
+            decoder.source = decoder.source._replace(paths=(piped.kept,))
+            return decoder
+        raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
 
     def file(self, path: str) -> Feed:
         """As the screens want it (:class:`kdissect.tui.opening.Opener`)."""

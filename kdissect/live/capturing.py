@@ -7,7 +7,6 @@ started it is shut, however that came about; what its end is like is in the jour
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import sys
@@ -15,8 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import parent_process
-from multiprocessing.connection import Connection as Pipe
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.capture.blocks import Captured
 from kdissect.live.errors import LiveError
@@ -24,7 +22,12 @@ from kdissect.live.journal import MOST_NOTES, JournalWriter, Status
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts, Opener, Source
 from kdissect.live.spool import SECOND, Clock, Spool
+from kdissect.live.waiting import Waiting, waiting_for
+from kdissect.system import HANGING_UP, INTERRUPTS, leave_no_core
 from kdissect.wording import defect
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 TICK_SECONDS = 0.2
 """How often the status is written, at most."""
@@ -77,27 +80,23 @@ class Capturer:
         self._due = 0.0
         self._is_stopped = False
 
-    def run(self, control: int) -> None:
-        """Capture until the descriptor ``control`` can be read, a limit is reached or no source is left."""
-        poll = select.poll()
-        poll.register(control, select.POLLIN)
-        for source in self._all:
-            poll.register(source.fileno(), select.POLLIN)
+    def run(self, waiting: Waiting) -> None:
+        """Capture until the pipe is shut, a limit is reached or no source is left."""
         reason: str | None = None
         while reason is None:
-            if any(descriptor == control for descriptor, _ in poll.poll(TICK_SECONDS * 1_000)):
+            if waiting.wait(TICK_SECONDS):
                 self.stop()
-            reason = self.step(poll.unregister)
+            reason = self.step(waiting.forget)
         self.finish(reason)
 
     def stop(self) -> None:
         """End with the next step."""
         self._is_stopped = True
 
-    def step(self, forget: Callable[[int], object] = lambda _: None) -> str | None:
+    def step(self, forget: Callable[[Source], object] = lambda _: None) -> str | None:
         """Write what has come; gives why the capture is over, if it is.
 
-        :param forget: is told the descriptor of a source that is over.
+        :param forget: is told a source that is over.
         """
         for number, source in list(self._sources.items()):
             self._write(number, source)
@@ -105,7 +104,7 @@ class Capturer:
             if trouble is not None:
                 self._note(trouble)
             if source.is_over():
-                forget(source.fileno())
+                forget(source)
                 del self._sources[number]
         self._spool.tick()
         if self._clock.seconds() >= self._due:
@@ -212,8 +211,9 @@ class Capturer:
 
 def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     """What the process does. Sends None when it has begun, or the error that says why it cannot."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides when it stops
-    _leave_no_core()
+    for number in INTERRUPTS:  # who started it decides when it stops
+        signal.signal(number, signal.SIG_IGN)
+    leave_no_core()
     clock = Clock()
     try:
         journal = JournalWriter(job.folder)
@@ -230,22 +230,14 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
         return
     control.send(None)
     capturer = Capturer(opened, spool, journal, job.stop.seconds, clock)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may go, too
+    for number in (signal.SIGTERM, *HANGING_UP):
         signal.signal(number, lambda *_: capturer.stop())
     try:
-        capturer.run(control.fileno())
+        capturer.run(waiting_for(control, opened))
     except Exception as error:  # told in one line; a traceback would be written over the screens
         capturer.give_up(defect(error))
         sys.exit(1)
     _leave_to_nobody(job)
-
-
-def _leave_no_core() -> None:
-    """It would hold what was captured."""
-    import resource  # which not every system has that captures are read on
-
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _leave_to_nobody(job: Job) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 from typing import NamedTuple
 
 from kdissect.live.errors import NoInterfaceError
@@ -70,6 +71,8 @@ def _device(name: str) -> Device | None:
 
 
 def _ask(asking: socket.socket, what: int, request: bytes) -> bytes:
+    if sys.platform != "linux":
+        raise NotImplementedError
     import fcntl
 
     return fcntl.ioctl(asking, what, request)

@@ -18,7 +18,6 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.reduction import DupFd
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,6 +36,7 @@ from kdissect.live.errors import (
 from kdissect.live.journal import MOST_NOTES
 from kdissect.live.sources import Counts, Interfaces
 from kdissect.model import CaptureError, Fault, Packet
+from kdissect.system import handed_on
 from kdissect.wording import plural
 
 STDIN = "-"
@@ -53,6 +53,7 @@ _SAID = re.compile(r"(tcpdump|dumpcap|ssh): (?!listening on|cap_set_proc)")
 """How the line begins that tells what is wrong. Behind it there may be advice."""
 _LAST_WORDS = 4096
 """Bytes of what a program said last that are kept."""
+_ON_WINDOWS = "dumpcap -i INTERFACE -w - | kdissect read -"
 _END_SECONDS = 1.0
 """How long a program may take to write out what it has."""
 
@@ -110,8 +111,8 @@ class External:
         return Stream(self.name, self.pid, self.output, self.errors)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        errors = None if self.errors is None else DupFd(self.errors)
-        return _arrived, (self.name, self.pid, DupFd(self.output), errors)
+        errors = None if self.errors is None else handed_on(self.errors)
+        return _arrived, (self.name, self.pid, handed_on(self.output), errors)
 
 
 def _arrived(name: str, pid: int | None, output: Any, errors: Any) -> External:
@@ -123,6 +124,8 @@ def opener(name: str, wanted: Interfaces) -> External:
 
     :raises LiveError: it cannot be started.
     """
+    if sys.platform == "win32":  # a pipe cannot be waited for beside others there
+        raise LiveError(f"{name} is not captured from on Windows: {_ON_WINDOWS}")
     if name == STDIN:
         return External("standard input", None, sys.stdin.fileno(), None)
     command = command_of(name, wanted)
@@ -150,6 +153,12 @@ def opener(name: str, wanted: Interfaces) -> External:
     return External(name, pid, output, errors)
 
 
+def _set_blocking(descriptor: int, blocking: bool) -> None:
+    if sys.platform == "win32":
+        raise NotImplementedError
+    os.set_blocking(descriptor, blocking)
+
+
 class Stream:
     """A capture that comes through a pipe. Waits for its beginning.
 
@@ -170,12 +179,12 @@ class Stream:
         """Faults that there are beside those."""
         self._is_over = False
         if errors is not None:
-            os.set_blocking(errors, False)
+            _set_blocking(errors, False)
         self._reader, rest = self._begin()
         self._take(self._reader.feed(rest))
         while not self.interfaces and not self._is_over:
             self._feed()
-        os.set_blocking(output, False)
+        _set_blocking(output, False)
 
     def _begin(self) -> tuple[Reader, bytes]:
         head = self._gather(b"", pcapng.HEADER_BYTES)
@@ -201,7 +210,7 @@ class Stream:
         if self._errors is None:
             said = "is cut short in its header" if begins_like_a_capture(head) else str(no_capture(head))
             return NoCaptureError(f"{self.name}: {said}")
-        os.set_blocking(self._errors, True)
+        _set_blocking(self._errors, True)
         while piece := os.read(self._errors, _LAST_WORDS):
             self._words = (self._words + piece)[-_LAST_WORDS:]
         said = self._last_line() or "it ended without a capture"

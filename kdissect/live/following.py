@@ -26,6 +26,7 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Journal
 from kdissect.model import CaptureError, Fault, Packet
+from kdissect.system import OPENING
 from kdissect.wording import plural
 
 FIRST_WAIT, LONGEST_WAIT = 0.005, 0.05
@@ -47,7 +48,7 @@ class Growing(BufferedIOBase):
 
     def __init__(self, path: str, is_complete: Callable[[], bool]) -> None:
         """:raises OSError: it cannot be opened."""
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = os.open(path, os.O_RDONLY | OPENING)
         self._is_complete = is_complete
         self._is_last_look = False
         self._wait = FIRST_WAIT

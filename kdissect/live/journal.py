@@ -13,6 +13,8 @@ import json
 import os
 from typing import Any, NamedTuple
 
+from kdissect.system import OPENING, is_locked, lock, write_at
+
 _STATUS_BYTES = 1 << 15
 """More than ten notes take, were all of it escapes."""
 MOST_NOTES = 10
@@ -53,9 +55,9 @@ class JournalWriter:
     """
 
     def __init__(self, folder: str) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | OPENING
         self._journal = os.open(_journal(folder), flags | os.O_APPEND, 0o600)
-        _lock(self._journal, waits=True)
+        lock(self._journal)
         self._status = os.open(_status(folder), flags, 0o600)
         self.status(Status())
 
@@ -67,7 +69,7 @@ class JournalWriter:
         """How the capture goes now."""
         notes = tuple(note[:LONGEST_NOTE] for note in status.notes[-MOST_NOTES:])
         text = json.dumps(status._replace(notes=notes)._asdict(), ensure_ascii=False)
-        os.pwrite(self._status, text.encode(errors="backslashreplace").ljust(_STATUS_BYTES), 0)
+        write_at(self._status, text.encode(errors="backslashreplace").ljust(_STATUS_BYTES), 0)
 
     def close(self) -> None:
         """The capture is over."""
@@ -98,7 +100,7 @@ class Journal:
 
     def is_over(self) -> bool:
         """Whether the capture process has ended; what it wrote is all there then."""
-        return _lock(self._file.fileno(), waits=False)
+        return not is_locked(self._file.fileno())
 
     def close(self) -> None:
         """Close the files."""
@@ -122,18 +124,3 @@ def _journal(folder: str) -> str:
 
 def _status(folder: str) -> str:
     return os.path.join(folder, "status")
-
-
-def _lock(descriptor: int, *, waits: bool) -> bool:
-    """Take the lock of the journal for good or, not to wait, see whether nobody has it."""
-    import fcntl  # which not every system has that captures are read on
-
-    if waits:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    return True

@@ -4,12 +4,15 @@ TPACKET_V3 ring."""
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from kdissect.live.errors import BadFilterError
+from kdissect.wording import how_to_install
 
 _FLAWS = (ImportError, OSError)
 """What scapy's module raises without libpcap."""
@@ -28,6 +31,15 @@ def binding() -> Any:
 def is_there() -> bool:
     """Whether libpcap can be used."""
     return binding() is not None
+
+
+def how_to_get() -> str:
+    """What to do where it cannot be used."""
+    if find_spec("scapy") is None:
+        return how_to_install("live")
+    if sys.platform == "win32":
+        return "install Npcap (https://npcap.com), which Wireshark brings too"
+    return "install libpcap (Debian: apt install libpcap0.8)"
 
 
 def version() -> str:

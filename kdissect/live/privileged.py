@@ -97,11 +97,14 @@ def _receive(ours: socket.socket, interface: str) -> socket.socket:
 
 
 def drop_privileges(user: int | None = None, group: int | None = None) -> None:
-    """Become an ordinary user, without any capability, for good.
+    """Become an ordinary user, without any capability, for good. Elsewhere than on Linux nothing is given up:
+    who opens an interface is who goes on with it.
 
     :param user: who; none to stay who one is.
     :raises OSError: it cannot be done.
     """
+    if sys.platform != "linux":
+        return
     if user is not None and group is not None:
         import pwd
 
@@ -111,8 +114,6 @@ def drop_privileges(user: int | None = None, group: int | None = None) -> None:
             os.setgroups([group])
         os.setresgid(group, group, group)
         os.setresuid(user, user, user)
-    if sys.platform != "linux":  # where there are no capabilities
-        return
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     library.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)

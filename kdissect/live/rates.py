@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kdissect.live import devices, libpcap
+from kdissect.live.adapters import adapters
 
 _COUNTERS = "/proc/net/dev"
 _RECEIVED, _SENT = 1, 9
@@ -28,6 +29,8 @@ class Interface(NamedTuple):
 
 def interfaces() -> list[Interface]:
     """What can be captured from; none on a system that is not Linux, without libpcap."""
+    if sys.platform == "win32":
+        return [Interface(each.name, "", each.address, each.description) for each in adapters()]
     if sys.platform != "linux":
         found = libpcap.devices() if libpcap.is_there() else ()
         return [Interface(name, "", description=description) for name, description in found]

@@ -11,6 +11,7 @@ import errno
 import mmap
 import os
 import socket
+import sys
 import time
 from struct import Struct
 
@@ -21,6 +22,8 @@ from kdissect.capture.reader import Interface
 from kdissect.live import devices
 from kdissect.live.bpf import COOKED, SNAP_LENGTH
 from kdissect.live.sources import Counts
+
+assert sys.platform == "linux"
 
 BLOCK_BYTES = 1 << 19
 """More than the largest packet takes."""

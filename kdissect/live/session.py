@@ -9,111 +9,29 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, redirect_stderr, suppress
-from dataclasses import dataclass
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from kdissect.live import capturing, devices, privileged
-from kdissect.live.bpf import COOKED, DEFAULT_FILTER, ETHERNET, program_of
-from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
+from kdissect.live import capturing
+from kdissect.live.errors import LiveError
 from kdissect.live.journal import Journal, Status, status_of
-from kdissect.live.probing import Probe
 from kdissect.live.rotation import Bounds
-from kdissect.live.sources import Interfaces, Opener, Source
+from kdissect.live.sources import Opener
 from kdissect.live.spool import cut_to_whole_blocks
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 SPOOL_FILE = Bounds(bytes=64 << 20, files=32)
 """The spool of a capture that nobody asked to keep: what is not decoded by the time 2 GiB came after it is
 given up, and that is told."""
 _END_SECONDS = 10.0
 """How long the capture process may take to end."""
-
-
-@dataclass(frozen=True)
-class _Ring:
-    """Opens a ring in the capture process."""
-
-    opened: socket.socket
-    name: str
-    link_type: int
-    snap_length: int
-
-    def __call__(self) -> Source:
-        from kdissect.live.ring import RingListenSocket
-
-        interface = "" if self.name == devices.ANY else self.name
-        return RingListenSocket(self.opened, interface, self.link_type, self.snap_length)
-
-
-@dataclass(frozen=True)
-class _Pcap:
-    """Opens an interface by libpcap in the capture process."""
-
-    name: str
-    wanted: Interfaces
-
-    def __call__(self) -> Source:
-        from kdissect.live.unix import PcapSource
-
-        return PcapSource(self.name, self.wanted)
-
-
-class Opened(NamedTuple):
-    """Interfaces that can be captured from."""
-
-    openers: list[Opener]
-    probe: Probe | None
-    """Sees what the capture filter does not let through; None where it lets everything through."""
-
-
-def open_interfaces(wanted: Interfaces) -> Opened:
-    """Have the sockets opened. This is all for which a privilege is needed.
-
-    On other systems than Linux nothing is opened yet: libpcap does it, in the capture process.
-
-    :raises LiveError: the filter is none, there is no such interface, or it is not permitted.
-    """
-    if sys.platform != "linux":
-        return Opened([_Pcap(name, wanted) for name in dict.fromkeys(wanted.names)], None)
-    asked = [_asked(name, wanted) for name in dict.fromkeys(wanted.names)]
-    count = len(asked)
-    if wanted.filter != DEFAULT_FILTER:
-        asked += [
-            _asked(name, wanted._replace(filter=DEFAULT_FILTER)) for name in dict.fromkeys(wanted.names)
-        ]
-    try:
-        sockets = privileged.open_sockets(asked)
-    except PermissionError as error:
-        raise NotPermittedError(f"not permitted to capture on {error.filename or devices.ANY}") from None
-    except OSError as error:
-        raise NoInterfaceError(f"{error.filename or devices.ANY}: {error.strerror}") from None
-    openers: list[Opener] = []
-    for opened, each in zip(sockets[:count], asked, strict=False):
-        link_type = COOKED if each.is_cooked else ETHERNET
-        openers.append(_Ring(opened, each.interface or devices.ANY, link_type, wanted.snap_length))
-    others = [(opened, not each.is_cooked) for opened, each in zip(sockets, asked, strict=True)][count:]
-    return Opened(openers, Probe(others) if others else None)
-
-
-def _asked(name: str, wanted: Interfaces) -> privileged.Wanted:
-    if name == devices.ANY:
-        interface, cooked = "", True
-        loopback = next((each.number for each in devices.devices() if each.is_loopback), None)
-    else:
-        found = devices.device(name)
-        if not found.is_up:
-            raise NoInterfaceError(f"{name} is down: ip link set {name} up")
-        interface, cooked = name, not found.has_ethernet_header
-        loopback = found.number if found.is_loopback else None
-    program = program_of(wanted.filter, COOKED if cooked else ETHERNET, wanted.snap_length, loopback)
-    return privileged.Wanted(interface, program, cooked, wanted.is_promiscuous and bool(interface))
 
 
 class Session:
@@ -154,7 +72,7 @@ class Session:
             self.close()
             raise error
 
-    def _begin(self, theirs: Connection) -> LiveError | None:
+    def _begin(self, theirs: Pipe) -> LiveError | None:
         """Start the process; gives why it cannot capture."""
         with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
             self._process.start()
@@ -192,7 +110,7 @@ class Session:
         writing is taken away."""
         self._process.join(_END_SECONDS)
         code = self._process.exitcode
-        if code is not None and code < 0 and not self._is_mended:
+        if code and not self._is_mended:
             self._is_mended = True
             self._mend()
 

@@ -23,6 +23,7 @@ from kdissect.capture.blocks import (
 from kdissect.capture.reader import Interface
 from kdissect.live.rotation import Bounds, file_name
 from kdissect.live.sources import Counts
+from kdissect.system import OPENING
 
 SECOND = 1_000_000_000
 _BLOCK_BYTES = 32
@@ -47,7 +48,7 @@ class _File:
     def __init__(self, path: str, clock: Clock) -> None:
         """:raises OSError: it cannot be made."""
         self._path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OPENING, 0o600)
         self.bytes = self.packets = 0
         self.began_ns = clock.wall_ns()
         self.began_at = clock.seconds()
@@ -187,6 +188,7 @@ class Spool:
         next packet."""
         if self._file is not None and self._is_full(self._file):
             self.close()
+        self._remove_old()
 
     def close(self) -> None:
         """End the file that is being written."""
@@ -224,13 +226,19 @@ class Spool:
             raise
         self.files = number
         self._began(path, self.packets)
-        if self._bounds.files is None:
-            return file
-        self._kept.append(path)
-        while len(self._kept) > self._bounds.files:
-            with suppress(OSError):  # somebody else removed it
-                os.unlink(self._kept.popleft())
+        if self._bounds.files is not None:
+            self._kept.append(path)
+            self._remove_old()
         return file
+
+    def _remove_old(self) -> None:
+        while self._bounds.files is not None and len(self._kept) > self._bounds.files:
+            try:
+                with suppress(FileNotFoundError):  # somebody else removed it
+                    os.unlink(self._kept[0])
+            except OSError:  # on Windows, as long as somebody reads it
+                return
+            self._kept.popleft()
 
     def _is_full(self, file: _File) -> bool:
         bounds = self._bounds

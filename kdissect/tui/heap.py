@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 MANY = 200_000
 """Objects that are worth keeping from the collector."""
@@ -24,7 +26,7 @@ def give_back_large_blocks() -> None:
     The GNU C library begins so, but puts larger and larger blocks on the heap once some were freed. Columns
     of a million rows, sorted and chosen from, would leave holes of as much memory as they take.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _word("mallopt")
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
@@ -32,9 +34,14 @@ def give_back_large_blocks() -> None:
 def give_back_holes() -> None:
     """Give back what lies free between blocks in use: after a long reading it is tens of megabytes, which
     the GNU C library keeps until it is told (or for ever, where other libraries have no such word)."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = _word("malloc_trim")
     if trim is not None:
         trim(0)
+
+
+def _word(name: str) -> Any:
+    """A function of the C library; None where there is none, and on Windows, which has several."""
+    return None if sys.platform == "win32" else getattr(ctypes.CDLL(None), name, None)
 
 
 def keep_what_there_is() -> None:

@@ -6,10 +6,13 @@ import asyncio
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
+
+from kdissect.system import ENDING, HANGING_UP, call_at_signals
 
 PATIENCE_SECONDS = 2.0
 """How long the screens may take to end."""
@@ -34,16 +37,15 @@ def end_with_signals(end: Callable[[int], None]) -> None:
     """Call ``end`` with an exit code, from the event loop that runs, when the system asks the process to end,
     so that the terminal is left as it was. What who runs us told us to ignore stays ignored."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, end, SIGNALLED + number)
+    heard = [each for each in (*ENDING, *HANGING_UP) if signal.getsignal(each) is not signal.SIG_IGN]
+    call_at_signals(loop, heard, lambda number: end(SIGNALLED + number))
 
 
 def suspend() -> bool:
     """Have the shell suspend what it runs here, as a terminal does at Ctrl-Z: all processes of the pipeline;
     gives whether that can be. What was begun without a shell to come back to would sleep for ever: it shares
     its group with the leader of its session."""
-    if os.getpgrp() == os.getsid(0):
+    if sys.platform == "win32" or os.getpgrp() == os.getsid(0):
         return False
     os.killpg(os.getpgrp(), signal.SIGTSTP)
     return True
@@ -55,15 +57,17 @@ def end_with_terminal(end: Callable[[], None]) -> None:
     The system sends SIGHUP then, which who runs us may have told us to ignore (``nohup``); and reading keys
     from a terminal that is gone gives nothing, again and again, which would keep a processor busy for ever.
     """
-    if os.isatty(0) and hasattr(select, "poll"):
+    if sys.platform != "win32" and os.isatty(0):
         Thread(target=_wait, args=(end,), daemon=True, name="hang-up").start()
 
 
 def _wait(end: Callable[[], None]) -> None:
+    if sys.platform == "win32":
+        raise NotImplementedError
     poll = select.poll()
     poll.register(0, 0)  # no more than that it is gone, which is always told
     poll.poll()
     with suppress(Exception):  # the screens may be ending already
         end()
     time.sleep(PATIENCE_SECONDS)
-    os._exit(SIGNALLED + signal.SIGHUP)
+    os._exit(SIGNALLED + HANGING_UP[0])

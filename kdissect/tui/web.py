@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 
 from aiohttp import web
 from textual_serve.server import Server
+
+from kdissect.system import ENDING, call_at_signals
 
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
@@ -59,8 +60,7 @@ class Screens(Server):
 
     async def _serve(self) -> None:
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stopped.set)
+        call_at_signals(loop, ENDING, lambda _: stopped.set())
         runner = web.AppRunner(await self._make_app(), shutdown_timeout=PATIENCE_SECONDS)
         try:
             await runner.setup()

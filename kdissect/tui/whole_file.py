@@ -22,9 +22,11 @@ def write_whole(path: str, write: Callable[[BinaryIO], str]) -> str:
         with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:
             try:
                 said = write(cast(BinaryIO, file))
-                os.fchmod(file.fileno(), mode)
+                file.close()  # on Windows what is open has to stay
+                os.chmod(file.name, mode)
                 os.replace(file.name, path)
             except BaseException:
+                file.close()
                 os.unlink(file.name)
                 raise
     except BaseException:  # whatever it was, nothing half written stays

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from multiprocessing import Pipe
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,9 @@ from kdissect.capture.reader import Interface
 from kdissect.live.capturing import Capturer
 from kdissect.live.journal import Journal, JournalWriter, Status, status_of
 from kdissect.live.rotation import Bounds
+from kdissect.live.sources import Source
 from kdissect.live.spool import SECOND, Spool
+from kdissect.live.waiting import InTurns, Waiting, waiting_for
 from tests.live.fakes import FakeClock, FakeSource
 from tests.live.test_spool import packets_of
 
@@ -128,15 +132,43 @@ def test_what_has_come_is_written_before_the_end(tmp_path: Path) -> None:
     assert source.is_closed
 
 
-def test_it_ends_when_the_pipe_to_who_started_it_is_shut(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [waiting_for, lambda control, _: InTurns(control)], ids=["own", "in turns"])
+def test_it_ends_when_the_pipe_to_who_started_it_is_shut(
+    tmp_path: Path, way: Callable[[Any, list[Source]], Waiting]
+) -> None:
     source = FakeSource()
     capturing = Capturing(tmp_path, source)
     source.put(b"a")
-    read, write = os.pipe()
-    os.close(write)
-    capturing.capturer.run(read)
-    os.close(read)
+    ours, theirs = Pipe()
+    ours.close()
+    with theirs:
+        capturing.capturer.run(way(theirs, [source]))
     assert packets_of(capturing.path) == [b"a"]
+    assert capturing.status.reason == "stopped"
+
+
+@pytest.mark.parametrize("way", [waiting_for, lambda control, _: InTurns(control)], ids=["own", "in turns"])
+def test_a_source_that_is_over_is_not_waited_for(
+    tmp_path: Path, way: Callable[[Any, list[Source]], Waiting]
+) -> None:
+    one, other = FakeSource("eth0"), FakeSource("eth1")
+    capturing = Capturing(tmp_path, one, other, stop=Bounds(packets=1))
+    one.is_ended = True
+    other.put(b"x")
+    ours, theirs = Pipe()
+    with ours, theirs:
+        capturing.capturer.run(way(theirs, [one, other]))
+    assert packets_of(capturing.path) == [b"x"]
+    assert capturing.status.reason == "a limit of -a is reached"
+
+
+def test_windows_says_by_an_error_that_a_pipe_is_shut() -> None:
+    class Shut:
+        def poll(self, _: float) -> bool:
+            raise BrokenPipeError(109, "The pipe has been ended")
+
+    pipe: Any = Shut()
+    assert InTurns(pipe).wait(1)
 
 
 def test_an_interface_of_a_stream_may_come_later(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from kdissect.live.journal import Status
-from kdissect.live.session import open_interfaces
+from kdissect.live.opening import open_interfaces
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response

@@ -119,6 +119,28 @@ def test_no_more_files_are_kept_than_asked_for(tmp_path: Path) -> None:
     assert written.files() == [[b"4"], [b"5"]]
 
 
+def test_a_file_that_cannot_be_removed_yet_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(tmp_path, Bounds(packets=1, files=2))
+    unlink = os.unlink
+    in_use = "out_00001"
+
+    def refuse(path: str) -> None:
+        if in_use in path:
+            raise PermissionError(13, "It is being used by another process", path)
+        unlink(path)
+
+    monkeypatch.setattr("kdissect.live.spool.os.unlink", refuse)
+    for number in range(4):
+        written.write(b"%d" % number)
+    assert written.files() == [[b"0"], [b"1"], [b"2"], [b"3"]]
+    in_use = "nothing"
+    written.spool.tick()
+    written.spool.close()
+    assert written.files() == [[b"2"], [b"3"]]
+
+
 def test_no_empty_file_is_made_while_nothing_comes(tmp_path: Path) -> None:
     written = Written(tmp_path, Bounds(seconds=1))
     for passed in range(1, 9):

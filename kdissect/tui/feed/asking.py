@@ -8,29 +8,30 @@ the first question, reads the spool itself, and lets everything else go first (`
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
 from multiprocessing.process import BaseProcess
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.system import give_way
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended, start_process
 from kdissect.tui.feed.spool import read_exchange
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 PORTION_SECONDS = 0.05
 FIRST_PORTION, MOST_IN_PORTION = 64, 20_000
 AHEAD = 2
 """Portions that are under way, so that the process need not wait for the next."""
-_NICE = 5
 
 
 class Question(Protocol):
@@ -70,8 +71,7 @@ _NO, _YES, _FAILED = 0, 1, 2
 def _run(spool: Arrived, pipe: Pipe, limits: Limits) -> None:
     """What the process does."""
     be_quiet()
-    with suppress(OSError):
-        os.nice(_NICE)
+    give_way()
     descriptor = spool.detach()
     question: Question | None = None
     with suppress(EOFError, BrokenPipeError):  # the screens are closed

@@ -9,20 +9,23 @@ as an Ended with a reason; what came before stays and, because the frames are in
 from __future__ import annotations
 
 import os
-import tempfile
+import sys
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from kdissect.exchange import Exchange
 from kdissect.live.journal import Status
+from kdissect.system import temporary_file
 from kdissect.tui.feed.batches import Batch, Ended
 from kdissect.tui.feed.collecting import decode_all
 from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.source import Source
 from kdissect.tui.feed.spool import read_exchange
 from kdissect.wording import defect
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 _PIPE_BYTES = 1 << 20
 """More than a batch takes."""
@@ -45,9 +48,11 @@ def _run(source: Source, spool: Arrived, pipe: Pipe) -> None:
 
 def _make_room(pipe: Pipe) -> None:
     """Have a pipe hold a whole batch, so that decoding goes on until the screens ask for it."""
-    with suppress(ImportError, AttributeError, OSError):  # a system, or a user, that cannot have that
-        import fcntl
+    if sys.platform != "linux":
+        return
+    import fcntl
 
+    with suppress(OSError):  # a user who may not have that
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
@@ -56,7 +61,7 @@ class Decoder(Beside[Batch | Ended]):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._spool = tempfile.TemporaryFile(prefix="kdissect-", suffix=".spool")  # noqa: SIM115
+        self._spool = temporary_file(".spool")
         pipe, theirs = get_context("spawn").Pipe(duplex=False)
         _make_room(theirs)
         process = start_process(_run, source, Shared(self._spool.fileno()), theirs)
@@ -87,7 +92,7 @@ class Decoded:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._spool = tempfile.TemporaryFile(prefix="kdissect-", suffix=".spool")  # noqa: SIM115
+        self._spool = temporary_file(".spool")
         self._waiting: list[Batch | Ended] = []
         self._waiting.append(decode_all(source, cast(BinaryIO, self._spool), self._waiting.append))
 

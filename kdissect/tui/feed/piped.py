@@ -8,9 +8,12 @@ packets that are not in the file then cannot be saved, and saving says so.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 from threading import Thread
+
+assert sys.platform != "win32"
 
 NAME = "standard input"
 """The files' name, which is shown as the capture's."""

@@ -10,7 +10,6 @@ No more than :data:`MOST_RECORDS` are listed, a file of 244 MiB; a filter choose
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from struct import Struct
 from typing import Any, BinaryIO, NamedTuple
@@ -23,6 +22,7 @@ from kdissect.present.records import Address, addressed_rows
 from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import sanitise
 from kdissect.protocol.json_form import dumps
+from kdissect.system import read_at
 from kdissect.tui.feed.rows import Texts
 
 MOST_RECORDS = 1_000_000
@@ -83,7 +83,7 @@ def read_lines(descriptor: int, start: int, count: int) -> list[RecordLine]:
 
     :raises OSError: it cannot be read.
     """
-    data = os.pread(descriptor, count * LINE_BYTES, start * LINE_BYTES)
+    data = read_at(descriptor, count * LINE_BYTES, start * LINE_BYTES)
     whole = len(data) - len(data) % LINE_BYTES
     lines = map(RecordLine._make, _LINE.iter_unpack(data[:whole]))
     return [

@@ -11,25 +11,27 @@ generation; the process begins its file again with it.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
 from struct import Struct
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
 from kdissect.present.options import Options
+from kdissect.system import temporary_file
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.record_lines import RecordLine, RecordLines, read_lines
 from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.spool import read_exchange
 from kdissect.wording import defect
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 SPAN = Struct("<IqI")
 """An exchange: its place in the index, its place in the spool and its length there."""
@@ -136,7 +138,7 @@ class ListedAtOnce:
     """Lists here, when asked: for who does not mind the wait."""
 
     def __init__(self, spool: int, limits: Limits, options: Options) -> None:
-        self._file = tempfile.TemporaryFile(prefix="kdissect-", suffix=".records")  # noqa: SIM115
+        self._file = temporary_file(".records")
         self._lister = Lister(spool, cast(BinaryIO, self._file), limits, options)
         self._waiting: list[Found | Failed] = []
 
@@ -158,7 +160,7 @@ class RecordsProcess(Beside[Found | Failed]):
     """The process, as the screens see it. It begins with the first question."""
 
     def __init__(self, spool: int, limits: Limits, options: Options) -> None:
-        self._file = tempfile.TemporaryFile(prefix="kdissect-", suffix=".records")  # noqa: SIM115
+        self._file = temporary_file(".records")
         pipe, theirs = get_context("spawn").Pipe()
         shared = Shared(spool), Shared(self._file.fileno())
         process = start_process(_run, *shared, theirs, limits, options)

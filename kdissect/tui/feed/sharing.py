@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import DupFd
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from kdissect.system import handed_on
+
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 POLL_SECONDS = 0.02
 """How long one poll may go on taking in what came."""
@@ -29,7 +32,7 @@ class Shared:
         self._descriptor = descriptor
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Arrived, (DupFd(self._descriptor),)
+        return Arrived, (handed_on(self._descriptor),)
 
 
 class Arrived:

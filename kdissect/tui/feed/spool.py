@@ -11,13 +11,13 @@ packets that came twice, in pieces, or in another order.
 
 from __future__ import annotations
 
-import os
 import pickle
 from typing import BinaryIO
 
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.plain import exchange_of, plain_exchange
+from kdissect.system import read_at
 
 
 class SpoolWriter:
@@ -48,7 +48,7 @@ def read_exchange(descriptor: int, place: int, length: int, limits: Limits = DEF
     """
     data = bytearray()
     while len(data) < length:
-        piece = os.pread(descriptor, length - len(data), place + len(data))
+        piece = read_at(descriptor, length - len(data), place + len(data))
         if not piece:
             raise OSError(f"the spool ends at byte {place + len(data):,}")
         data += piece

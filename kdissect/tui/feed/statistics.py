@@ -7,21 +7,21 @@ that is told once, as :class:`~kdissect.tui.feed.decoder.Ended` with a reason; w
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
 from queue import SimpleQueue
 from threading import Thread
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.system import give_way
 from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.counting import Counting, Order, Rows
 from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.wording import defect
 
-_NICE = 5
+if TYPE_CHECKING:
+    from kdissect.system import Pipe
 
 
 class Counter(Protocol):
@@ -40,7 +40,7 @@ class Counter(Protocol):
 def _run(spool: Arrived, limits: Limits, pipe: Pipe) -> None:
     """What the process does."""
     be_quiet()
-    os.nice(_NICE)  # keys, and the decoder, go first
+    give_way()  # keys, and the decoder, go first
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the screens are closed
         try:
             count(Counting(spool.detach(), limits), pipe)

@@ -8,12 +8,13 @@ when the column has moved out; on the heap it would leave a hole that nothing fi
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kdissect.system import anonymous_memory
 
 _FIRST = 1_024
 """Rows that there is room for at first."""
@@ -60,5 +61,4 @@ class Columns:
         steps = max(0, math.ceil(math.log(rows / _FIRST, _GROWTH) - self._order[name]))
         room = max(rows, math.ceil(_FIRST * _GROWTH ** (steps + self._order[name])))
         kind = self.row[name]
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        return np.frombuffer(mmap.mmap(-1, room * kind.itemsize, flags=flags), dtype=kind)
+        return np.frombuffer(anonymous_memory(room * kind.itemsize), dtype=kind)

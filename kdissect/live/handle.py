@@ -1,9 +1,11 @@
 """A libpcap handle ─► blocks of packets: how interfaces are captured from on systems without a packet ring
-(macOS, the BSDs). As far as it goes: kdissect is tested on Linux, where this works too."""
+(macOS, the BSDs and, by Npcap, Windows). As far as it goes: kdissect is tested on Linux, where this works
+too."""
 
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import Any
 
 from kdissect.capture.blocks import Captured
@@ -16,6 +18,10 @@ from kdissect.live.sources import Counts, Interfaces
 _TIMEOUT_MS = 20
 _MOST_PACKETS = 5_000
 """Of a block."""
+_BUFFER_BYTES = 16 << 20
+"""Of Npcap, whose own megabyte is full before we look again."""
+_END_SECONDS = 0.5
+"""How long what has come is still read when no more is wanted: on a busy line more comes all the time."""
 _RAW_NUMBERS = (12, 14)
 """What DLT_RAW is on some systems."""
 
@@ -23,23 +29,28 @@ _RAW_NUMBERS = (12, 14)
 class PcapSource:
     """One interface, opened by libpcap, which wants the privilege itself.
 
+    :param device: what libpcap calls it, if that is not its name.
     :raises LiveError: it cannot be opened.
     """
 
-    def __init__(self, name: str, wanted: Interfaces) -> None:
+    def __init__(self, name: str, wanted: Interfaces, device: str | None = None) -> None:
         library = self._library = libpcap.binding()
         if library is None:
-            raise LiveError("capturing needs libpcap here")
+            raise LiveError(f"capturing needs libpcap here: {libpcap.how_to_get()}")
         self._name = name
         self._error = ctypes.create_string_buffer(library.PCAP_ERRBUF_SIZE)
         self._handle = library.pcap_open_live(
-            name.encode(), wanted.snap_length, wanted.is_promiscuous, _TIMEOUT_MS, self._error
+            (device or name).encode(), wanted.snap_length, wanted.is_promiscuous, _TIMEOUT_MS, self._error
         )
         if not self._handle:
             said = self._error.value.decode("utf-8", "replace")
-            kind = NotPermittedError if "permi" in said.lower() else NoInterfaceError
+            is_refused = any(word in said.lower() for word in ("permi", "denied"))
+            kind = NotPermittedError if is_refused else NoInterfaceError
             raise kind(f"{name}: {said}")
         self._filter(wanted.filter)
+        if hasattr(library, "pcap_setmintocopy"):  # Npcap, which would wait for more before it gives some
+            library.pcap_setbuff(self._handle, _BUFFER_BYTES)
+            library.pcap_setmintocopy(self._handle, 0)
         # Without this a line on which nothing comes would hold us for ever.
         library.pcap_setnonblock(self._handle, 1, self._error)
         link_type: int = library.pcap_datalink(self._handle)
@@ -50,6 +61,7 @@ class PcapSource:
         self._received = 0
         self._trouble: str | None = None
         self._is_over = False
+        self._until = float("inf")
 
     def _filter(self, text: str) -> None:
         library = self._library
@@ -67,6 +79,8 @@ class PcapSource:
     def read(self) -> tuple[int, list[Captured]] | None:
         packets: list[Captured] = []
         header, data = ctypes.byref(self._header), ctypes.byref(self._data)
+        if time.monotonic() > self._until:
+            return None
         while len(packets) < _MOST_PACKETS and not self._is_over:
             got = self._library.pcap_next_ex(self._handle, header, data)
             if got == 0:
@@ -101,7 +115,7 @@ class PcapSource:
         return self._is_over
 
     def stop(self) -> None:
-        """What has come can still be read, one block of it."""
+        self._until = time.monotonic() + _END_SECONDS
 
     def close(self) -> None:
         self._library.pcap_close(self._handle)

@@ -1,0 +1,79 @@
+r"""Network adapters of Windows: the names that people know ─► those by which Npcap opens them.
+
+Npcap calls an adapter ``\Device\NPF_{6B29…}``; Windows calls it ``Ethernet``. Scapy asks Windows for both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.live import libpcap
+from kdissect.live.errors import LiveError, NoInterfaceError, NotPermittedError
+
+_PREFIX = r"\Device\NPF_"
+
+
+class Adapter(NamedTuple):
+    """An adapter that can be captured from."""
+
+    name: str
+    device: str
+    """Npcap's name for it."""
+    address: str | None
+    """IPv4."""
+    description: str
+
+    def is_called(self, name: str) -> bool:
+        """Whether somebody who says this name means it."""
+        own = (self.name, self.device, self.device.removeprefix(_PREFIX), self.description)
+        return name.casefold() in (each.casefold() for each in own)
+
+
+class _Known(NamedTuple):
+    name: str
+    address: str | None
+
+
+def adapters() -> list[Adapter]:
+    """Those that Npcap shows to who asks; none without it."""
+    if not libpcap.is_there():
+        return []
+    known = _known()
+    found: list[Adapter] = []
+    for device, description in libpcap.devices():
+        identity = device.removeprefix(_PREFIX)
+        name, address = known.get(identity.casefold(), _Known(identity, None))
+        found.append(Adapter(name, device, address, description))
+    return found
+
+
+def adapter(name: str) -> Adapter:
+    """The adapter of a name.
+
+    :raises LiveError: there is no such adapter, or none that may be captured from.
+    """
+    found = adapters()
+    if not libpcap.is_there():
+        raise LiveError(f"capturing needs Npcap here: {libpcap.how_to_get()}")
+    if not found:
+        raise NotPermittedError("Npcap shows no interface")
+    for each in found:
+        if each.is_called(name):
+            return each
+    there = ", ".join(each.name for each in found)
+    raise NoInterfaceError(f"there is no interface {name or repr(name)}; there are {there}")
+
+
+def _known() -> dict[str, _Known]:
+    """What Windows says of its adapters, by their identity in small letters."""
+    try:
+        from scapy.arch.windows import get_windows_if_list
+
+        return {
+            each["guid"].casefold(): _Known(
+                each["name"], next((address for address in each["ips"] if "." in address), None)
+            )
+            for each in get_windows_if_list()
+        }
+    except (ImportError, OSError):  # then they have Npcap's names
+        return {}

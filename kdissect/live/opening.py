@@ -1,0 +1,103 @@
+"""Interfaces that are wanted ─► what opens them in the capture process.
+
+On Linux a process of its own has opened their sockets by then, and nothing more needs a privilege. Elsewhere
+libpcap opens them, in the capture process, which is as privileged as whoever started it.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kdissect.live import devices, privileged
+from kdissect.live.adapters import adapter
+from kdissect.live.bpf import COOKED, DEFAULT_FILTER, ETHERNET, program_of
+from kdissect.live.errors import NoInterfaceError, NotPermittedError
+from kdissect.live.probing import Probe
+from kdissect.live.sources import Interfaces, Opener, Source
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """Opens a ring in the capture process."""
+
+    opened: socket.socket
+    name: str
+    link_type: int
+    snap_length: int
+
+    def __call__(self) -> Source:
+        if sys.platform == "linux":
+            from kdissect.live.ring import RingListenSocket
+
+            interface = "" if self.name == devices.ANY else self.name
+            return RingListenSocket(self.opened, interface, self.link_type, self.snap_length)
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Pcap:
+    """Opens an interface by libpcap in the capture process."""
+
+    name: str
+    device: str
+    """What libpcap calls it."""
+    wanted: Interfaces
+
+    def __call__(self) -> Source:
+        from kdissect.live.handle import PcapSource
+
+        return PcapSource(self.name, self.wanted, self.device)
+
+
+class Opened(NamedTuple):
+    """Interfaces that can be captured from."""
+
+    openers: list[Opener]
+    probe: Probe | None
+    """Sees what the capture filter does not let through; None where it lets everything through."""
+
+
+def open_interfaces(wanted: Interfaces) -> Opened:
+    """Have what needs a privilege opened, where that can be done for another process: on Linux.
+
+    :raises LiveError: the filter is none, there is no such interface, or it is not permitted.
+    """
+    names = dict.fromkeys(wanted.names)
+    if sys.platform == "win32":
+        found = dict.fromkeys(map(adapter, names))
+        return Opened([_Pcap(each.name, each.device, wanted) for each in found], None)
+    if sys.platform != "linux":
+        return Opened([_Pcap(name, name, wanted) for name in names], None)
+    asked = [_asked(name, wanted) for name in names]
+    count = len(asked)
+    if wanted.filter != DEFAULT_FILTER:
+        asked += [_asked(name, wanted._replace(filter=DEFAULT_FILTER)) for name in names]
+    try:
+        sockets = privileged.open_sockets(asked)
+    except PermissionError as error:
+        raise NotPermittedError(f"not permitted to capture on {error.filename or devices.ANY}") from None
+    except OSError as error:
+        raise NoInterfaceError(f"{error.filename or devices.ANY}: {error.strerror}") from None
+    openers: list[Opener] = []
+    for opened, each in zip(sockets[:count], asked, strict=False):
+        link_type = COOKED if each.is_cooked else ETHERNET
+        openers.append(_Ring(opened, each.interface or devices.ANY, link_type, wanted.snap_length))
+    others = [(opened, not each.is_cooked) for opened, each in zip(sockets, asked, strict=True)][count:]
+    return Opened(openers, Probe(others) if others else None)
+
+
+def _asked(name: str, wanted: Interfaces) -> privileged.Wanted:
+    if name == devices.ANY:
+        interface, cooked = "", True
+        loopback = next((each.number for each in devices.devices() if each.is_loopback), None)
+    else:
+        found = devices.device(name)
+        if not found.is_up:
+            raise NoInterfaceError(f"{name} is down: ip link set {name} up")
+        interface, cooked = name, not found.has_ethernet_header
+        loopback = found.number if found.is_loopback else None
+    program = program_of(wanted.filter, COOKED if cooked else ETHERNET, wanted.snap_length, loopback)
+    return privileged.Wanted(interface, program, cooked, wanted.is_promiscuous and bool(interface))

@@ -1,0 +1,92 @@
+"""Linux and macOS."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+from typing import IO, Any
+
+assert sys.platform != "win32"
+
+OPENING = os.O_CLOEXEC
+"""For ``os.open``: bytes as they are, and for this process only."""
+INTERRUPTS = (signal.SIGINT,)
+"""What comes by keys, to all processes of a terminal."""
+ENDING = (*INTERRUPTS, signal.SIGTERM)
+"""What a user ends a command with."""
+HANGING_UP = (signal.SIGHUP,)
+"""What comes when the terminal goes."""
+_NICE = 5
+
+read_at = os.pread
+"""Bytes from a place of a file, by descriptor, count and place; its position stays."""
+write_at = os.pwrite
+"""Write to a place of a file, by descriptor, bytes and place; its position stays."""
+
+
+def lock(descriptor: int) -> None:
+    """Lock a file until it is closed, or this process has ended, however that came about.
+
+    :raises OSError: it cannot be locked.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def is_locked(descriptor: int) -> bool:
+    """Whether a file is locked that was opened elsewhere."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
+
+
+def temporary_file(suffix: str) -> IO[bytes]:
+    """A file that :func:`handed_on` takes, and that is gone when nobody has it open.
+
+    :raises OSError: it cannot be made.
+    """
+    import tempfile
+
+    return tempfile.TemporaryFile(prefix="kdissect-", suffix=suffix)
+
+
+def named_file(suffix: str) -> IO[bytes]:
+    """A file that can be opened by its ``name`` too, until it is closed.
+
+    :raises OSError: it cannot be made.
+    """
+    import tempfile
+
+    return tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=suffix)
+
+
+def handed_on(descriptor: int) -> Any:
+    """A descriptor on its way to a process that is being started. What arrives there has ``detach()``, which
+    gives the descriptor of the same file."""
+    from multiprocessing.reduction import DupFd
+
+    return DupFd(descriptor)
+
+
+def anonymous_memory(size: int) -> mmap.mmap:
+    """Memory of this process, of which what is not written to takes none."""
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def give_way() -> None:
+    """Let other processes go first."""
+    with suppress(OSError):
+        os.nice(_NICE)
+
+
+def leave_no_core() -> None:
+    """Leave no picture of memory behind a crash: it would hold what was captured."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

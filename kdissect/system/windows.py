@@ -1,0 +1,129 @@
+"""Windows. What each name means stands in :mod:`kdissect.system.posix`; only what differs is said here."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import msvcrt
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import IO, Any, ClassVar, cast
+
+assert sys.platform == "win32"
+
+OPENING = os.O_BINARY | os.O_NOINHERIT
+INTERRUPTS = (signal.SIGINT, signal.SIGBREAK)
+"""Ctrl-C and Ctrl-Break; the window's closing comes as the second."""
+ENDING = (*INTERRUPTS, signal.SIGTERM)
+HANGING_UP: tuple[signal.Signals, ...] = ()
+_LOCKED_AT = 1 << 30
+"""A byte that is locked: behind the end of the file, for what is locked nobody else can read."""
+_moved = Lock()
+"""Held while a file is at another position than those who read it think."""
+
+
+@contextmanager
+def _moved_to(descriptor: int, place: int) -> Iterator[None]:
+    with _moved:
+        before = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, place, os.SEEK_SET)
+        try:
+            yield
+        finally:
+            os.lseek(descriptor, before, os.SEEK_SET)
+
+
+def read_at(descriptor: int, count: int, place: int, /) -> bytes:
+    with _moved_to(descriptor, place):
+        return os.read(descriptor, count)
+
+
+def write_at(descriptor: int, data: bytes, place: int, /) -> int:
+    with _moved_to(descriptor, place):
+        return os.write(descriptor, data)
+
+
+def lock(descriptor: int) -> None:
+    with _moved_to(descriptor, _LOCKED_AT):
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+
+
+def is_locked(descriptor: int) -> bool:
+    with _moved_to(descriptor, _LOCKED_AT):
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return True
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        return False
+
+
+class _NamedFile(io.BufferedRandom):
+    """A temporary file that is opened by its name elsewhere, and removed when it is closed: one that Windows
+    removes by itself cannot be opened twice. It stays where this process is killed, or another has it open
+    then."""
+
+    _paths: ClassVar[dict[int, str]] = {}
+    """Of those that are open, by descriptor."""
+
+    def __init__(self, suffix: str) -> None:
+        descriptor, self._path = tempfile.mkstemp(prefix="kdissect-", suffix=suffix)
+        super().__init__(io.FileIO(descriptor, "r+b"))
+        self._paths[descriptor] = self._path
+
+    @property
+    def name(self) -> str:
+        return self._path
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        del self._paths[self.fileno()]
+        super().close()
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    @classmethod
+    def path_of(cls, descriptor: int) -> str:
+        return cls._paths[descriptor]
+
+
+class _ByName:
+    """A file that is opened where it arrives, so that it has a position of its own there."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def detach(self) -> int:
+        return os.open(self._path, os.O_RDWR | OPENING)
+
+
+def temporary_file(suffix: str) -> IO[bytes]:
+    return cast(IO[bytes], _NamedFile(suffix))
+
+
+def named_file(suffix: str) -> IO[bytes]:
+    return cast(IO[bytes], _NamedFile(suffix))
+
+
+def handed_on(descriptor: int) -> Any:
+    """Of a :func:`temporary_file` only."""
+    return _ByName(_NamedFile.path_of(descriptor))
+
+
+def anonymous_memory(size: int) -> mmap.mmap:
+    """What is not written to counts, but is nowhere."""
+    return mmap.mmap(-1, size)
+
+
+def give_way() -> None:
+    """Nobody is asked to here."""
+
+
+def leave_no_core() -> None:
+    """There is none here unless the administrator wants one."""
