@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -18,9 +18,21 @@ from kdissect.system import ENDING
 Item = TypeVar("Item")
 
 
-@contextmanager
-def held() -> Iterator[None]:
+_at_work: list[object] = []
+"""What takes the place of interrupts now."""
+
+
+def held() -> AbstractContextManager[None]:
     """A Ctrl-C in here takes effect when it is left; a second one takes effect at once."""
+    # Where Ctrl-C has another meaning there is nothing to hold: rows begin by the million.
+    return _NOTHING if _at_work else _held()
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _held() -> Iterator[None]:
     pressed = False
 
     def note(_: int, __: FrameType | None) -> None:
@@ -79,13 +91,16 @@ class EndOfInput:
 def _instead_of_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handles the signals that would raise KeyboardInterrupt; none of them outside the main thread."""
     numbers = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
+    if not numbers or threading.current_thread() is not threading.main_thread():
+        yield
+        return
     for number in numbers:
         signal.signal(number, handler)
+    _at_work.append(handler)
     try:
         yield
     finally:
+        _at_work.pop()
         for number in numbers:
             signal.signal(number, signal.default_int_handler)
 

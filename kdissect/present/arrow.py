@@ -117,10 +117,13 @@ class ArrowWriter:
 
 
 class ParquetWriter(ArrowWriter):
-    """A Parquet file, compressed with zstd."""
+    """A Parquet file, compressed with zstd. Smallest and largest values stand in it where they can serve a
+    query: not of bytes, which may be long."""
 
     def _open(self, file: BinaryIO) -> Any:
-        return pq.ParquetWriter(_Sink(file), self._rows.schema, compression="zstd")
+        schema = self._rows.schema
+        ordered = [field.name for field in schema if field.type != pa.binary()]
+        return pq.ParquetWriter(_Sink(file), schema, compression="zstd", write_statistics=ordered)
 
 
 class _Sink:

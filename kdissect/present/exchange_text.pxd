@@ -9,7 +9,17 @@ from kdissect.record.batch cimport Batch
 from kdissect.record.records cimport Columns
 from kdissect.record.sets cimport RecordSet
 
+cdef int CONNECTION, CLIENT, BROKER, PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER
+
 cdef class RecordSets
+
+@cython.final
+cdef class Step:
+    cdef object column
+    cdef str name
+    cdef bytes before
+    cdef bint is_of_response
+    cdef int way
 
 @cython.final
 cdef class ExchangeLines:
@@ -17,13 +27,16 @@ cdef class ExchangeLines:
     cdef object _options
     cdef JsonText _text
     cdef RecordSets _records
+    cdef Walk _walk
     cdef list _steps
 
     cpdef write(self, Exchange exchange)
-    @cython.locals(out=JsonText, before=bytes, name=str, kind=str, message=Message, facts=dict)
+    @cython.locals(out=JsonText, step=Step)
     cpdef bytes _line(self, Exchange exchange)
-    @cython.locals(out=JsonText, cursor=Cursor)
-    cpdef _message(self, Message message, Exchange exchange)
+    @cython.locals(out=JsonText, way=cython.int, message=Message, frame=Frame)
+    cpdef _value(self, Exchange exchange, Step step)
+    @cython.locals(out=JsonText, walk=Walk, header=Way, body=Way)
+    cpdef _message(self, Message message, bint is_response)
 
 @cython.final
 cdef class RecordSets:
@@ -35,6 +48,3 @@ cdef class RecordSets:
     cpdef write(self, JsonText out, bytes data, bytes name)
     @cython.locals(columns=Columns, before=bytes, name=str)
     cpdef _batch(self, JsonText out, Batch batch)
-
-@cython.locals(facts=dict, request=Message, response=Message, first=Message, frame=Frame)
-cdef dict _facts(Exchange exchange)

@@ -7,18 +7,18 @@ out of the ordinary: wrong, or hidden, or embedded and wanted.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message, Token
 from kdissect.model import DecodeError, endpoint_text
 from kdissect.present.batches import BATCH_COLUMNS, is_plain, record_objects
-from kdissect.present.columns import EXCHANGES
+from kdissect.present.columns import EXCHANGES, Column
 from kdissect.present.options import Options
-from kdissect.present.record_text import write_nested, write_value
+from kdissect.present.record_text import write_nested, write_texts, write_value
 from kdissect.present.redact import may_hold_secrets
 from kdissect.present.sanitise import valid_text
-from kdissect.present.tables import row_line
+from kdissect.present.tables import json_value, row_line
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
@@ -27,6 +27,45 @@ from kdissect.protocol.json_walk import Walk, Way, way_of
 from kdissect.protocol.schema import data_struct, message_struct
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
+
+CONNECTION, CLIENT, BROKER, PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = (
+    range(12)
+)
+"""How the value of a column is come by."""
+
+_WAYS = {
+    "connection": CONNECTION,
+    "client": CLIENT,
+    "broker": BROKER,
+    "topics": TOPICS,
+    "faults": FAULTS,
+    "request": MESSAGE,
+    "response": MESSAGE,
+    "request_packet": PACKET,
+    "response_packet": PACKET,
+    "request_size": SIZE,
+    "response_size": SIZE,
+    "request_start_ns": START_NS,
+    "response_start_ns": START_NS,
+    "request_time_ns": TIME_NS,
+    "response_time_ns": TIME_NS,
+}
+"""Of columns by name; the others that are numbers or text are attributes."""
+
+
+class Step:
+    """A column."""
+
+    __slots__ = ("before", "column", "is_of_response", "name", "way")
+
+    def __init__(self, at: int, column: Column) -> None:
+        self.column = column
+        self.name = column.name
+        self.before = f"{',' if at else '{'}{dumps(column.name)}:".encode("ascii")
+        """What stands before its value."""
+        self.is_of_response = column.name.startswith("response")
+        is_plain = column.type in ("int16", "int32", "int64", "text")
+        self.way = _WAYS.get(column.name, ATTRIBUTE if is_plain else OTHER)
 
 
 class ExchangeLines:
@@ -37,10 +76,8 @@ class ExchangeLines:
         self._options = options._replace(as_text=True)
         self._text = JsonText()
         self._records = RecordSets(self._options)
-        self._steps = [
-            (f"{',' if at else '{'}{dumps(column.name)}:".encode("ascii"), column.name, column.type)
-            for at, column in enumerate(EXCHANGES.columns)
-        ]
+        self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text, None)
+        self._steps = [Step(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, exchange: Exchange) -> None:
         """Add a row."""
@@ -56,88 +93,76 @@ class ExchangeLines:
         try:
             if exchange.session_faults:
                 raise _unusual()
-            facts = _facts(exchange)
-            for before, name, kind in self._steps:
-                out.put(before)
-                if kind == "json":
-                    message = exchange.request if name == "request" else exchange.response
-                    if message is None:
-                        out.put(b"null")
-                    else:
-                        self._message(message, exchange)
-                elif kind == "faults":
-                    out.put(b"[]")  # where there are any, none of this is kept
-                elif kind == "texts":
-                    out.put(dumps([valid_text(topic) for topic in exchange.topics]).encode("ascii"))
-                else:
-                    value = facts[name]
-                    write_value(out, valid_text(value) if isinstance(value, str) else value)
+            for step in self._steps:
+                out.put(step.before)
+                self._value(exchange, step)
         except DecodeError:
             out.cut(0)
             return None
         out.put(b"}\n")
         return out.take()
 
-    def _message(self, message: Message, exchange: Exchange) -> None:
+    def _value(self, exchange: Exchange, step: Step) -> None:
+        """Write the value of a column.
+
+        :raises DecodeError: the row has to be made of its values.
+        """
+        out, way = self._text, step.way
+        if way == ATTRIBUTE:
+            value = getattr(exchange, step.name)
+            write_value(out, valid_text(value) if isinstance(value, str) else value)
+            return
+        if way == CONNECTION:
+            out.number(exchange.connection)
+        elif way == CLIENT:
+            write_value(out, endpoint_text(exchange.client_endpoint))
+        elif way == BROKER:
+            write_value(out, endpoint_text(exchange.broker_endpoint))
+        elif way == TOPICS:
+            write_texts(out, exchange.topics)
+        elif way == FAULTS:
+            out.put(b"[]")  # where there are any, none of this is kept
+        elif way == OTHER:
+            value = step.column.value(exchange, self._options)
+            out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))
+        else:
+            message = exchange.response if step.is_of_response else exchange.request
+            if message is None:
+                out.put(b"null")
+            elif way == MESSAGE:
+                self._message(message, step.is_of_response)
+            elif way == PACKET:
+                out.number(message.frame.last_packet)
+            elif way == SIZE:
+                out.number(message.frame.size)
+            else:
+                out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
+
+    def _message(self, message: Message, is_response: bool) -> None:
         """Write a request or response.
 
         :raises DecodeError: that has to be done in the other way.
         """
-        out, options = self._text, self._options
+        out, options, walk = self._text, self._options, self._walk
         ways = None
         if message.limits is options.limits and not message.header_faults and not isinstance(message, Token):
-            ways = _ways(
-                message.api_key,
-                message.api_version,
-                message.header_version,
-                message.kind,
-                options.show_secrets,
-            )
+            api = message.api_key, message.api_version, message.header_version
+            ways = _ways(*api, is_response, options.show_secrets)
         if ways is None:
             raise _unusual()
         header, body = ways
-        cursor = Cursor(message.frame.payload, 0, None, message.limits)
         out.put(b'{"header":')
-        Walk(cursor, out, None).write(header)
-        if cursor.position != message.body_start:
+        walk.begin(message.frame.payload, None)
+        walk.write(header)
+        if walk.cursor.position != message.body_start:
             raise _unusual()
         out.put(b',"body":')
-        self._records.may_end_early = message is exchange.response
-        Walk(cursor, out, self._records).write(body)
-        if cursor.position != cursor.end:
+        self._records.may_end_early = is_response
+        walk.records = self._records
+        walk.write(body)
+        if walk.cursor.position != walk.cursor.end:
             raise _unusual()
         out.put(b"}")
-
-
-def _facts(exchange: Exchange) -> dict[str, Any]:
-    """The columns of an exchange that are its attributes, by name: those of its frames at once."""
-    facts = {
-        "number": exchange.number,
-        "connection": exchange.connection,
-        "client": endpoint_text(exchange.client_endpoint),
-        "broker": endpoint_text(exchange.broker_endpoint),
-        "api_key": exchange.api_key,
-        "api": exchange.api,
-        "api_version": exchange.api_version,
-        "correlation_id": exchange.correlation_id,
-        "client_id": exchange.client_id,
-        "latency_ns": exchange.latency_ns,
-        "missing": exchange.missing,
-        "inferred": exchange.inferred,
-        "error": exchange.error,
-    }
-    request, response = exchange.request, exchange.response
-    frame = None if request is None else request.frame
-    facts["request_packet"] = None if frame is None else frame.last_packet
-    facts["request_size"] = None if frame is None else frame.size
-    facts["request_start_ns"] = None if frame is None else frame.first_ns
-    facts["request_time_ns"] = None if frame is None else frame.last_ns
-    frame = None if response is None else response.frame
-    facts["response_packet"] = None if frame is None else frame.last_packet
-    facts["response_size"] = None if frame is None else frame.size
-    facts["response_start_ns"] = None if frame is None else frame.first_ns
-    facts["response_time_ns"] = None if frame is None else frame.last_ns
-    return facts
 
 
 class RecordSets:
@@ -201,14 +226,19 @@ class RecordSets:
 
 @lru_cache(maxsize=4096)
 def _ways(
-    api_key: int | None, api_version: int | None, header_version: int | None, kind: str, show_secrets: bool
+    api_key: int | None,
+    api_version: int | None,
+    header_version: int | None,
+    is_response: bool,
+    show_secrets: bool,
 ) -> tuple[Way, Way] | None:
     """The ways through the header and the body of a message; None where they are not told by this alone, or
     lead to what must not be shown."""
     if api_key is None or api_version is None or header_version is None:
         return None
-    if api_key == apis.API_VERSIONS and kind == "response":
+    if api_key == apis.API_VERSIONS and is_response:
         return None  # its version is told by its bytes
+    kind = "response" if is_response else "request"
     try:
         struct = message_struct(api_key, api_version, kind)
     except LookupError:

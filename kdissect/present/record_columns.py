@@ -22,8 +22,8 @@ from kdissect.present.record_text import VARIABLE, gather
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, wrap64
 
-ROWS_AT_ONCE = 16_384
-BYTES_AT_ONCE = 4 << 20
+ROWS_AT_ONCE = 65_536
+BYTES_AT_ONCE = 8 << 20
 """A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
 
 
@@ -103,24 +103,25 @@ class RecordBatches:
         if not self._count:
             return None
         numbers = self._numbers
-        offsets, key_sizes, value_sizes = (_numbers(numbers[at::ROW]) for at in (0, 3, 5))
+        offsets, timestamps, key_sizes, value_sizes = (_numbers(numbers[at::ROW]) for at in (0, 1, 3, 5))
         batch_of = self._batch_of()
+        low_bits = _constant(0x7FFFFFFF, self._count)
         found = {
             "offset": offsets,
-            "assigned_offset": pc.add(offsets, _spread(self._shifts, pa.int64(), batch_of)),
-            "timestamp": _known(_numbers(numbers[1::ROW])),
+            "assigned_offset": pc.add(offsets, _spread(_integers(self._shifts), batch_of)),
+            "timestamp": _known(timestamps),
             "key": _contents(key_sizes, self._keys.take()),
             "value": _contents(value_sizes, self._values.take()),
-            "headers": self._all_headers(self._count),
+            "headers": self._all_headers(),
             "key_size": _known(key_sizes),
             "value_size": _known(value_sizes),
             "sequence": pc.bit_wise_and(
-                pc.add(offsets, _spread(self._sequence_shifts, pa.int64(), batch_of)), 0x7FFFFFFF
+                pc.add(offsets, _spread(_integers(self._sequence_shifts), batch_of)), low_bits
             ).cast(pa.int32()),
         }
         assert found.keys() == set(VARIABLE)
         for name, values in zip(self._common_names, zip(*self._common, strict=True), strict=True):
-            found[name] = _spread(values, self._schema.field(name).type, batch_of)
+            found[name] = _spread(_column(values, self._schema.field(name).type), batch_of)
         arrays = [found[name] for name in self._schema.names]
         self._clear()
         return pa.record_batch(arrays, schema=self._schema)
@@ -132,35 +133,88 @@ class RecordBatches:
         batch_of = array("i")
         for at, count in enumerate(self._counts):
             batch_of.extend(array("i", [at]) * count)
-        return pa.Array.from_buffers(pa.int32(), self._count, [None, pa.py_buffer(batch_of)])
+        return _indexes(batch_of)
 
-    def _all_headers(self, count: int) -> pa.Array:
+    def _all_headers(self) -> pa.Array:
         kind = self._schema.field("headers").type
         if self._headers:
-            return pa.array([self._headers.get(row, ()) for row in range(count)], kind)
-        starts = pa.array(array("i", bytes(4 * (count + 1))), pa.int32())
-        return pa.ListArray.from_arrays(starts, pa.array([], kind.value_type), type=kind)
+            return pa.array([self._headers.get(row, ()) for row in range(self._count)], kind)
+        starts = _indexes(array("i", bytes(4 * (self._count + 1))))
+        return pa.ListArray.from_arrays(starts, pa.nulls(0, kind.value_type), type=kind)
 
 
-def _numbers(values: Any) -> pa.Array:
+# Arrays are made of buffers: pyarrow looks at objects of Python one by one, and imports pandas before the
+# first, where that is installed.
+
+
+def _numbers(values: array[int]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-def _spread(values: Sequence[Any], kind: pa.DataType, batch_of: pa.Array | None) -> pa.Array:
-    """A value for each batch → one for each record."""
-    found = pa.array(values, kind)
-    return found if batch_of is None else found.take(batch_of)
+def _indexes(values: array[int]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values)])
+
+
+def _constant(value: int, count: int) -> pa.Array:
+    return _numbers(array("q", [value]) * count)
+
+
+def _where(are_there: pa.Array, values: pa.Array) -> pa.Array:
+    """The values, null where there are none."""
+    if are_there.true_count == len(values):
+        return values
+    return pc.if_else(are_there, values, pa.nulls(len(values), values.type))
 
 
 def _known(numbers: pa.Array) -> pa.Array:
     """-1 is none."""
-    return pc.if_else(pc.equal(numbers, -1), pa.scalar(None, numbers.type), numbers)
+    return _where(pc.not_equal(numbers, _constant(-1, len(numbers))), numbers)
+
+
+def _integers(values: Sequence[int | None]) -> pa.Array:
+    missing = values.count(None)
+    if missing == len(values):
+        return pa.nulls(missing, pa.int64())
+    found = _numbers(array("q", [each or 0 for each in values]))
+    if not missing:
+        return found
+    are_there = array("q", [each is not None for each in values])
+    return _where(_numbers(are_there).cast(pa.bool_()), found)
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    """Texts that occur often, each once in memory."""
+    places = {value: at for at, value in enumerate(dict.fromkeys(values))}
+    encoded = [value.encode() for value in places]
+    ends = pc.cumulative_sum(_numbers(array("q", [0, *map(len, encoded)]))).cast(pa.int32())
+    data = pa.py_buffer(b"".join(encoded))
+    distinct = pa.Array.from_buffers(pa.string(), len(places), [None, ends.buffers()[1], data])
+    return distinct.take(_indexes(array("i", [places[value] for value in values])))
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A column of what batches have in common: text, integers or booleans, and null."""
+    if kind != pa.string():
+        return _integers(values).cast(kind)
+    missing = values.count(None)
+    if missing == len(values):
+        return pa.nulls(missing, kind)
+    found = _texts([each or "" for each in values])
+    if not missing:
+        return found
+    are_there = array("q", [each is not None for each in values])
+    return _where(_numbers(are_there).cast(pa.bool_()), found)
+
+
+def _spread(found: pa.Array, batch_of: pa.Array | None) -> pa.Array:
+    """A value for each batch → one for each record."""
+    return found if batch_of is None else found.take(batch_of)
 
 
 def _contents(sizes: pa.Array, joined: bytes) -> pa.Array:
     """Bytes of these sizes, one after the other; a size of -1 is null."""
-    ends = pc.cumulative_sum(pc.max_element_wise(sizes, 0)).cast(pa.int32())
-    starts = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    found = pa.Array.from_buffers(pa.binary(), len(sizes), [None, starts.buffers()[1], pa.py_buffer(joined)])
-    is_null = pc.equal(sizes, -1)
-    return pc.if_else(is_null, pa.scalar(None, pa.binary()), found) if pc.any(is_null).as_py() else found
+    count = len(sizes)
+    ends = pc.cumulative_sum(pc.max_element_wise(sizes, _constant(0, count))).cast(pa.int32())
+    starts = pa.concat_arrays([_indexes(array("i", [0])), ends])
+    found = pa.Array.from_buffers(pa.binary(), count, [None, starts.buffers()[1], pa.py_buffer(joined)])
+    return _where(pc.not_equal(sizes, _constant(-1, count)), found)

@@ -21,5 +21,7 @@ cpdef write_lines(
 @cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, has_headers=cython.bint)
 cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
 cpdef write_value(JsonText out, value)
+@cython.locals(before=bytes)
+cpdef write_texts(JsonText out, list values)
 @cython.locals(start=Py_ssize_t, parts=list, name=str, text=bytes, is_variable=cython.bint, is_optional=cython.bint)
 cpdef tuple text_between(JsonText out, tuple steps, dict row)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from kdissect.present.sanitise import valid_text
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import base64_text, text_or_base64
 from kdissect.protocol.json_text import JsonText
@@ -193,6 +194,16 @@ def write_value(out: JsonText, value: str | int | None) -> None:
         out.put(b"false")
     else:
         out.number(value)
+
+
+def write_texts(out: JsonText, values: list[str]) -> None:
+    """Write a list of texts, in which bytes that were not UTF-8 stand as ``\\xff``."""
+    before = b"["
+    for value in values:
+        out.put(before)
+        write_value(out, valid_text(value))
+        before = b","
+    out.put(b"]" if values else b"[]")
 
 
 def text_between(

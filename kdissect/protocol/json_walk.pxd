@@ -32,6 +32,8 @@ cdef class Walk:
     cdef public JsonText out
     cdef public object records
 
+    @cython.locals(cursor=Cursor)
+    cpdef begin(self, bytes data, records)
     cpdef write(self, Way way)
     @cython.locals(out=JsonText, step=Step)
     cpdef fields(self, Way way)
@@ -46,5 +48,3 @@ cdef class Walk:
     cpdef array(self, Step step)
     @cython.locals(cursor=Cursor, opcode=cython.int, size=int64_t)
     cpdef int64_t size(self, Step step) except? -2
-
-cpdef write_struct(struct, Cursor cursor, JsonText out, records=*)

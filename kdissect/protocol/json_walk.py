@@ -89,6 +89,13 @@ class Walk:
         self.out = out
         self.records = records
 
+    def begin(self, data: bytes, records: Records | None) -> None:
+        """Begin with other bytes."""
+        cursor = self.cursor
+        cursor.data, cursor.position, cursor.end = data, 0, len(data)
+        cursor.notes.clear()
+        self.records = records
+
     def write(self, way: Way) -> None:
         """Write the struct that begins where the cursor stands.
 
@@ -256,14 +263,3 @@ def way_of(struct: Struct) -> Way | None:
                 return None
         steps.append(step)
     return Way(steps, struct.plan[2] is not None)
-
-
-def write_struct(struct: Struct, cursor: Cursor, out: JsonText, records: Records | None = None) -> None:
-    """Write the struct that begins where the cursor stands, which then stands behind it.
-
-    :raises DecodeError: it has to be decoded; something of it may have been written.
-    """
-    way = way_of(struct)
-    if way is None:
-        raise DecodeError("no simple way", cursor.position)
-    Walk(cursor, out, records).write(way)

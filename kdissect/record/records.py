@@ -164,7 +164,7 @@ def read_records(
     cursor = Cursor(data, position, end)
     end = cursor.end
     place = _Place()
-    raw, rows = data, columns.rows
+    raw = data
     least, step = SMALLEST_RECORD, ROW
     at = capacity = 0
     room = limit
@@ -261,9 +261,9 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
 
 
 def _grow(columns: Columns, used: int) -> int:
-    """Room for as many records again, 16 at least; gives the numbers that there is room for."""
-    rows = columns.rows[:used]
-    rows.frombytes(bytes(8 * max(16 * ROW, used)))
+    """Room for as many records again, 8 at least; gives the numbers that there is room for."""
+    rows = columns.rows[:used]  # the old ones are in use
+    rows.frombytes(bytes(8 * max(8 * ROW, used)))
     columns.rows = rows
     return len(rows)
 
