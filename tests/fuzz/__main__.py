@@ -25,7 +25,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fuzz.targets import LARGEST, SLOWEST_S, TARGETS
+from tests.fuzz.targets import SLOWEST_S, TARGETS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -85,9 +85,10 @@ def fuzz(target: str, seconds: int, runs: int, keep: bool) -> Ran:
             (corpus / sha256(data).hexdigest()[:16]).write_bytes(data)
         limits = [f"-max_total_time={seconds}"] if seconds else []
         limits += [f"-runs={runs}"] if runs else []
+        limits.append(f"-max_len={TARGETS[target].largest}")
         begin = time.monotonic()
         said = _libfuzzer(
-            target, *limits, f"-max_len={LARGEST}", f"-rss_limit_mb={MOST_MIB}", "-timeout=60",
+            target, *limits, f"-rss_limit_mb={MOST_MIB}", "-timeout=60",
             "-print_final_stats=1", f"-artifact_prefix={artifacts}/", str(corpus),
         )  # fmt: skip
         spent = time.monotonic() - begin
@@ -113,7 +114,8 @@ def fuzz(target: str, seconds: int, runs: int, keep: bool) -> Ran:
 
 
 def _libfuzzer(target: str, *options: str) -> str:
-    command = [sys.executable, "-m", "tests.fuzz.one", target, *options]
+    guides = ",".join(TARGETS[target].guides)
+    command = [sys.executable, "-m", "tests.fuzz.one", target, guides, *options]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return done.stdout.decode("utf-8", "replace")
 
@@ -126,7 +128,8 @@ def _stat(said: str, name: str) -> int:
 def _keep(target: str, corpus: Path, merged: Path) -> None:
     """Keep the fewest inputs with the coverage of all."""
     merged.mkdir()
-    _libfuzzer(target, "-merge=1", f"-max_len={LARGEST_KEPT}", str(merged), str(corpus))
+    largest = min(LARGEST_KEPT, TARGETS[target].largest)
+    _libfuzzer(target, "-merge=1", f"-max_len={largest}", str(merged), str(corpus))
     inputs = [path.read_bytes() for path in merged.iterdir()]
     if inputs:
         CORPORA.mkdir(exist_ok=True)

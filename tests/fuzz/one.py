@@ -1,5 +1,5 @@
-"""Fuzz one target with libFuzzer, guided by the coverage of kdissect: ``python -m tests.fuzz.one TARGET
-[libFuzzer's options] CORPUS…``. The driver is :mod:`tests.fuzz.__main__`."""
+"""Fuzz one target with libFuzzer, guided by the coverage of some packages: ``python -m tests.fuzz.one TARGET
+PACKAGE,… [libFuzzer's options] CORPUS…``. The driver is :mod:`tests.fuzz.__main__`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import atheris
 
 import kdissect  # noqa: F401 - what it puts before the finders of modules stands behind the one below
 
-with atheris.instrument_imports(include=["kdissect"]):
+target, guides = sys.argv.pop(1), sys.argv.pop(1)
+with atheris.instrument_imports(include=guides.split(",")):
     from tests.fuzz.targets import TARGETS, timed
 
 
 def main() -> None:
-    target = sys.argv.pop(1)
     look = TARGETS[target].look
-    sys.argv[0] = f"{sys.executable} -m tests.fuzz.one {target}"  # libFuzzer merges by starting it again
+    # libFuzzer merges by starting it again.
+    sys.argv[0] = f"{sys.executable} -m tests.fuzz.one {target} {guides}"
     atheris.Setup(sys.argv, lambda data: timed(look, data))
     atheris.Fuzz()
 

@@ -45,7 +45,8 @@ from kdissect.model import (
 from kdissect.record.batch import Batch
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
-from tests.acceptance.mutate import look_at, look_at_message, look_at_records
+from tests.acceptance.mutate import look_at_message, look_at_records
+from tests.accounts import astray
 from tests.lab import DATA, Case, dissected_case
 from tests.tcp.segments import BROKER, CLIENT
 
@@ -63,6 +64,10 @@ class Target(NamedTuple):
     look: Look
     seeds: Seeds
     """Inputs to begin with: what real brokers and clients said."""
+    largest: int = LARGEST
+    """Bytes of an input that the fuzzer makes."""
+    guides: tuple[str, ...] = ("kdissect",)
+    """Packages whose branches tell the fuzzer what is new. Each that is watched runs three times as long."""
 
 
 class TooSlowError(Exception):
@@ -117,16 +122,32 @@ def capture_seeds() -> Iterator[bytes]:
 
 _FLAGS = (ACK, ACK | PSH, ACK, SYN, SYN | ACK, FIN | ACK, RST, RST | ACK)
 _ENDS: tuple[Endpoint, Endpoint] = (CLIENT, BROKER)
+_LIMITS = (
+    DEFAULTS,
+    DEFAULTS._replace(pending_requests=2, reorder_bytes=600, reorder_one_sided_bytes=300),
+    DEFAULTS._replace(waiting_bytes=3_000, settle_bytes=100),
+    DEFAULTS._replace(frame_bytes=60, connections=1, waiting_bytes=30_000),
+)
 
 
 def streams(data: bytes) -> None:
-    """Segments of one connection: a byte with side and flags, a length, how far the numbers are from where
-    they should be, the payload."""
-    dissector = Dissector(DEFAULTS._replace(waiting_bytes=1 << 20))
-    for segment in _segments(data):
-        _look_at_events(dissector.feed_segment(segment))
-    _look_at_events(dissector.close())
+    """Segments of one connection, after a byte that says by which limits: a byte with side and flags, a
+    length, how far the numbers are from where they should be, the payload. What is in the messages and
+    records others look at."""
+    dissector = Dissector(_LIMITS[data[0] % len(_LIMITS)] if data else DEFAULTS)
+    events: list[object] = []
+    for segment in _segments(data[1:]):
+        events += dissector.feed_segment(segment)
+    events += dissector.close()
     assert dissector.held_bytes == 0
+    assert astray(events) == {}
+    for event in events:
+        if isinstance(event, Exchange):
+            whole = event.request is not None and event.response is not None and not event.response.is_cut
+            assert (event.missing is None) == whole
+            _check(event.session_faults)
+        elif isinstance(event, Fault):
+            _check([event])
 
 
 def _segments(data: bytes) -> Iterator[Segment]:
@@ -153,23 +174,15 @@ def _segments(data: bytes) -> Iterator[Segment]:
             said[side] += len(payload) + cut + bool(flags & (SYN | FIN))
 
 
-def _look_at_events(events: Iterable[object]) -> None:
-    for event in events:
-        if isinstance(event, Exchange):
-            look_at(event)
-        elif isinstance(event, Fault):
-            _check([event])
-
-
 def stream_seeds() -> Iterator[bytes]:
     for name in ("kafkajs-on-39", "sasl-scram-256", "broker-0.9", "java43-denied"):
         for packets in list(_connections(name))[:6]:
-            out = b""
-            for segment in packets[:40]:
+            out = b"\0"
+            for segment in packets[:12]:
                 side = 0 if segment.source == packets[0].source else 1
                 flags = _FLAGS.index(segment.flags & ~PSH) if segment.flags & ~PSH in _FLAGS else 0
                 out += bytes((side | flags << 1,)) + len(segment.payload).to_bytes(2, "big") + segment.payload
-            yield out[:8_000]
+            yield out[:1_000]
 
 
 def _connections(name: str) -> Iterable[list[Segment]]:
@@ -321,7 +334,12 @@ def logdir_seeds() -> Iterator[bytes]:
 
 TARGETS = {
     "capture": Target(capture, capture_seeds),
-    "streams": Target(streams, stream_seeds),
+    "streams": Target(
+        streams,
+        stream_seeds,
+        largest=1_024,  # a dozen segments; bytes in the midst of which a frame is searched cost most
+        guides=("kdissect.tcp", "kdissect.session", "kdissect.protocol.framing", "kdissect.dissect"),
+    ),
     "messages": Target(messages, message_seeds),
     "records": Target(records, record_seeds),
     "tls": Target(tls, tls_seeds),
