@@ -18,7 +18,7 @@ cdef class Exchange:
     cdef public tuple _faults
     cdef public dict _base_offsets
 
-    @cython.locals(message=Message, out=list)
+    @cython.locals(message=Message, first=Message, out=list)
     cpdef taught_topics(self)
     @cython.locals(message=Message, found=list)
     cpdef list _topic_mentions(self)

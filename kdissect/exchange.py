@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
-from kdissect.protocol.schema import Struct
+from kdissect.protocol.schema import Struct, message_struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.topics import can_teach, mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
@@ -97,9 +97,11 @@ class Exchange:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The request and the response, as far as they are there."""
-        if self.request is None or self.response is None:
-            return (self.first_message,)
-        return self.request, self.response
+        request, response = self.request, self.response
+        if response is None:
+            assert request is not None
+            return (request,)
+        return (response,) if request is None else (request, response)
 
     @property
     def first_message(self) -> Message:
@@ -284,11 +286,14 @@ class Exchange:
 
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
+        first = self.first_message
+        if not _may_teach(first.api_key, first.api_version):
+            return ()  # not decoded for nothing
         out: list[tuple[str, str, int]] = []
         for message in self.messages:
             struct = message.body_struct()
             if struct is None or not can_teach(struct):
-                continue  # not decoded for nothing
+                continue
             body = message.decoded()
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):
@@ -324,6 +329,19 @@ def _base_offsets(produced: dict[str, Any]) -> dict[PartitionKey, int | None]:
             known = isinstance(offset, int) and offset >= 0
             found.setdefault((name, topic_id, partition.get("index")), offset if known else None)
     return found
+
+
+@lru_cache(maxsize=4096)
+def _may_teach(api_key: int | None, version: int | None) -> bool:
+    """Whether topic ids stand beside names in an API's messages, or in records that they carry."""
+    if api_key is None or version is None:
+        return False
+    if api_key in METADATA_CARRIERS:
+        return True
+    try:
+        return any(can_teach(message_struct(api_key, version, kind)) for kind in ("request", "response"))
+    except LookupError:
+        return False
 
 
 class RecordSetPlace(NamedTuple):

@@ -36,6 +36,8 @@ class ResponseHeader(NamedTuple):
     """Of the header."""
 
 
+new_tuple = tuple.__new__
+
 _common = Struct(">hhi").unpack_from
 """What all request headers begin with: API key, version, correlation id."""
 
@@ -74,7 +76,7 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
                 raise
             # Of a version that is not known, neither is the header's: what all headers share stands.
             version, cursor.position = 1, before
-    return RequestHeader(api_key, api_version, correlation_id, client_id, version)
+    return new_tuple(RequestHeader, (api_key, api_version, correlation_id, client_id, version))
 
 
 def read_response_header(cursor: Cursor, api_key: int | None, api_version: int | None) -> ResponseHeader:
