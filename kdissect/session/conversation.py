@@ -12,6 +12,7 @@ says something it is little more than its Duplex: a scan of ports opens many con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from kdissect.faults import fault
@@ -376,7 +377,8 @@ class Conversation:
         out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
-                out += self._mark(self._session.feed(event, packet))
+                found = self._session.feed(event, packet)
+                out += found if self._tls is None else self._mark(found)
             elif isinstance(event, Fault):
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
@@ -440,9 +442,12 @@ class Conversation:
         return None
 
 
+_place = attrgetter("exchange.recognised")
+
+
 def recognised_in_order(events: Iterable[object]) -> list[Recognised]:
     """The exchanges that began, in the order in which they are numbered."""
     begun = [event for event in events if isinstance(event, Recognised)]
     if len(begun) > 1:
-        begun.sort(key=lambda event: event.exchange.recognised)
+        begun.sort(key=_place)
     return begun

@@ -5,6 +5,7 @@ cdef class Pending:
     cdef public dict _by_correlation
     cdef public dict _tokens
     cdef public object _serial
+    cdef public object _oldest
     cdef public object held_bytes
 
     cpdef add(self, Exchange exchange, gaps)

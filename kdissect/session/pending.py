@@ -26,13 +26,15 @@ class Waiting(NamedTuple):
 class Pending:
     """All that wait. Several requests may have the same correlation id."""
 
-    __slots__ = ("_by_correlation", "_serial", "_tokens", "_waiting", "held_bytes")
+    __slots__ = ("_by_correlation", "_oldest", "_serial", "_tokens", "_waiting", "held_bytes")
 
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
         self._by_correlation: dict[int, list[Serial]] = {}
         self._tokens: dict[Serial, None] = {}
         self._serial = 0
+        self._oldest = 1
+        """No older one waits."""
         self.held_bytes = 0
         """What all of them cost."""
 
@@ -41,13 +43,14 @@ class Pending:
 
     def add(self, exchange: Exchange, gaps: int) -> None:
         """A request or a token begins to wait."""
-        self._serial += 1
-        self._waiting[self._serial] = Waiting(exchange, gaps)
+        serial = self._serial = self._serial + 1
+        self._waiting[serial] = Waiting(exchange, gaps)
         self.held_bytes += _cost(exchange)
-        if isinstance(exchange.request, Request):
-            self._by_correlation.setdefault(exchange.request.correlation_id, []).append(self._serial)
+        request = exchange.request
+        if isinstance(request, Request):
+            self._by_correlation.setdefault(request.correlation_id, []).append(serial)
         else:
-            self._tokens[self._serial] = None
+            self._tokens[serial] = None
 
     def find(self, correlation_id: int) -> Serial | None:
         """The oldest request with this correlation id."""
@@ -60,7 +63,10 @@ class Pending:
 
     def oldest(self) -> Serial:
         """The oldest of all; one must wait."""
-        return next(iter(self._waiting))
+        # A dict passes over all that were taken from its beginning to find its first.
+        while self._oldest not in self._waiting:
+            self._oldest += 1
+        return self._oldest
 
     def older_than(self, serial: Serial) -> list[Serial]:
         """What was said before this one and waits still."""
