@@ -375,19 +375,17 @@ class Dissector:
     def _publish(self, step: Sequence[_Step]) -> list[Event]:
         """Number what one packet brought to light, learn from all of it, then give it out."""
         for begun in recognised_in_order(step):
-            begun.exchange.number = self._numbering.exchange(begun.exchange)
-            self._learn(begun.exchange)
-        for event in step:
-            if isinstance(event, Completed):
-                completed = event
-                self._learn(completed.exchange)
+            exchange = begun.exchange
+            exchange.number = self._numbering.exchange(exchange)
+            self._learn(exchange)
         out: list[Event] = []
         for event in step:
             if isinstance(event, Completed):
                 completed = event
                 exchange = completed.exchange
+                self._learn(exchange)
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
-                exchange.topic_names = self.names.up_to(packet)
+                exchange.topic_names = self.names.up_to(packet)  # looked up when asked for
                 exchange.embedded = self._embedded
                 out.append(exchange)
             elif not isinstance(event, Recognised):

@@ -100,6 +100,9 @@ KINDS: dict[str, tuple[str, str]] = {
 """kind: (layer, meaning)."""
 
 
+new_tuple = tuple.__new__
+
+
 def fault(
     kind: str,
     message: str,
@@ -114,4 +117,5 @@ def fault(
 
     :raises KeyError: the kind is not in the table.
     """
-    return Fault(layer or KINDS[kind][0], kind, message, packet, offset, connection, exchange)
+    place = layer or KINDS[kind][0]
+    return new_tuple(Fault, (place, kind, message, packet, offset, connection, exchange))

@@ -265,7 +265,9 @@ class Request(Message):
         body_start: int,
         limits: Limits = DEFAULTS,
     ) -> None:
-        super().__init__(frame, api_key, api_version, correlation_id, header_version, body_start, limits)
+        Message.__init__(  # super() takes longer
+            self, frame, api_key, api_version, correlation_id, header_version, body_start, limits
+        )
         self.correlation_id: int = correlation_id
         self.client_id = client_id
 

@@ -186,7 +186,7 @@ class RecordsPrinter:
             self._writer = ColumnsWriter(form, table, file, options)
 
     def show(self, event: Event) -> Iterator[Event]:
-        if not isinstance(event, Exchange):
+        if not (isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)):
             return
         counts = self._writer.write(event)
         while True:

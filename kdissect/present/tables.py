@@ -79,13 +79,18 @@ def row_line(table: Table, source: Any, options: Options) -> bytes:
         value = column.value(source, options)
         if value is None and column.optional:
             continue
-        row[column.name] = json_value(column.type, value, options)
+        kind = column.type
+        row[column.name] = json_value(kind, value, options) if kind in _OF_BYTES else value
     return dumps(row, options.records).encode("ascii") + b"\n"
 
 
 def json_line(value: Any) -> bytes:
     """One line of NDJSON."""
     return dumps(value).encode("ascii") + b"\n"
+
+
+_OF_BYTES = ("bytes", "headers")
+"""Types whose values JSON has in another form."""
 
 
 def json_value(kind: str, value: Any, options: Options) -> Any:

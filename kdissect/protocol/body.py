@@ -39,6 +39,9 @@ class Body(NamedTuple):
         return self.struct is not None and not self.faults and not self.remainder
 
 
+new_tuple = tuple.__new__
+
+
 def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet: int, is_cut: bool) -> Body:
     """Read the body that begins where the cursor stands.
 
@@ -51,8 +54,9 @@ def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet
     start = cursor.position
     first: Body | None = None
     for struct in candidates:
-        cursor.position = start
-        cursor.notes.clear()
+        if first is not None:
+            cursor.position = start
+            cursor.notes.clear()
         found = _try(cursor, struct, packet, is_cut)
         if found.is_exact:
             is_era = first is not None and struct.version == version
@@ -80,4 +84,4 @@ def _try(cursor: Cursor, struct: Struct, packet: int, is_cut: bool) -> Body:
     if cursor.notes:
         faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
     left_over = cursor.data[cursor.position :] if cursor.position < len(cursor.data) else b""
-    return Body(struct, values, start, left_over, None, tuple(faults))
+    return new_tuple(Body, (struct, values, start, left_over, None, tuple(faults), False))

@@ -183,7 +183,7 @@ class Session:
     # -- requests -----------------------------------------------------------------------------------
 
     def _feed_request(self, frame: Frame, packet: int) -> list[Event]:
-        if self._is_token(frame):
+        if (self._expects_tokens or not self._saw_request) and self._is_token(frame):
             return self._feed_token(frame, packet)
         try:
             request = parse_request(frame, self._limits)
@@ -226,9 +226,8 @@ class Session:
 
     def _is_token(self, frame: Frame) -> bool:
         payload = frame.payload
-        opens_bare = not self._saw_request and payload[:1] == bytes((GSSAPI_TOKEN,))
-        if not (self._expects_tokens or opens_bare):
-            return False
+        if not self._expects_tokens and payload[:1] != bytes((GSSAPI_TOKEN,)):
+            return False  # where the connection opens, only GSSAPI comes unannounced
         try:
             is_request = parse_request(bare_frame(payload), self._limits).decoded().is_exact
         except DecodeError:

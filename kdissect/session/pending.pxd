@@ -15,6 +15,7 @@ cdef class Pending:
     cdef public dict _by_correlation
     cdef public dict _tokens
     cdef public object _serial
+    cdef public object _oldest
     cdef public int64_t held_bytes
 
     @cython.locals(request=Message)

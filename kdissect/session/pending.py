@@ -27,7 +27,7 @@ class Waiting:
 class Pending:
     """All that wait. Several requests may have the same correlation id."""
 
-    __slots__ = ("_by_correlation", "_serial", "_tokens", "_waiting", "held_bytes")
+    __slots__ = ("_by_correlation", "_oldest", "_serial", "_tokens", "_waiting", "held_bytes")
 
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
@@ -35,6 +35,8 @@ class Pending:
         """One, nearly always; else all of them in order."""
         self._tokens: dict[Serial, None] = {}
         self._serial = 0
+        self._oldest = 1
+        """No older one waits."""
         self.held_bytes = 0
         """What all of them cost."""
 
@@ -43,8 +45,8 @@ class Pending:
 
     def add(self, exchange: Exchange, gaps: int) -> None:
         """A request or a token begins to wait."""
-        self._serial += 1
-        self._waiting[self._serial] = Waiting(exchange, gaps)
+        serial = self._serial = self._serial + 1
+        self._waiting[serial] = Waiting(exchange, gaps)
         self.held_bytes += _cost(exchange)
         request = exchange.request
         if not isinstance(request, Request):
@@ -67,7 +69,10 @@ class Pending:
 
     def oldest(self) -> Serial:
         """The oldest of all; one must wait."""
-        return next(iter(self._waiting))
+        # A dict passes over all that were taken from its beginning to find its first.
+        while self._oldest not in self._waiting:
+            self._oldest += 1
+        return self._oldest
 
     def older_than(self, serial: Serial) -> list[Serial]:
         """What was said before this one and waits still."""

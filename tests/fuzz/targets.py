@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import pickle
 import tarfile
 import time
 from collections import defaultdict
@@ -245,19 +246,21 @@ def record_seeds() -> Iterator[bytes]:
 
 # -- TLS
 
+TLS_SEEDS = ("tls13", "tls12-aiokafka")
+
 
 @cache
-def _key_log() -> bytes:
-    return (Case("tls13").folder / "keys.log").read_bytes() + (
-        Case("tls12-aiokafka").folder / "keys.log"
-    ).read_bytes()
+def _secrets() -> bytes:
+    """Those of the seeds, pickled: they are told once, and each input has its own."""
+    secrets = Secrets()
+    for name in TLS_SEEDS:
+        secrets.add((Case(name).folder / "keys.log").read_bytes())
+    return pickle.dumps(secrets)
 
 
 def tls(data: bytes) -> None:
     """Both directions of a TLS connection: a byte with the side, a length, the bytes."""
-    secrets = Secrets()
-    secrets.add(_key_log())
-    machine = Tls(secrets)
+    machine = Tls(pickle.loads(_secrets()))
     offsets, at, number = [0, 0], 0, 0
     while at + 3 <= len(data):
         side, length = data[at] & 1, int.from_bytes(data[at + 1 : at + 3], "big")
@@ -277,7 +280,7 @@ def _check_pieces(pieces: Iterable[tuple[int, object]]) -> None:
 
 
 def tls_seeds() -> Iterator[bytes]:
-    for name in ("tls13", "tls12-aiokafka"):
+    for name in TLS_SEEDS:
         for packets in list(_connections(name))[:4]:
             out = b""
             for segment in packets:
@@ -340,8 +343,8 @@ TARGETS = {
         largest=1_024,  # a dozen segments; bytes in the midst of which a frame is searched cost most
         guides=("kdissect.tcp", "kdissect.session", "kdissect.protocol.framing", "kdissect.dissect"),
     ),
-    "messages": Target(messages, message_seeds),
+    "messages": Target(messages, message_seeds, largest=8_192),
     "records": Target(records, record_seeds),
-    "tls": Target(tls, tls_seeds),
+    "tls": Target(tls, tls_seeds, largest=8_192, guides=("kdissect.tls",)),
     "logdir": Target(logdir, logdir_seeds),
 }
