@@ -83,9 +83,11 @@ class SegmentReader:
         segment = Segment.__new__(Segment)
         segment.packet, segment.timestamp_ns = number, time_ns
         segment.source, segment.destination = source, destination
-        segment.seq = raw[at + 4] << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
+        high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
+        segment.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
         segment.flags = flags = raw[at + 13]
-        ack = raw[at + 8] << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
+        high = raw[at + 8]
+        ack = high << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
         segment.ack = ack if flags & ACK else None
         segment.payload = data[at + header_bytes : at + length]
         segment.length = length - header_bytes

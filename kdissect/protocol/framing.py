@@ -324,7 +324,8 @@ def read_size_prefix(data: bytes, at: int) -> int:
     if not 0 <= at <= len(data) - 4:
         raise IndexError(at)
     raw = data
-    value = raw[at] << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
+    high = raw[at]
+    value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
     return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 

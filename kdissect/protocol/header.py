@@ -103,7 +103,8 @@ def read_correlation_id(payload: bytes) -> int:
     if len(payload) < 4:
         raise DecodeError("no correlation id", 0, "truncated")
     raw = payload
-    value = raw[0] << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
+    high = raw[0]
+    value = high << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
     return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 

@@ -1,8 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-cdef int RECENT
-
 @cython.final
 cdef class Copies:
     cdef public list _identities
