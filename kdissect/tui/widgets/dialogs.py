@@ -151,10 +151,10 @@ class Pick(ModalScreen[list[str] | None]):
         return Text(f"{'✓' if name in self._ticked else ' '} {text}", no_wrap=True)
 
     def action_tick(self) -> None:
-        options = self.query_one(OptionList)
-        if options.highlighted is not None:
-            self._ticked ^= {self._words[options.highlighted][0]}
-            options.replace_option_prompt_at_index(options.highlighted, self._line(options.highlighted))
+        for options in self.query(OptionList):  # none yet where keys come faster than it is put up
+            if options.highlighted is not None:
+                self._ticked ^= {self._words[options.highlighted][0]}
+                options.replace_option_prompt_at_index(options.highlighted, self._line(options.highlighted))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.action_tick()  # a click

@@ -1,0 +1,14 @@
+"""Dialogs over the screens."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("textual")
+
+from kdissect.tui.widgets.dialogs import Pick
+
+
+def test_a_key_that_comes_before_the_dialog_is_put_up_costs_nothing() -> None:
+    """As one does over a slow line, in one piece with that which opened it."""
+    Pick("Columns", [("api", "API", True)]).action_tick()
