@@ -42,6 +42,7 @@ SMALL: dict[str, tuple[int, ...]] = {
     "decompressed_ratio": (1,),
     "pending_requests": (1, 2, 5),
     "topic_names": (1,),
+    "secret_bytes": (1, 1_000),
 }
 """Of each limit that counts while packets become exchanges, small values."""
 
