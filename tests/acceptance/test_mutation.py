@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.mutate import failures
 
 PARTS = 10
-COUNT = 20_000
+COUNT = 50_000
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -35,6 +35,8 @@ RUNS = HERE / "runs.tsv"
 MOST_MIB = 512
 LARGEST_KEPT = 8_192
 """Bytes of an input that is kept."""
+HANGS_S = 300
+"""Seconds by the clock after which an input hangs. What it is held to is CPU time: machines stand still."""
 AT_A_TIME = 2
 FEWEST_EDGES = 100
 """That any input comes through. With fewer, inputs stay empty, and a million runs a minute prove nothing."""
@@ -88,7 +90,8 @@ def fuzz(target: str, seconds: int, runs: int, keep: bool) -> Ran:
         limits.append(f"-max_len={TARGETS[target].largest}")
         begin = time.monotonic()
         said = _libfuzzer(
-            target, *limits, f"-rss_limit_mb={MOST_MIB}", "-timeout=60",
+            target, *limits, f"-rss_limit_mb={MOST_MIB}",
+            f"-timeout={HANGS_S}", f"-report_slow_units={HANGS_S}",
             "-print_final_stats=1", f"-artifact_prefix={artifacts}/", str(corpus),
         )  # fmt: skip
         spent = time.monotonic() - begin
