@@ -340,12 +340,14 @@ class Dissector:
         for begun in recognised_in_order(step):
             exchange = begun.exchange
             exchange.number = self._numbering.exchange(exchange)
-            self._learn(exchange)
+            if exchange.may_teach():
+                self._learn(exchange)
         out: list[Event] = []
         for event in step:
             if isinstance(event, Completed):
                 exchange = event.exchange
-                self._learn(exchange)
+                if exchange.may_teach():
+                    self._learn(exchange)
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)  # looked up when asked for
                 exchange.embedded = self._embedded

@@ -18,7 +18,9 @@ cdef class Exchange:
     cdef public tuple _faults
     cdef public dict _base_offsets
 
-    @cython.locals(message=Message, first=Message, out=list)
+    @cython.locals(first=Message)
+    cpdef bint may_teach(self) except -1
+    @cython.locals(message=Message, out=list)
     cpdef taught_topics(self)
     @cython.locals(message=Message, found=list)
     cpdef list _topic_mentions(self)

@@ -284,16 +284,19 @@ class Exchange:
             key = (None, place.topic_id, place.partition)
         return self._base_offsets.get(key)
 
+    def may_teach(self) -> bool:
+        """Whether it is of an API that tells names of topic ids; nothing is decoded to tell."""
+        first = self.request or self.response
+        assert first is not None
+        return _may_teach(first.api_key, first.api_version)
+
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
-        first = self.first_message
-        if not _may_teach(first.api_key, first.api_version):
-            return ()  # not decoded for nothing
         out: list[tuple[str, str, int]] = []
         for message in self.messages:
             struct = message.body_struct()
             if struct is None or not can_teach(struct):
-                continue
+                continue  # not decoded for nothing
             body = message.decoded()
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):

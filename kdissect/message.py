@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from kdissect.faults import fault
@@ -133,8 +133,7 @@ class Message:
 
     def may_have_records(self) -> bool:
         """Whether its schema, as of any release, has room for records; nothing is decoded to tell."""
-        struct = self.body_struct()
-        return struct is not None and _have_records(self._candidates(struct))
+        return _may_have_records(self.api_key, self.api_version, self.kind)
 
     def records(self) -> Iterator[Record]:
         """The records of every record set in the body, unpacked one batch at a time."""
@@ -231,9 +230,15 @@ def _record_fields(struct: Struct) -> Selection:
     return selection(struct, lambda each: each.type == "records")
 
 
-@cache
-def _have_records(candidates: tuple[Struct, ...]) -> bool:
-    return any(_record_fields(struct) for struct in candidates)
+@lru_cache(maxsize=4096)
+def _may_have_records(api_key: int | None, version: int | None, kind: str) -> bool:
+    if api_key is None or version is None:
+        return False
+    try:
+        struct = message_struct(api_key, version, kind)
+    except LookupError:
+        return False
+    return any(_record_fields(each) for each in _with_eras(struct, api_key, version, kind))
 
 
 class Request(Message):

@@ -192,6 +192,8 @@ class Reading:
     def _count(self, event: Event) -> None:
         if isinstance(event, Exchange):
             self.exchanges += 1
+            if not self.tally.looks_inside:
+                return
         elif isinstance(event, Fault) and event.layer == "file":
             self._complain(event)
         if not self.is_counted_elsewhere:

@@ -56,7 +56,8 @@ class Lines:
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
         first, latency = exchange.first_message, exchange.latency_ns
-        client_id, api = sanitise(exchange.client_id or "", 32), api_text(exchange)
+        client_id, api = exchange.client_id, api_text(exchange)
+        client_id = sanitise(client_id, 32) if client_id else ""
         cells = (
             str(exchange.number),
             self._clock.text(first.frame.last_ns),

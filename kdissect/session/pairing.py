@@ -55,6 +55,8 @@ class Completed(NamedTuple):
 
 Event = Recognised | Completed | Fault
 
+new_tuple = tuple.__new__
+
 
 class Session:
     """The machine of one Kafka connection. ``client`` and ``broker`` are its endpoints.
@@ -151,9 +153,10 @@ class Session:
 
     def _forget(self, exchange: Exchange) -> Completed:
         exchange.missing = "evicted"
-        if isinstance(exchange.request, Request):
-            self._evicted = exchange.request.correlation_id
-        return Completed(exchange)
+        request = exchange.request
+        if isinstance(request, Request):
+            self._evicted = request.correlation_id
+        return new_tuple(Completed, (exchange,))
 
     def close(self) -> list[Event]:
         """No response will come any more."""
@@ -182,7 +185,7 @@ class Session:
         exchange = self._exchange(frame, packet)
         exchange.request = request
         self._learn_from_request(request)
-        out: list[Event] = [Recognised(exchange)]
+        out: list[Event] = [new_tuple(Recognised, (exchange,))]
         if request.api_key == PRODUCE and self._asks_for_nothing(request):
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
