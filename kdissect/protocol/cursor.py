@@ -83,8 +83,11 @@ class Cursor:
         return raw[at] << 8 | raw[at + 1]
 
     def read_int32(self) -> int:
-        value = self.read_uint32()
-        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+        at = self.take(4)
+        raw = self.data
+        high = raw[at]
+        value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
+        return value - 0x1_0000_0000 if high > 0x7F else value
 
     def read_uint32(self) -> int:
         at = self.take(4)

@@ -163,8 +163,9 @@ class Session:
 
     def _forget(self, exchange: Exchange) -> Completed:
         exchange.missing = "evicted"
-        if isinstance(exchange.request, Request):
-            self._evicted = exchange.request.correlation_id
+        request = exchange.request
+        if isinstance(request, Request):
+            self._evicted = request.correlation_id
         return Completed(exchange)
 
     def close(self) -> list[Event]:
@@ -259,9 +260,12 @@ class Session:
         self._saw_response = True
         token = self._pending.token()
         if token is not None and not self._answers_request(frame.payload):
+            why_missing = self._why_missing(self._pending[token])
             exchange = self._pending.remove(token)
             exchange.response = Token(frame, "response")
             exchange.session_faults += _own_faults(frame)
+            if exchange.response.is_cut:
+                exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
             return self._report_headless(frame, "without a correlation id")

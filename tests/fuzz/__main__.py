@@ -36,8 +36,7 @@ MOST_MIB = 512
 LARGEST_KEPT = 8_192
 """Bytes of an input that is kept."""
 HANGS_S = 300
-"""Seconds by the clock after which an input hangs. CPU time is what it is held to: a machine may stand
-still."""
+"""Seconds by the clock after which an input hangs. What it is held to is CPU time: machines stand still."""
 AT_A_TIME = 2
 FEWEST_EDGES = 100
 """That any input comes through. With fewer, inputs stay empty, and a million runs a minute prove nothing."""

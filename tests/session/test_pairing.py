@@ -196,6 +196,14 @@ def test_a_last_token_without_answer_does_not_take_that_of_the_next_request() ->
     assert (done.api, done.missing) == ("Metadata", None)
 
 
+def test_a_cut_answer_to_a_token_says_why_it_is_not_whole() -> None:
+    line = Line()
+    line.ask(b"\x60\x03abc")
+    line.session.gap(Direction.FROM_BROKER)
+    (done,) = completed(line.session.feed(cut_frame(b"\x60\x01a", 1), 2))
+    assert (done.api, done.missing) == ("SaslToken", "gap")
+
+
 def handshake(correlation: int, mechanism: str) -> bytes:
     return request("SaslHandshake", 1, correlation, mechanism=mechanism)
 
