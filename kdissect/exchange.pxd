@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Message
+from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
 from kdissect.record.sound cimport is_sound
@@ -35,3 +36,9 @@ cdef class Exchange:
     cpdef list _topic_mentions(self)
     @cython.locals(message=Message, seen=Survey, places=list, at=Py_ssize_t)
     cdef bint _is_sound(self, tuple messages) except -1
+    cpdef _place(self, Message message, name, bytes value, topic, topic_id, partition)
+
+@cython.locals(cursor=Cursor)
+cdef _places(Message message)
+@cython.locals(found=dict, places=list)
+cdef dict _base_offsets(Message response)

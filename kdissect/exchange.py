@@ -14,6 +14,7 @@ from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
+from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.places import Place, find_places
 from kdissect.protocol.schema import Struct
@@ -309,8 +310,7 @@ class Exchange:
                 continue
             payload = message.frame.payload
             for topic, topic_id, partition, name, start, size in found:
-                value = payload[start : start + size]
-                yield self._place(message, name, value, topic, topic_id, partition)
+                yield self._place(message, name, payload[start : start + size], topic, topic_id, partition)
 
     def _place(
         self,
@@ -384,8 +384,8 @@ def _places(message: Message) -> list[Place] | None:
     struct = message.body_struct()
     if struct is None:
         return None
-    likeliest, *_ = message._candidates(struct)
-    return find_places(likeliest, message._cursor(message.body_start))
+    cursor = Cursor(message.frame.payload, message.body_start, None, message.limits)
+    return find_places(message._candidates(struct)[0], cursor)
 
 
 def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:

@@ -14,7 +14,7 @@ from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
 from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import Table
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
@@ -111,6 +111,9 @@ class Printer(Protocol):
     def show(self, event: Event) -> Iterable[Event]:
         """Print its rows; gives the event once for each row that was printed."""
 
+    def show_all(self, events: Sequence[Event]) -> int:
+        """The same of many events; gives how many rows were printed."""
+
     def close(self) -> None:
         """Nothing more comes."""
 
@@ -168,6 +171,15 @@ class TablePrinter:
                 self._file.flush()
             yield event
 
+    def show_all(self, events: Sequence[Event]) -> int:
+        """The same of many events; gives how many rows were printed."""
+        if self._name != EXCHANGES.name or self._keep is not None or self._flush:
+            return sum(1 for event in events for _ in self.show(event))
+        exchanges = [event for event in events if isinstance(event, Exchange)]
+        for exchange in exchanges:
+            self._writer.write(exchange)
+        return len(exchanges)
+
     def close(self) -> None:
         self._writer.close()
 
@@ -186,6 +198,15 @@ class RecordsPrinter:
             self._writer = ColumnsWriter(form, table, file, options)
 
     def show(self, event: Event) -> Iterator[Event]:
+        for count in self._pieces(event):
+            for _ in range(count):
+                yield event
+
+    def show_all(self, events: Sequence[Event]) -> int:
+        """The same of many events; gives how many rows were printed."""
+        return sum([count for event in events for count in self._pieces(event)])
+
+    def _pieces(self, event: Event) -> Iterator[int]:
         if not (isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)):
             return
         counts = self._writer.write(event)
@@ -194,8 +215,7 @@ class RecordsPrinter:
                 count = next(counts, None)
             if count is None:
                 return
-            for _ in range(count):
-                yield event
+            yield count
 
     def close(self) -> None:
         with held():
@@ -282,6 +302,10 @@ class TreePrinter:
             for line in connection_tree(event):
                 self._output.line(line)
             self._output.line("")
+
+    def show_all(self, events: Sequence[Event]) -> int:
+        """The same of many events; gives how many rows were printed."""
+        return sum(1 for event in events for _ in self.show(event))
 
     def close(self) -> None:
         """Trees have no end."""

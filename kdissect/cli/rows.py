@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kdissect.cli.filtering import Chooser
-from kdissect.cli.formats import LinePrinter, Printer
+from kdissect.cli.formats import Printer
 from kdissect.cli.jobs import Outlet, problems_so_far
 from kdissect.cli.reading import Reading
 from kdissect.cli.shown import ShownPackets
@@ -86,7 +86,7 @@ class Rows:
 
     def many(self, events: Sequence[Event]) -> None:
         """Print the rows of events, the next."""
-        if self._chooser is None and self._found is None and isinstance(self._printer, LinePrinter):
+        if self._chooser is None and self._found is None:
             self._clock.first_ns = self._reading.first_ns
             self.count += self._printer.show_all(events)
             return

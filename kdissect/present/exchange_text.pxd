@@ -1,15 +1,16 @@
 cimport cython
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
-from kdissect.model cimport Frame
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.protocol.json_walk cimport Walk, Way
+from kdissect.protocol.layout cimport Layout
 from kdissect.record.batch cimport Batch
 from kdissect.record.records cimport Columns
 from kdissect.record.sets cimport RecordSet
 
-cdef int CONNECTION, CLIENT, BROKER, PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER
+cdef int NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID
+cdef int PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER
 
 cdef class RecordSets
 
@@ -29,13 +30,14 @@ cdef class ExchangeLines:
     cdef RecordSets _records
     cdef Walk _walk
     cdef list _steps
+    cdef dict _ways
 
     cpdef write(self, Exchange exchange)
     @cython.locals(out=JsonText, step=Step)
     cpdef bytes _line(self, Exchange exchange)
-    @cython.locals(out=JsonText, way=cython.int, message=Message, frame=Frame)
+    @cython.locals(out=JsonText, way=cython.int, message=Message, first=Message)
     cpdef _value(self, Exchange exchange, Step step)
-    @cython.locals(out=JsonText, walk=Walk, header=Way, body=Way)
+    @cython.locals(out=JsonText, walk=Walk, header=Way, body=Way, known=Layout)
     cpdef _message(self, Message message, bint is_response)
 
 @cython.final

@@ -6,11 +6,10 @@ out of the ordinary: wrong, or hidden, or embedded and wanted.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import BinaryIO
 
 from kdissect.exchange import Exchange
-from kdissect.message import Message, Token
+from kdissect.message import Message
 from kdissect.model import DecodeError, endpoint_text
 from kdissect.present.batches import BATCH_COLUMNS, is_plain, record_objects
 from kdissect.present.columns import EXCHANGES, Column
@@ -19,22 +18,25 @@ from kdissect.present.record_text import write_nested, write_texts, write_value
 from kdissect.present.redact import may_hold_secrets
 from kdissect.present.sanitise import valid_text
 from kdissect.present.tables import json_value, row_line
-from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk, Way, way_of
-from kdissect.protocol.schema import data_struct, message_struct
+from kdissect.protocol.layout import Layout
+from kdissect.protocol.schema import data_struct
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
 
-CONNECTION, CLIENT, BROKER, PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = (
-    range(12)
-)
+NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
+PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
 """How the value of a column is come by."""
 
 _WAYS = {
+    "number": NUMBER,
     "connection": CONNECTION,
+    "api_key": API_KEY,
+    "api_version": API_VERSION,
+    "correlation_id": CORRELATION_ID,
     "client": CLIENT,
     "broker": BROKER,
     "topics": TOPICS,
@@ -77,6 +79,8 @@ class ExchangeLines:
         self._text = JsonText()
         self._records = RecordSets(self._options)
         self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text, None)
+        self._ways: dict[Layout, tuple[Way, Way]] = {}
+        """Those that were needed."""
         self._steps = [Step(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, exchange: Exchange) -> None:
@@ -112,8 +116,17 @@ class ExchangeLines:
             value = getattr(exchange, step.name)
             write_value(out, valid_text(value) if isinstance(value, str) else value)
             return
-        if way == CONNECTION:
+        if way == NUMBER:
+            out.number(exchange.number)
+        elif way == CONNECTION:
             out.number(exchange.connection)
+        elif way in (API_KEY, API_VERSION, CORRELATION_ID):
+            first = exchange.request if exchange.request is not None else exchange.response
+            assert first is not None
+            if way == API_KEY:
+                write_value(out, first.api_key)
+            else:
+                write_value(out, first.api_version if way == API_VERSION else first.correlation_id)
         elif way == CLIENT:
             write_value(out, endpoint_text(exchange.client_endpoint))
         elif way == BROKER:
@@ -144,12 +157,12 @@ class ExchangeLines:
         :raises DecodeError: that has to be done in the other way.
         """
         out, options, walk = self._text, self._options, self._walk
-        ways = None
-        if message.limits is options.limits and not message.header_faults and not isinstance(message, Token):
-            api = message.api_key, message.api_version, message.header_version
-            ways = _ways(*api, is_response, options.show_secrets)
-        if ways is None:
+        known = message.layout()
+        if known is None or message.limits is not options.limits or message.header_faults:
             raise _unusual()
+        ways = self._ways.get(known)
+        if ways is None:
+            ways = self._ways[known] = _ways(known, is_response, options.show_secrets)
         header, body = ways
         out.put(b'{"header":')
         walk.begin(message.frame.payload, None)
@@ -224,30 +237,21 @@ class RecordSets:
             raise _unusual()
 
 
-@lru_cache(maxsize=4096)
-def _ways(
-    api_key: int | None,
-    api_version: int | None,
-    header_version: int | None,
-    is_response: bool,
-    show_secrets: bool,
-) -> tuple[Way, Way] | None:
-    """The ways through the header and the body of a message; None where they are not told by this alone, or
-    lead to what must not be shown."""
-    if api_key is None or api_version is None or header_version is None:
-        return None
-    if api_key == apis.API_VERSIONS and is_response:
-        return None  # its version is told by its bytes
-    kind = "response" if is_response else "request"
-    try:
-        struct = message_struct(api_key, api_version, kind)
-    except LookupError:
-        return None
-    if may_hold_secrets(struct.name) and not show_secrets:
-        return None
-    header = way_of(data_struct(f"{kind.capitalize()}Header", header_version))
+def _ways(known: Layout, is_response: bool, show_secrets: bool) -> tuple[Way, Way]:
+    """The ways through the header and the body of a message.
+
+    :raises DecodeError: they are not told by its version alone, or lead to what must not be shown.
+    """
+    struct = known.struct
+    if struct is None or (may_hold_secrets(struct.name) and not show_secrets):
+        raise _unusual()
+    if is_response and struct.name == "ApiVersionsResponse":
+        raise _unusual()  # its version is told by its bytes
+    header = way_of(data_struct("ResponseHeader" if is_response else "RequestHeader", known.header_version))
     body = way_of(struct)
-    return None if header is None or body is None else (header, body)
+    if header is None or body is None:
+        raise _unusual()
+    return header, body
 
 
 def _unusual() -> DecodeError:

@@ -5,15 +5,15 @@ Arrow in :mod:`kdissect.present.record_columns`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
 from kdissect.present.batches import is_plain
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
-from kdissect.present.record_text import VARIABLE, text_between, write_lines
-from kdissect.present.records import batch_facts, batch_record_rows, place_context
+from kdissect.present.record_text import VARIABLE, Group, text_between, write_lines
+from kdissect.present.records import add_batch, batch_record_rows, place_context
 from kdissect.present.tables import row_line
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
@@ -21,16 +21,20 @@ from kdissect.record.records import Columns
 from kdissect.record.sets import read_record_set
 
 _ROWS_A_PIECE = 1_024
+_BYTES_A_PIECE = 1 << 16
 
 
-class PlainBatch(NamedTuple):
+class PlainBatch:
     """Records that are nothing but what stands in them, as columns."""
 
-    columns: Columns
-    common: dict[str, Any]
-    """What they have in common, as in the row of each."""
-    assigned: int | None
-    """The offset that the broker gave the batch's base offset."""
+    __slots__ = ("assigned", "columns", "common")
+
+    def __init__(self, columns: Columns, common: dict[str, Any], assigned: int | None) -> None:
+        self.columns = columns
+        self.common = common
+        """What they have in common, as in the row of each."""
+        self.assigned = assigned
+        """The offset that the broker gave the batch's base offset."""
 
 
 def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch | list[dict[str, Any]]]:
@@ -42,7 +46,9 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
             if is_plain(batch, options, is_metadata if is_known else None):
-                yield PlainBatch(batch.columns(), context | batch_facts(batch), assigned)
+                common = context.copy()
+                add_batch(common, batch)
+                yield PlainBatch(batch.columns(), common, assigned)
             else:
                 rows = batch_record_rows(batch, place, context, assigned, options)
                 yield [row for _, row in rows]
@@ -63,36 +69,48 @@ class LinesWriter:
         self._file = file
         self._options = options
         self._text = JsonText()
-        self._steps = tuple(
-            [
-                (column.name, _before(at, column.name), column.name in VARIABLE, column.optional)
-                for at, column in enumerate(table.columns)
-            ]
-        )
+        self._groups = _groups(table)
 
     def write(self, exchange: Exchange) -> Iterator[int]:
         """Write the records of an exchange, some at a time; gives how many."""
-        for batch in record_batches(exchange, self._options):
-            if isinstance(batch, PlainBatch):
-                yield from self._write_plain(batch)
-            else:
+        text, file, options, count = self._text, self._file, self._options, 0
+        for batch in record_batches(exchange, options):
+            if isinstance(batch, list):
                 for row in batch:
-                    self._file.write(row_line(self._table, row, self._options))
-                yield len(batch)
-
-    def _write_plain(self, batch: PlainBatch) -> Iterator[int]:
-        columns, assigned, form = batch.columns, batch.assigned, self._options.bytes_form
-        between = text_between(self._text, self._steps, batch.common)
-        for first in range(0, columns.count, _ROWS_A_PIECE):
-            last = min(first + _ROWS_A_PIECE, columns.count)
-            write_lines(self._text, columns, first, last, between, assigned, form)
-            self._file.write(self._text.take())
-            yield last - first
+                    text.put(row_line(self._table, row, options))
+                count += len(batch)
+            else:
+                columns = batch.columns
+                between = text_between(text, self._groups, batch.common)
+                for first in range(0, columns.count, _ROWS_A_PIECE):
+                    last = min(first + _ROWS_A_PIECE, columns.count)
+                    write_lines(text, columns, first, last, between, batch.assigned, options.bytes_form)
+                    count += last - first
+                    if text.size() >= _BYTES_A_PIECE:
+                        file.write(text.take())
+                        yield count
+                        count = 0
+            if text.size() >= _BYTES_A_PIECE:
+                file.write(text.take())
+                yield count
+                count = 0
+        if count:
+            file.write(text.take())
+            yield count
 
     def close(self) -> None:
         """NDJSON has no end."""
 
 
-def _before(at: int, name: str) -> bytes:
-    """What stands before the value of the column at this place of a line."""
-    return f"{',' if at else '{'}{dumps(name)}:".encode("ascii")
+def _groups(table: Table) -> tuple[Group, ...]:
+    """The columns before each of :data:`VARIABLE`, and behind the last."""
+    groups: list[Group] = []
+    steps: list[tuple[str, bytes, bool]] = []
+    for at, column in enumerate(table.columns):
+        before = f"{',' if at else '{'}{dumps(column.name)}:".encode("ascii")
+        if column.name in VARIABLE:
+            groups.append((tuple(steps), before))
+            steps = []
+        else:
+            steps.append((column.name, before, column.optional))
+    return (*groups, (tuple(steps), b"}\n"))

@@ -23,5 +23,7 @@ cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
 cpdef write_value(JsonText out, value)
 @cython.locals(before=bytes)
 cpdef write_texts(JsonText out, list values)
-@cython.locals(start=Py_ssize_t, parts=list, name=str, text=bytes, is_variable=cython.bint, is_optional=cython.bint)
-cpdef tuple text_between(JsonText out, tuple steps, dict row)
+@cython.locals(
+    start=Py_ssize_t, parts=list, name=str, before=bytes, behind=bytes, is_optional=cython.bint, columns=tuple
+)
+cpdef tuple text_between(JsonText out, tuple groups, dict row)

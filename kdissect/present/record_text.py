@@ -206,29 +206,29 @@ def write_texts(out: JsonText, values: list[str]) -> None:
     out.put(b"]" if values else b"[]")
 
 
-def text_between(
-    out: JsonText, steps: tuple[tuple[str, bytes, bool, bool], ...], row: dict[str, Any]
-) -> tuple[bytes, ...]:
+Group = tuple[tuple[tuple[str, bytes, bool], ...], bytes]
+"""Columns that stand one after the other, and what stands behind them. Of each column its name, what stands
+before its value, and whether it is left out where it is null."""
+
+
+def text_between(out: JsonText, groups: tuple[Group, ...], row: dict[str, Any]) -> tuple[bytes, ...]:
     """What stands around the values of :data:`VARIABLE` in the lines of one batch.
 
     :param out: for the texts that are made.
-    :param steps: of each column its name, that as JSON with what stands around it, whether it is one of
-        :data:`VARIABLE`, and whether it is left out where it is null.
-    :param row: of any record of the batch.
+    :param row: what its records have in common.
     """
-    start = out.size()
     parts = []
-    for name, text, is_variable, is_optional in steps:
-        if is_variable:
-            out.put(text)
-            parts.append(out.since(start))
-            out.cut(start)
+    for columns, behind in groups:
+        if not columns:
+            parts.append(behind)
             continue
-        value = row.get(name)
-        if value is not None or not is_optional:
-            out.put(text)
-            write_value(out, value)
-    out.put(b"}\n")
-    parts.append(out.since(start))
-    out.cut(start)
+        start = out.size()
+        for name, before, is_optional in columns:
+            value = row.get(name)
+            if value is not None or not is_optional:
+                out.put(before)
+                write_value(out, value)
+        out.put(behind)
+        parts.append(out.since(start))
+        out.cut(start)
     return tuple(parts)

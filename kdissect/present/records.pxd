@@ -3,4 +3,4 @@ from kdissect.exchange cimport Exchange
 from kdissect.record.batch cimport Batch
 
 cpdef dict place_context(Exchange exchange, place)
-cpdef dict batch_facts(Batch batch)
+cpdef add_batch(dict row, Batch batch)

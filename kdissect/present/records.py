@@ -105,31 +105,30 @@ def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[st
 def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
     """What all records of a record set have in common with their exchange."""
     api = exchange.api
+    message, _, _, topic, topic_id, partition = place
     return {
         "exchange": exchange.number,
         "connection": exchange.connection,
-        "direction": "produce" if place.message is exchange.request else "fetch",
+        "direction": "produce" if message is exchange.request else "fetch",
         "api": None if api in ("Produce", "Fetch") else api,
         "api_version": exchange.api_version,
-        "topic": None if place.topic is None else valid_text(place.topic),
-        "topic_id": place.topic_id,
-        "partition": place.partition,
+        "topic": None if topic is None else valid_text(topic),
+        "topic_id": topic_id,
+        "partition": partition,
     }
 
 
-def batch_facts(batch: Batch) -> dict[str, Any]:
-    """What all records of a batch have in common with it; absent things are None."""
-    return {
-        "timestamp_type": batch.timestamp_type,
-        "magic": batch.magic,
-        "codec": batch.codec,
-        "producer_id": _known(batch.producer_id),
-        "producer_epoch": _known(batch.producer_epoch),
-        "transactional": batch.is_transactional,
-        "partition_leader_epoch": _known(batch.partition_leader_epoch),
-        "batch_offset": batch.base_offset,
-        "crc_valid": batch.crc_valid,
-    }
+def add_batch(row: dict[str, Any], batch: Batch) -> None:
+    """Add what all records of a batch have in common with it; absent things are None."""
+    row["timestamp_type"] = batch.timestamp_type
+    row["magic"] = batch.magic
+    row["codec"] = batch.codec
+    row["producer_id"] = _known(batch.producer_id)
+    row["producer_epoch"] = _known(batch.producer_epoch)
+    row["transactional"] = batch.is_transactional
+    row["partition_leader_epoch"] = _known(batch.partition_leader_epoch)
+    row["batch_offset"] = batch.base_offset
+    row["crc_valid"] = batch.crc_valid
 
 
 def record_row(
@@ -138,8 +137,7 @@ def record_row(
     """What a record and its batch tell; absent things are None."""
     key, value = record.key, record.value
     is_metadata = is_metadata_topic(topic, topic_id)
-    row = batch_facts(batch)
-    row |= {
+    row = {
         "offset": record.offset,
         "assigned_offset": None,
         "timestamp": _known(record.timestamp),
@@ -151,6 +149,7 @@ def record_row(
         "sequence": _known(record.sequence),
         "control": control_of(record, batch, options),
     }
+    add_batch(row, batch)
     family = family_of_topic(METADATA_TOPIC if is_metadata else topic or "")
     if options.embedded and family is not None and not batch.is_control:
         found = decode_internal(family, key, value, limits=options.limits)

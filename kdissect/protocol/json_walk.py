@@ -14,7 +14,7 @@ from kdissect.model import DecodeError
 from kdissect.names import METADATA_TOPIC
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.json_form import SIZE_SUFFIX, dumps
+from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, java_double
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.schema import Struct
 
@@ -146,7 +146,7 @@ class Walk:
         elif opcode == UINT32:
             out.number(cursor.read_uint32())
         elif opcode < STRING:
-            out.put(dumps(cursor.read_float64()).encode("ascii"))
+            out.put(java_double(cursor.read_float64()).encode("ascii"))
         elif opcode in (RECORDS, COMPACT_RECORDS):
             self.record_set(step)
         elif opcode < ARRAY:

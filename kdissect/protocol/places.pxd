@@ -26,6 +26,8 @@ cdef class Step:
     cdef public Step element
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class Finder:
     cdef public Cursor cursor
     cdef public list found

@@ -3,11 +3,15 @@ from libc.stdint cimport int64_t
 from kdissect.record.records cimport Columns
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class Budget:
     cdef public int64_t bytes
     cdef public int64_t elements
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class Batch:
     cdef public int64_t position
     cdef public int64_t size
@@ -23,8 +27,8 @@ cdef class Batch:
     cdef public int64_t crc
     cdef public object crc_valid
     cdef public bint partial
-    cdef public int64_t _header_offset
-    cdef public int64_t _header_count
+    cdef public int64_t header_offset
+    cdef public int64_t header_count
     cdef public bytes _data
     cdef public object _limits
     cdef public Budget _budget

@@ -53,55 +53,36 @@ class Batch:
     -1 where magic 0 and 1 have no producer or epoch, -1 for no timestamp."""
 
     __slots__ = (
-        *("_budget", "_bytes_granted", "_data", "_elements_granted", "_faults", "_header_count"),
-        *("_header_offset", "_inner", "_is_told", "_limits", "attributes", "base_sequence", "base_timestamp"),
-        *("crc", "crc_valid", "last_offset", "magic", "max_timestamp", "partial", "partition_leader_epoch"),
+        *("_budget", "_bytes_granted", "_data", "_elements_granted", "_faults", "_inner", "_is_told"),
+        *("_limits", "attributes", "base_sequence", "base_timestamp", "crc", "crc_valid", "header_count"),
+        *("header_offset", "last_offset", "magic", "max_timestamp", "partial", "partition_leader_epoch"),
         *("position", "producer_epoch", "producer_id", "size"),
     )
 
-    def __init__(
-        self,
-        position: int,
-        size: int,
-        magic: int,
-        attributes: int,
-        last_offset: int,
-        base_timestamp: int | None,
-        max_timestamp: int,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        partition_leader_epoch: int,
-        crc: int,
-        crc_valid: bool | None,
-        partial: bool,
-        header_offset: int,
-        header_count: int,
-        data: bytes,
-        limits: Limits,
-        budget: Budget,
-    ) -> None:
+    def __init__(self, data: bytes, position: int, limits: Limits, budget: Budget) -> None:
         self.position = position
         """Of its first byte in the set."""
-        self.size = size
+        self.size = 0
         """Bytes it announces, header and all; more than there are where it is partial."""
-        self.magic = magic
-        self.attributes = attributes
-        self.last_offset = last_offset
-        self.base_timestamp = base_timestamp
+        self.magic = 0
+        self.attributes = 0
+        self.last_offset = -1
+        self.base_timestamp: int | None = None
         """None in magic 0 and 1."""
-        self.max_timestamp = max_timestamp
+        self.max_timestamp = -1
         """In magic 0 and 1, the outer message's."""
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.base_sequence = base_sequence
-        self.partition_leader_epoch = partition_leader_epoch
-        self.crc = crc
-        self.crc_valid = crc_valid
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.base_sequence = -1
+        self.partition_leader_epoch = -1
+        self.crc = 0
+        self.crc_valid: bool | None = None
         """None where the batch is partial: it cannot be told."""
-        self.partial = partial
-        self._header_offset = header_offset
-        self._header_count = header_count
+        self.partial = False
+        self.header_offset = 0
+        """The offset that stands in front: of the first record, or in magic 0 and 1 of the last."""
+        self.header_count = 1
+        """Records, as the header announces."""
         self._data = data
         self._limits = limits
         self._budget = budget
@@ -145,14 +126,14 @@ class Batch:
     @property
     def base_offset(self) -> int | None:
         """Of the first record. A wrapper of magic 0 or 1 must be unpacked to tell; None where that fails."""
-        return self._header_offset if not self._is_wrapper() else self._of_wrapper()[0]
+        return self.header_offset if not self._is_wrapper() else self._of_wrapper()[0]
 
     @property
     def count(self) -> int | None:
         """Records: in magic 2, as the header announces. In magic 0 and 1, those that were found; None
         where the checksum is wrong or the wrapper broken, so that it cannot be told."""
         if self.magic >= 2:
-            return self._header_count
+            return self.header_count
         if not self.crc_valid:
             return None
         return self._of_wrapper()[1] if self._is_wrapper() else 1
@@ -253,7 +234,7 @@ class Batch:
             source,
             position,
             end,
-            self._header_offset,
+            self.header_offset,
             self.base_timestamp,
             self.max_timestamp if self.attributes & LOG_APPEND_TIME and not as_stored else None,
             self.base_sequence,
@@ -279,11 +260,9 @@ class Batch:
             unread = plural(end - body.end, "byte is", "bytes are")
             text = f"{body.stopped}; from {body.end} {where} on, {unread} not read"
             faults.append(fault("bad-record", text))
-        elif body.found != self._header_count and not cut:
+        elif body.found != self.header_count and not cut:
             there = plural(body.found, "is", "are")
-            faults.append(
-                fault("record-count", f"the header announces {self._header_count:,}, {there} there")
-            )
+            faults.append(fault("record-count", f"the header announces {self.header_count:,}, {there} there"))
         self._told(body.elements, faults)
         return body.columns
 

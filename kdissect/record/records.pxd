@@ -5,6 +5,8 @@ from kdissect.protocol.cursor cimport Cursor
 cdef int64_t _LEAST, _MOST
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class Columns:
     cdef public bytes data
     cdef public Py_ssize_t count
@@ -23,6 +25,8 @@ cdef class Columns:
     cpdef tuple headers(self, Py_ssize_t position)
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class _Place:
     cdef int64_t headers, headers_at, key_at, key_size, offset_delta, timestamp_delta, value_at, value_size
 

@@ -3,6 +3,8 @@ from libc.stdint cimport int64_t
 from kdissect.record.batch cimport Batch, Budget
 
 @cython.final
+@cython.no_gc
+@cython.freelist(16)
 cdef class RecordSet:
     cdef public list batches
     cdef public Py_ssize_t remainder
@@ -17,6 +19,6 @@ cpdef RecordSet read_record_set(bytes data, object limits=*)
 cpdef object frame_defect(bytes data, Py_ssize_t position)
 @cython.locals(batch=Batch, length=int64_t, size=int64_t, last_delta=int64_t)
 cdef Batch _batch_v2(bytes data, Py_ssize_t position, bint partial, limits, Budget budget)
-@cython.locals(batch=Batch)
+@cython.locals(batch=Batch, length=int64_t, size=int64_t)
 cdef Batch _message(bytes data, Py_ssize_t position, limits, Budget budget)
 cdef _header_faults(Batch batch)

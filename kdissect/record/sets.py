@@ -132,46 +132,28 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
 
 
 def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
+    batch = Batch(data, position, limits, budget)
     (
-        base_offset,
+        batch.header_offset,
         length,
-        leader_epoch,
-        magic,
-        crc,
-        attributes,
+        batch.partition_leader_epoch,
+        batch.magic,
+        batch.crc,
+        batch.attributes,
         last_delta,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
+        batch.base_timestamp,
+        batch.max_timestamp,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.header_count,
     ) = BATCH_HEADER.unpack_from(data, position)
-    size = length + LOG_OVERHEAD
-    valid = None
+    batch.size = size = length + LOG_OVERHEAD
+    batch.last_offset = wrap64(batch.header_offset + last_delta) if last_delta else batch.header_offset
+    batch.partial = partial
     if not partial:
-        valid = crc32c.crc32c(memoryview(data)[position + CRC_START : position + size]) == crc
-    batch = Batch(
-        position,
-        size,
-        magic,
-        attributes,
-        wrap64(base_offset + last_delta),
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        leader_epoch,
-        crc,
-        valid,
-        partial,
-        base_offset,
-        count,
-        data,
-        limits,
-        budget,
-    )
+        covered = memoryview(data)[position + CRC_START : position + size]
+        batch.crc_valid = crc32c.crc32c(covered) == batch.crc
     _header_faults(batch)
     if last_delta < 0:
         batch.note(fault("bad-batch", f"a last offset delta of {last_delta}", offset=position))
@@ -179,32 +161,15 @@ def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget:
 
 
 def _message(data: bytes, position: int, limits: Limits, budget: Budget) -> Batch:
-    offset, length, crc, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
-    size = length + LOG_OVERHEAD
-    batch = Batch(
-        position,
-        size,
-        magic,
-        attributes,
-        offset,
-        None,
-        message_timestamp(data, position, magic),
-        -1,
-        -1,
-        -1,
-        -1,
-        crc,
-        message_crc_is_valid(data, position, position + size),
-        False,
-        offset,
-        1,
-        data,
-        limits,
-        budget,
-    )
+    batch = Batch(data, position, limits, budget)
+    offset, length, batch.crc, batch.magic, batch.attributes = MESSAGE_HEADER.unpack_from(data, position)
+    batch.size = size = length + LOG_OVERHEAD
+    batch.header_offset = batch.last_offset = offset
+    batch.max_timestamp = message_timestamp(data, position, batch.magic)
+    batch.crc_valid = message_crc_is_valid(data, position, position + size)
     _header_faults(batch)
-    if attributes & CODEC_BITS == 4:
-        text = f"zstd in a message of magic {magic}, which Kafka allows from magic 2"
+    if batch.attributes & CODEC_BITS == 4:
+        text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"
         batch.note(fault("bad-batch", text, offset=position))
     return batch
 

@@ -15,7 +15,9 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
+from io import BytesIO
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
@@ -23,7 +25,17 @@ from kdissect.faults import KINDS
 from kdissect.limits import DEFAULTS
 from kdissect.message import Message, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Endpoint, Frame, Node, Packet, Segment
+from kdissect.present.batches import batch_objects
+from kdissect.present.columns import EXCHANGES
+from kdissect.present.exchange_text import ExchangeLines
+from kdissect.present.options import Options
+from kdissect.present.tables import row_line
+from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps, to_json
+from kdissect.protocol.json_text import JsonText
+from kdissect.protocol.json_walk import Walk, way_of
+from kdissect.protocol.places import find_places
+from kdissect.protocol.schema import Struct
 from kdissect.record.sets import read_record_set
 from kdissect.session.evidence import examine_request
 from tests.lab import Case, dissected, dissected_case
@@ -40,6 +52,7 @@ CASES = (
 )
 """Cases whose connections and messages are damaged: old and new, with records of every codec and SASL."""
 
+OPTIONS = Options(records=True)
 LONGEST_CONNECTION = 30
 """Packets."""
 LONGEST_MESSAGE = 2_000
@@ -146,21 +159,40 @@ def look_at(exchange: Exchange) -> None:
         look_at_records(place.data)
     for message in exchange.messages:
         look_at_message(message)
+    line = BytesIO()
+    ExchangeLines(line, OPTIONS).write(exchange)
+    assert line.getvalue() == row_line(EXCHANGES, exchange, OPTIONS)
 
 
 def look_at_message(message: Message) -> None:
     """Decode, draw and print a message."""
     body = message.decoded()
     if body.struct is not None:
-        dumps(to_json(body.struct, body.values))
+        text = dumps(to_json(body.struct, body.values))
+        assert text_of_bytes(body.struct, message.frame.payload[message.body_start :]) in (None, text)
+        find_places(body.struct, Cursor(message.frame.payload, message.body_start))
     assert all(fault.kind in KINDS for fault in body.faults)
     root = message.annotate()
     assert end_of_leaves(root, 0) == len(message.frame.payload)
 
 
+def text_of_bytes(struct: Struct, data: bytes) -> str | None:
+    """A struct in Kafka's JSON, written without decoding it; None where it has to be decoded."""
+    way, out = way_of(struct), JsonText()
+    walk = Walk(Cursor(data), out, None)
+    with suppress(DecodeError):
+        if way is not None:
+            walk.write(way)
+            if walk.cursor.position == len(data):
+                return out.take().decode("ascii")
+    return None
+
+
 def look_at_records(data: bytes) -> None:
-    """Read every record of a set, broken or not."""
+    """Read and print every record of a set, broken or not."""
     found = read_record_set(data)
+    as_text = dumps(batch_objects(data, OPTIONS._replace(as_text=True)), has_raw=True)
+    assert as_text == dumps(batch_objects(data, OPTIONS))
     assert len(list(found.records())) <= 64 * len(data) + 1_000_000
     assert all(fault.kind in KINDS for fault in found.faults)
 

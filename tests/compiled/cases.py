@@ -16,22 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from kdissect.capture.files import read_packets
+from kdissect.cli.formats import columns_of
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.message import bare_frame, parse_request, parse_response
 from kdissect.model import DecodeError, Fault, Packet, Secrets
 from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import EXCHANGES
+from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import Options
 from kdissect.present.record_batches import LinesWriter
-from kdissect.present.tables import NdjsonWriter
+from kdissect.present.record_columns import ColumnsWriter
 from kdissect.present.text import Lines
 from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.json_text import JsonText
+from kdissect.protocol.places import find_places
 from kdissect.record.records import read_records
 from kdissect.record.sets import read_record_set
+from tests.acceptance.mutate import text_of_bytes
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
 OPTIONS = Options(records=True)
+RECORDS = columns_of(TABLES["records"], [], embedded=False)
 DAMAGED = 8
 """Captures."""
 BROKEN = 2_000
@@ -53,15 +58,18 @@ def exchanges(path: Path) -> list[Exchange]:
 def captured(items: list[Packet | Secrets | Fault]) -> str:
     """Everything that comes of a capture, as one digest."""
     dissector, lines, out = Dissector(), Lines(), BytesIO()
-    rows, records = NdjsonWriter(EXCHANGES, out, OPTIONS), LinesWriter(TABLES["records"], out, OPTIONS)
+    rows, records = ExchangeLines(out, OPTIONS), LinesWriter(TABLES["records"], out, OPTIONS)
+    arrow = ColumnsWriter("arrow", RECORDS, out, OPTIONS)
     events = [event for item in items for event in dissector.feed(item)]
     for event in (*events, *dissector.close()):
         if isinstance(event, Exchange):
             out.write(lines.line(event).encode("utf-8", "backslashreplace"))
             rows.write(event)
             sum(records.write(event))
+            sum(arrow.write(event))
         else:
             out.write(repr(event).encode("utf-8", "backslashreplace"))
+    arrow.close()
     return sha256(out.getvalue()).hexdigest()
 
 
@@ -73,7 +81,11 @@ def of_message(payload: bytes, key: int | None, version: int | None, kind: str) 
     except DecodeError as error:
         return error.args, error.offset, error.kind
     body = message.decoded()
-    return message.header(), body.values, body.remainder, body.faults, message.annotate()
+    found = text = None
+    if body.struct is not None:
+        found = find_places(body.struct, Cursor(payload, message.body_start))
+        text = text_of_bytes(body.struct, payload[message.body_start :])
+    return message.header(), body.values, body.remainder, body.faults, message.annotate(), found, text
 
 
 def of_records(data: bytes) -> Any:
@@ -86,6 +98,15 @@ def of_body(data: bytes) -> Any:
     """What is said of bytes that are to be the records of a batch."""
     body = read_records(data, 0, len(data), 2**63 - 3, -(2**63), None, 2**31 - 2, 500)
     return body.records, body[1:]
+
+
+def of_text(data: bytes) -> Any:
+    """How bytes are written as JSON."""
+    out, size = JsonText(), len(data)
+    is_text = out.string(data, 0, size)
+    out.base64(data, size // 3, size - size // 3)
+    out.hexadecimal(data, size // 2, size // 4)
+    return is_text, out.take()
 
 
 def of_numbers(data: bytes) -> Any:
@@ -132,6 +153,7 @@ def lines(seed: int) -> Iterator[str]:
         yield f"message {number} {_digest(said)}"
         data = damaged(dice, dice.choice(sets))
         yield f"records {number} {_digest(of_records(data))} {_digest(of_body(data[61:]))}"
+        yield f"text {number} {_digest(of_text(data))}"
         yield f"numbers {number} {_digest(of_numbers(dice.randbytes(dice.randrange(18))))}"
 
 

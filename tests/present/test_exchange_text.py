@@ -1,0 +1,70 @@
+"""Lines that are written straight from bytes are those of the values."""
+
+from __future__ import annotations
+
+import random
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.dissect import dissect
+from kdissect.exchange import Exchange
+from kdissect.model import Packet
+from kdissect.present.columns import EXCHANGES
+from kdissect.present.exchange_text import ExchangeLines
+from kdissect.present.options import BYTES_FORMS, Options
+from kdissect.present.tables import row_line, table_writer
+
+CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
+OPTIONS = [
+    Options(),
+    Options(embedded=True),
+    Options(show_secrets=True, records=True),
+    *(Options(records=True, bytes_form=form) for form in BYTES_FORMS),
+]
+
+
+def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
+    """Of a capture; with a seed, some of its bytes are changed."""
+    packets = [each for each in read_packets([path]) if isinstance(each, Packet)]
+    if seed is not None:
+        dice = random.Random(seed)
+        for _ in range(len(packets) // 8):
+            at = dice.randrange(len(packets))
+            data = bytearray(packets[at].data)
+            data[dice.randrange(54, len(data)) if len(data) > 54 else -1] = dice.choice((0, 1, 0x80, 0xFF))
+            packets[at] = packets[at]._replace(data=bytes(data))
+    return [event for event in dissect(packets) if isinstance(event, Exchange)]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_lines(path: Path, options: Options) -> None:
+    for seed in (None, 1, 2):
+        out = BytesIO()
+        writer = ExchangeLines(out, options)
+        for each in exchanges(path, seed):
+            writer.write(each)
+        writer.close()
+        assert out.getvalue() == b"".join(
+            row_line(EXCHANGES, each, options) for each in exchanges(path, seed)
+        )
+
+
+def test_most_lines_are_written_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [each for path in CAPTURES for each in exchanges(path)]
+    decoded = [each for each in found if any(message._body is not None for message in each.messages)]
+    out = BytesIO()
+    writer = ExchangeLines(out, Options(records=True))
+    for each in found:
+        writer.write(each)
+    late = [each for each in found if any(message._body is not None for message in each.messages)]
+    assert len(late) - len(decoded) < 0.35 * len(found)
+
+
+def test_the_table_of_all_columns_is_written_so() -> None:
+    assert isinstance(table_writer("ndjson", EXCHANGES, BytesIO()), ExchangeLines)
+    some = EXCHANGES.select(["number"])
+    assert not isinstance(table_writer("ndjson", some, BytesIO()), ExchangeLines)
