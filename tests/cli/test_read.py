@@ -293,7 +293,7 @@ def test_an_input_is_never_overwritten(option: str, tmp_path: Path, capsysbinary
 
 
 def test_a_defect_of_ours_is_one_line(capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kdissect.present.text.sizes", lambda _: dict[str, str]()["hunter2"])
+    monkeypatch.setattr("kdissect.present.text.topics_text", lambda _: dict[str, str]()["hunter2"])
     ran = run(capsysbinary, CAPTURE)
     assert ran.code == 3
     assert "a defect in kdissect, please report it: KeyError in kdissect." in ran.err

@@ -175,7 +175,7 @@ def test_a_defect_is_told_as_one_process_tells_it(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> str:
         raise RuntimeError("the line cannot be made")
 
-    monkeypatch.setattr("kdissect.present.text.api_text", fail)
+    monkeypatch.setattr("kdissect.present.text.topics_text", fail)
     ran = [said("read", CAPTURES / "errors.pcapng", "--jobs", jobs) for jobs in (1, 2)]
     assert ran[0] == ran[1]
     assert "RuntimeError in kdissect.present.text" in ran[0].err
