@@ -20,9 +20,9 @@ from kdissect.present.options import Options
 from kdissect.present.record_batches import PlainBatch, record_batches
 from kdissect.present.record_text import VARIABLE, gather
 from kdissect.protocol.json_text import JsonText
-from kdissect.record.records import ROW, wrap64
+from kdissect.record.records import ROW, Headers, wrap64
 
-ROWS_AT_ONCE = 65_536
+ROWS_AT_ONCE = 32_768
 BYTES_AT_ONCE = 8 << 20
 """A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
 
@@ -42,9 +42,8 @@ class ColumnsWriter:
                 self._writer.write_batch(self._batches.add(batch))
                 yield batch.columns.count
             else:
-                self._writer.write_batch(self._batches.take())
                 for row in batch:
-                    self._writer.write(row)
+                    self._writer.write_batch(self._batches.add_row(row))
                 yield len(batch)
 
     def close(self) -> None:
@@ -68,6 +67,9 @@ class RecordBatches:
         self._count = 0
         self._headers: dict[int, Any] = {}
         """By row, of those that have some."""
+        self._header_bytes = 0
+        self._value_sizes: dict[int, int] = {}
+        """By row, of values that are hidden: what stands for them has another size."""
         self._common: list[list[Any]] = []
         """What the records of each batch have in common."""
         self._counts: list[int] = []
@@ -85,18 +87,44 @@ class RecordBatches:
         if gather(columns, self._keys, self._values):
             for at, position in enumerate(columns.rows[6 : count * ROW : ROW]):
                 if position >= 0:
-                    self._headers[self._count + at] = arrow_value("headers", columns.headers(position))
+                    self._add_headers(self._count + at, columns.headers(position))
         self._numbers.extend(columns.rows[: count * ROW])
         self._count += count
         self._counts.append(count)
         assigned, sequence = batch.assigned, columns.base_sequence
         self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
         self._sequence_shifts.append(None if sequence < 0 else wrap64(sequence - columns.base_offset))
-        common = batch.common
-        self._common.append([common.get(name) for name in self._common_names])
-        if self._count >= ROWS_AT_ONCE or self._keys.size() + self._values.size() >= BYTES_AT_ONCE:
-            return self.take()
-        return None
+        return self._add_common(batch.common)
+
+    def add_row(self, row: dict[str, Any]) -> pa.RecordBatch | None:
+        """Add a row as :mod:`kdissect.present.records` gives it, a batch of its own; gives the batch that is
+        full now, if one is."""
+        offset, timestamp, value_size = row["offset"], row["timestamp"], row["value_size"]
+        if row["headers"]:
+            self._add_headers(self._count, row["headers"])
+        sizes = []
+        for name, contents in (("key", self._keys), ("value", self._values)):
+            shown = row[name]
+            sizes.append(-1 if shown is None else len(shown))
+            contents.put(shown or b"")
+        if value_size is not None and value_size != sizes[1]:
+            self._value_sizes[self._count] = value_size
+        self._numbers.extend((offset, -1 if timestamp is None else timestamp, 0, sizes[0], 0, sizes[1], -1))
+        self._count += 1
+        self._counts.append(1)
+        for shifts, name in ((self._shifts, "assigned_offset"), (self._sequence_shifts, "sequence")):
+            shifts.append(None if row[name] is None else wrap64(row[name] - offset))
+        return self._add_common(row | {"control": arrow_value("json", row["control"])})
+
+    def _add_headers(self, row: int, headers: Headers) -> None:
+        self._headers[row] = arrow_value("headers", headers)
+        self._header_bytes += sum(len(name) + len(value or b"") for name, value in headers)
+
+    def _add_common(self, row: dict[str, Any]) -> pa.RecordBatch | None:
+        """Add what records have in common; gives the batch that is full now, if one is."""
+        self._common.append([row.get(name) for name in self._common_names])
+        held = self._keys.size() + self._values.size() + self._header_bytes
+        return self.take() if self._count >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE else None
 
     def take(self) -> pa.RecordBatch | None:
         """What waits, as a batch; None if there is nothing."""
@@ -114,7 +142,7 @@ class RecordBatches:
             "value": _contents(value_sizes, self._values.take()),
             "headers": self._all_headers(),
             "key_size": _known(key_sizes),
-            "value_size": _known(value_sizes),
+            "value_size": _known(_numbers(self._sizes_of_values())),
             "sequence": pc.bit_wise_and(
                 pc.add(offsets, _spread(_integers(self._sequence_shifts), batch_of)), low_bits
             ).cast(pa.int32()),
@@ -125,6 +153,12 @@ class RecordBatches:
         arrays = [found[name] for name in self._schema.names]
         self._clear()
         return pa.record_batch(arrays, schema=self._schema)
+
+    def _sizes_of_values(self) -> array[int]:
+        sizes = self._numbers[5::ROW]
+        for row, size in self._value_sizes.items():
+            sizes[row] = size
+        return sizes
 
     def _batch_of(self) -> pa.Array | None:
         """Of each record, its batch; None where each is one of its own."""

@@ -16,7 +16,7 @@ from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.record_batches import LinesWriter
-from kdissect.present.record_columns import ColumnsWriter
+from kdissect.present.record_columns import ColumnsWriter, RecordBatches
 from kdissect.present.records import record_rows
 from kdissect.present.tables import row_line
 from kdissect.record.records import Record
@@ -79,6 +79,33 @@ def test_columns(exchanges: list[Exchange]) -> None:
     rows.close()
     columns.close()
     assert read_table(at_once).equals(read_table(one_by_one))
+
+
+def test_control_batches_between_others_begin_no_new_row_group(tmp_path: Path) -> None:
+    data = (write_batch(AWKWARD) + write_batch(AWKWARD, control=True)) * 50
+    out = BytesIO()
+    writer = ColumnsWriter("arrow", TABLE, out, Options())
+    assert sum(writer.write(produced(tmp_path / "x", data))) == 100 * len(AWKWARD)
+    writer.close()
+    assert read_table(out).column("offset").num_chunks == 1
+
+
+def test_a_value_that_is_hidden_keeps_its_size() -> None:
+    row = dict.fromkeys(column.name for column in TABLE.columns)
+    shown = row | {"offset": 1, "value": b"<redacted>", "value_size": 3, "headers": (), "sequence": 7}
+    batches = RecordBatches(TABLE)
+    assert batches.add_row(shown) is None
+    batches.add_row(shown | {"value": None, "value_size": None, "key": b"", "key_size": 0})
+    taken = batches.take()
+    assert taken is not None
+    first, second = taken.to_pylist()
+    assert (first["value"], first["value_size"], first["key"], first["sequence"]) == (
+        b"<redacted>",
+        3,
+        None,
+        7,
+    )
+    assert (second["value"], second["value_size"], second["key"], second["key_size"]) == (None, None, b"", 0)
 
 
 def read_table(file: BytesIO) -> pa.Table:
