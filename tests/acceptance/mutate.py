@@ -22,7 +22,7 @@ from io import BytesIO
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import KINDS
-from kdissect.limits import DEFAULTS
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Message, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Endpoint, Frame, Node, Packet, Segment
 from kdissect.present.batches import batch_objects
@@ -169,17 +169,18 @@ def look_at_message(message: Message) -> None:
     body = message.decoded()
     if body.struct is not None:
         text = dumps(to_json(body.struct, body.values))
-        assert text_of_bytes(body.struct, message.frame.payload[message.body_start :]) in (None, text)
-        find_places(body.struct, Cursor(message.frame.payload, message.body_start))
+        data = message.frame.payload[message.body_start :]
+        assert text_of_bytes(body.struct, data, message.limits) in (None, text)
+        find_places(body.struct, Cursor(data, limits=message.limits))
     assert all(fault.kind in KINDS for fault in body.faults)
     root = message.annotate()
     assert end_of_leaves(root, 0) == len(message.frame.payload)
 
 
-def text_of_bytes(struct: Struct, data: bytes) -> str | None:
+def text_of_bytes(struct: Struct, data: bytes, limits: Limits = DEFAULTS) -> str | None:
     """A struct in Kafka's JSON, written without decoding it; None where it has to be decoded."""
     way, out = way_of(struct), JsonText()
-    walk = Walk(Cursor(data), out, None)
+    walk = Walk(Cursor(data, limits=limits), out, None)
     with suppress(DecodeError):
         if way is not None:
             walk.write(way)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.protocol import apis, schema
+from kdissect.protocol.layout import layout
 from kdissect.protocol.library import Library, library, package_folder, user_folder
 
 FETCH = "request 0 of 9.9\n    word  string  0+\n\nresponse 0 of 9.9\n"
@@ -122,7 +123,7 @@ def test_a_damaged_file_takes_its_name_with_it(tmp_path: Path, monkeypatch: pyte
     put(tmp_path, "definitions/apis/001-OldFetch.txt", "garbage\n")
     put(tmp_path, "definitions/data/mine/RequestHeader.txt", "garbage\n")
     monkeypatch.setenv("KDISSECT_DATA_HOME", str(tmp_path))
-    caches = (library, schema.message_struct, schema.era_structs, apis.data_names, schema.data_struct)
+    caches = (library, schema.message_struct, schema.era_structs, apis.data_names, schema.data_struct, layout)
     for each in caches:
         each.cache_clear()
     try:
