@@ -39,8 +39,6 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
-    @cython.locals(out=list, segment=object)
-    cpdef list feed_all(self, items)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)

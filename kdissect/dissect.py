@@ -43,6 +43,9 @@ LINGERING = 1_000
 RELIEF = 8
 """A limit that is reached is gone below by one part in so many, so that there is room for some time."""
 
+PART_BYTES = 1 << 20
+"""What the messages of exchanges have together that are handed out at a time, and the last of them more."""
+
 LATE_BYTES = 1_024
 """What an exchange costs that is numbered at the end, beside its bytes, half each time it is spoken of."""
 
@@ -157,20 +160,33 @@ class Dissector:
             return (segment,)
         return self.feed_segment(segment)
 
-    def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> list[Event]:
-        """What several bring to light, in order."""
+    def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
+        """What several bring to light, in order, in lists. A list ends before what is wrong with a file, and
+        where its messages have :data:`PART_BYTES`: what they decode to takes many times that."""
         out: list[Event] = []
+        size = 0
         for item in items:
-            if isinstance(item, Packet):
-                self.packets += 1
-                segment = self._segments.feed(item)
-                if isinstance(segment, Segment):
-                    out += self.feed_segment(segment)
-                elif segment is not None:
-                    out.append(segment)
-            else:
-                out += self.feed(item)
-        return out
+            if not isinstance(item, Packet):
+                if out:
+                    yield out
+                    out, size = [], 0
+                yield list(self.feed(item))
+                continue
+            self.packets += 1
+            segment = self._segments.feed(item)
+            if isinstance(segment, Fault):
+                out.append(segment)
+            elif segment is not None and (found := self.feed_segment(segment)):
+                out += found
+                for event in found:
+                    if isinstance(event, Exchange):
+                        for message in event.messages:
+                            size += len(message.frame.payload)
+                if size > PART_BYTES:
+                    yield out
+                    out, size = [], 0
+        if out:
+            yield out
 
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""

@@ -1,6 +1,7 @@
 """A Kafka request or response: a frame, its header, and a body that is decoded when asked for.
 
-Bodies are decoded lazily and kept, so that listing a million messages costs their headers only.
+Bodies are decoded lazily and kept, and what listings ask is found without decoding where
+nothing is wrong with a message.
 """
 
 from __future__ import annotations

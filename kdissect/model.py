@@ -106,8 +106,8 @@ FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 
 class Value:
-    """A plain value like a named tuple, whose parts are its slots: compared by them, and never changed once
-    it is made. It is no tuple, so that compiled it holds numbers of C."""
+    """A plain value like a named tuple, whose parts are its slots: compared by them, and not to be changed
+    once it is made. It is no tuple, so that compiled it holds numbers of C."""
 
     __slots__: tuple[str, ...] = ()
 

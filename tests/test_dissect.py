@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
+import kdissect.dissect
 from kdissect.dissect import AT_THE_END, LINGER_NS, LINGERING, Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
-from kdissect.model import RST, SYN, Endpoint, Fault, Segment
+from kdissect.model import RST, SYN, Endpoint, Fault, Packet, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol.cursor import uuid_text
 from kdissect.session.conversation import Connection
@@ -472,3 +475,45 @@ def test_a_connection_that_goes_on_after_its_end_and_ends_again_waits_once() -> 
     assert len(dissector._lingering) == 1
     (row,) = connections(dissector.elapse(LINGER_NS + 1))
     assert row.packets == len(one.segments)
+
+
+def as_packets(segments: list[Segment]) -> list[Packet]:
+    """Each in a packet of Ethernet and IPv4."""
+    found = []
+    for at, each in enumerate(segments, 1):
+        tcp = struct.pack(">IIBBHHH", each.seq, each.ack or 0, 5 << 4, each.flags, 1_000, 0, 0) + each.payload
+        size = 20 + 4 + len(tcp)
+        addresses = each.source[:4] + each.destination[:4]
+        head = struct.pack(">BBHHHBBH", 0x45, 0, size, at & 0xFFFF, 0, 64, 6, 0) + addresses
+        data = bytes(12) + b"\x08\0" + head + each.source[4:] + each.destination[4:] + tcp
+        found.append(Packet(at, each.timestamp_ns, 1, data, len(data)))
+    return found
+
+
+def test_what_comes_together_is_handed_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    talks = Talk()
+    for correlation in range(50):
+        talks = talks.ask(request("Metadata", 1, correlation, topics=None)).answer(
+            response("Metadata", 1, correlation, **METADATA_RESPONSE_1)
+        )
+    items: list[Packet | Fault] = [*as_packets(talks.close().segments)]
+    alone = [event for item in items for event in Dissector().feed(item)]
+    assert alone == []  # each by itself, with nothing before it
+    machine = Dissector()
+    expected = [repr(event) for item in items for event in machine.feed(item)]
+    whole = list(Dissector().feed_all(items))
+    assert [repr(event) for events in whole for event in events] == expected
+    assert len(whole) == 1
+    monkeypatch.setattr(kdissect.dissect, "PART_BYTES", 500)
+    parts = list(Dissector().feed_all(items))
+    assert [repr(event) for events in parts for event in events] == expected
+    assert len(parts) > 5
+
+
+def test_what_is_wrong_with_a_file_comes_behind_what_was_before_it() -> None:
+    wrong = Fault("file", "bad-block", "damaged")
+    items: list[Packet | Fault] = [*as_packets(talk(1).close().segments)]
+    parts = list(Dissector().feed_all([*items, wrong, *items]))
+    assert [wrong] in parts
+    assert all(wrong not in events for events in parts if events != [wrong])
+    assert any(isinstance(event, Exchange) for event in parts[0])

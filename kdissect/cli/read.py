@@ -101,6 +101,7 @@ class _Read:
             read_twice(self._paths, given["two_pass"] or self._must_learn) as paths,
             closing(self._reading(paths)) as reading,
         ):
+            reading.one_by_one = given["count"] is not None
             reading.open()
             if given["packets_to"] is None:
                 with open_output(given["output"], inputs_of(given)) as file:

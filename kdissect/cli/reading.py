@@ -64,7 +64,9 @@ class Reading:
         self.is_counted_elsewhere = False
         """Whether somebody else adds the events to :attr:`tally`."""
         self.keep: Callable[[Packet | Secrets], None] | None = None
-        """Is given every packet when it is read."""
+        """Is given every packet when it is read, if it is set before reading begins."""
+        self.one_by_one = False
+        """Whether nothing may be read, or counted, that is not asked for."""
         self._capture: Packets | None = None
         self._paths = tuple(paths)
         self._names_file = opener is None and len(self._paths) == 1
@@ -166,7 +168,11 @@ class Reading:
                 self._note(items)
                 if self._keys.growing is not None:
                     yield self._learn_secrets(dissector, time.monotonic())
-                yield self._counted(dissector.feed_all(items))
+                for events in dissector.feed_all(items):
+                    if self.one_by_one:
+                        yield from (self._counted((event,)) for event in events)
+                    else:
+                        yield self._counted(events)
             self.is_interrupted = end.has_come
             yield self._learn_secrets(dissector, math.inf)
             for event in dissector.close():
@@ -197,7 +203,7 @@ class Reading:
         there is something else to look at."""
         if self._keys.growing is not None and isinstance(capture, Following):
             return (() if item is None else (item,) for item in capture.with_pauses())
-        if isinstance(capture, Capture) and self.keep is None:
+        if isinstance(capture, Capture) and self.keep is None and not self.one_by_one:
             return capture.blocks()
         return ((item,) for item in capture)
 

@@ -69,10 +69,7 @@ class Lines:
             self._cell(LATENCY, took, -1),
             self._cell(SIZES, both, -1),
         ]
-        notes = self._notes(exchange)
-        if notes:
-            out += notes
-            return "  ".join(out)
+        out += self._notes(exchange)
         return "  ".join(out).rstrip()
 
     def _cell(self, at: int, text: str, columns: int) -> str:

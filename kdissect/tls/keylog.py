@@ -11,6 +11,7 @@ arrives in pieces (a growing file, several Decryption Secrets Blocks): each has 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
 
@@ -44,6 +45,12 @@ def premaster_name(encrypted: bytes) -> bytes:
 def session_name(word: bytes) -> bytes:
     """The name of a session, by its id or ticket; a ticket may have 64 KiB."""
     return word if len(word) <= SESSION_ID_BYTES else sha256(word).digest()
+
+
+def _lines(key_log: bytes) -> Iterator[bytes]:
+    """The lines, which end with CR, LF or both; one at a time, for there may be millions."""
+    for several in BytesIO(key_log):
+        yield from several.splitlines()
 
 
 class Secrets:
@@ -89,7 +96,7 @@ class Secrets:
     def add(self, key_log: bytes) -> set[bytes]:
         """Take in lines of a key log; gives the names of which they told something new."""
         told: set[bytes] = set()
-        for line in BytesIO(key_log):
+        for line in _lines(key_log):
             words = line.decode("latin-1").split()
             if not words or words[0].startswith("#") or words[0] in OTHER_LABELS:
                 continue

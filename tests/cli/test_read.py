@@ -70,6 +70,16 @@ def test_standard_input_is_called_so_whatever_is_wrong_with_it(more: tuple[str, 
     assert damaged.err.startswith("kdissect: -: the file ends inside a block")
 
 
+def test_a_fault_behind_the_rows_that_are_asked_for_does_not_count(
+    tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    path = tmp_path / "cut.pcapng"
+    path.write_bytes(CAPTURE.read_bytes()[:-5])
+    assert run(capsysbinary, path).code == 3
+    ran = run(capsysbinary, path, "-c", 1)
+    assert (ran.code, len(ran.lines)) == (0, 1)
+
+
 def test_count_stops_after_so_many_rows(capsysbinary: Capsys) -> None:
     assert len(run(capsysbinary, CAPTURE, "-T", "ndjson", "-c", 3).lines) == 3
     assert len(run(capsysbinary, CAPTURE, "-T", "records", "-c", 7).lines) == 7

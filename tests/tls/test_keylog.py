@@ -141,3 +141,11 @@ def test_secrets_can_be_stored() -> None:
     secrets = Secrets()
     secrets.add(f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}".encode())
     assert pickle.loads(pickle.dumps(secrets)).of(RANDOM) == secrets.of(RANDOM)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_as_on_any_system(end: bytes) -> None:
+    lines = [f"CLIENT_RANDOM {bytes([n] * 32).hex()} {MASTER.hex()}".encode() for n in range(3)]
+    secrets = Secrets()
+    secrets.add(end.join([b"# comment", *lines]) + end)
+    assert (secrets.understood, secrets.not_understood) == (3, 0)
