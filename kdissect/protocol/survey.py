@@ -211,7 +211,9 @@ def _step(field: Field, opcode: int, argument: Any) -> Step | None:
             step.width = step.inner.width
         else:
             step.of = _step(field, element, inner)
-            if step.of is not None and step.of.action == PASS:
+            if step.of is None:
+                return None
+            if step.of.action == PASS:
                 step.width = step.of.width
         return step
     if opcode >= plan.STRUCT:
