@@ -1,10 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.decode cimport read_count, read_size
 from kdissect.protocol.json_text cimport JsonText
 
 cdef int INT8, INT16, INT32, INT64, UINT16, UINT32, BOOLEAN, UUID, STRING, ARRAY, STRUCT, COMPACT_STRING
-cdef int COMPACT_BYTES, COMPACT_RECORDS, COMPACT_ARRAY, NULLABLE_STRUCT, RECORDS
+cdef int COMPACT_RECORDS, COMPACT_ARRAY, NULLABLE_STRUCT, RECORDS
 cdef bytes _METADATA, _METADATA_ID
 
 cdef class Way
@@ -44,7 +45,5 @@ cdef class Walk:
     cpdef text(self, Step step)
     @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t)
     cpdef record_set(self, Step step)
-    @cython.locals(out=JsonText, cursor=Cursor, count=int64_t, granted=int64_t, at=int64_t)
+    @cython.locals(out=JsonText, cursor=Cursor, count=int64_t, at=int64_t)
     cpdef array(self, Step step)
-    @cython.locals(cursor=Cursor, opcode=cython.int, size=int64_t)
-    cpdef int64_t size(self, Step step) except? -2

@@ -14,6 +14,7 @@ from kdissect.model import DecodeError
 from kdissect.names import METADATA_TOPIC
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import read_count, read_size
 from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, java_double
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.schema import Struct
@@ -27,7 +28,7 @@ INT8, INT16, INT32, INT64, UINT16, UINT32 = (
     plan.UINT32,
 )
 BOOLEAN, UUID, STRING, ARRAY, STRUCT = plan.BOOLEAN, plan.UUID, plan.STRING, plan.ARRAY, plan.STRUCT
-COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS = plan.COMPACT_STRING, plan.COMPACT_BYTES, plan.COMPACT_RECORDS
+COMPACT_STRING, COMPACT_RECORDS = plan.COMPACT_STRING, plan.COMPACT_RECORDS
 COMPACT_ARRAY, NULLABLE_STRUCT = plan.COMPACT_ARRAY, plan.NULLABLE_STRUCT
 RECORDS = plan.RECORDS
 
@@ -150,7 +151,7 @@ class Walk:
         elif opcode in (RECORDS, COMPACT_RECORDS):
             self.record_set(step)
         elif opcode < ARRAY:
-            size = self.size(step)
+            size = read_size(cursor, step.opcode, step.nullable)
             if size < 0:
                 out.put(b"null")
             else:
@@ -176,7 +177,7 @@ class Walk:
     def text(self, step: Step) -> None:
         """Write a string."""
         cursor = self.cursor
-        size = self.size(step)
+        size = read_size(cursor, step.opcode, step.nullable)
         if size < 0:
             self.out.put(b"null")
             return
@@ -190,7 +191,7 @@ class Walk:
     def record_set(self, step: Step) -> None:
         """Write the size of a record set, and what there is to say of it."""
         cursor, out = self.cursor, self.out
-        size = self.size(step)
+        size = read_size(cursor, step.opcode, step.nullable)
         if size < 0:
             out.put(step.before)
             out.put(b"null")
@@ -204,16 +205,10 @@ class Walk:
     def array(self, step: Step) -> None:
         """Write an array."""
         cursor, out = self.cursor, self.out
-        count = cursor.read_unsigned_varint() - 1 if step.opcode == COMPACT_ARRAY else cursor.read_int32()
-        if count == -1 and step.nullable:
+        count = read_count(cursor, step.opcode, step.nullable, step.least)
+        if count < 0:
             out.put(b"null")
             return
-        granted = cursor.elements_left - count
-        if count < 0 or granted < 0 or count > cursor.limits.elements:
-            raise DecodeError("too many elements", cursor.position)
-        if count * step.least > cursor.end - cursor.position:
-            raise DecodeError("more elements than bytes", cursor.position)
-        cursor.elements_left = granted
         out.put(b"[")
         for at in range(count):
             if at:
@@ -223,17 +218,6 @@ class Walk:
             elif step.element is not None:
                 self.value(step.element)
         out.put(b"]")
-
-    def size(self, step: Step) -> int:
-        """The bytes of a string, bytes or records; -1 for null."""
-        cursor, opcode = self.cursor, step.opcode
-        if opcode in (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS):
-            size = cursor.read_unsigned_varint() - 1
-        else:
-            size = cursor.read_int16() if opcode == STRING else cursor.read_int32()
-        if size < 0 and (size != -1 or not step.nullable):
-            raise DecodeError("null where there is none", cursor.position)
-        return size
 
 
 # -- ways -------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.decode cimport read_count, read_size
 
 cdef int PASS, TEXT, BYTES, NAME, ID, PARTITION, RECORDS, OFFSET, ARRAY, STRUCT
-cdef int COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS, COMPACT_ARRAY, STRING
+cdef int COMPACT_STRING, COMPACT_RECORDS, COMPACT_ARRAY, STRING
 
 cdef class Way
 cdef class Step
@@ -39,11 +40,9 @@ cdef class Finder:
     cpdef through(self, Way way)
     @cython.locals(cursor=Cursor, action=cython.int, size=int64_t, start=int64_t, offset=int64_t)
     cpdef visit(self, Step step)
-    @cython.locals(cursor=Cursor, count=int64_t, granted=int64_t, _=int64_t)
+    @cython.locals(cursor=Cursor, count=int64_t, _=int64_t)
     cpdef elements(self, Step step)
     cpdef inside(self, Way way)
-    @cython.locals(cursor=Cursor, opcode=cython.int, size=int64_t)
-    cpdef int64_t size(self, Step step) except? -2
 
 @cython.locals(finder=Finder)
 cpdef object find_places(object struct, Cursor cursor)

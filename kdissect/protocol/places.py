@@ -14,6 +14,7 @@ from typing import Any
 from kdissect.model import DecodeError
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.decode import read_count, read_size
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.topics import told_by
 
@@ -21,7 +22,7 @@ PASS, TEXT, BYTES, NAME, ID, PARTITION, RECORDS, OFFSET, ARRAY, STRUCT = range(1
 """What a step does: pass a number of bytes, a string, bytes; read what tells the partition; take note of a
 record set or of a base offset; go through an array or a struct."""
 
-COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS = plan.COMPACT_STRING, plan.COMPACT_BYTES, plan.COMPACT_RECORDS
+COMPACT_STRING, COMPACT_RECORDS = plan.COMPACT_STRING, plan.COMPACT_RECORDS
 COMPACT_ARRAY, STRING = plan.COMPACT_ARRAY, plan.STRING
 
 Place = tuple[str | None, str | None, int | None, str, int, int]
@@ -91,13 +92,13 @@ class Finder:
         """Go through a field."""
         cursor, action = self.cursor, step.action
         if action == TEXT:
-            size = self.size(step)
+            size = read_size(cursor, step.opcode, step.nullable)
             if size >= 0:
                 cursor.read_text(size)  # it may not be UTF-8
         elif action == BYTES:
-            cursor.take(max(self.size(step), 0))
+            cursor.take(max(read_size(cursor, step.opcode, step.nullable), 0))
         elif action == NAME:
-            size = self.size(step)
+            size = read_size(cursor, step.opcode, step.nullable)
             if size >= 0:
                 self.topic = cursor.read_text(size)
         elif action == ID:
@@ -107,7 +108,7 @@ class Finder:
         elif action == PARTITION:
             self.partition = cursor.read_int32()
         elif action == RECORDS:
-            size = self.size(step)
+            size = read_size(cursor, step.opcode, step.nullable)
             if size >= 0:
                 start = cursor.take(size)
                 self.found.append((self.topic, self.topic_id, self.partition, step.name, start, size))
@@ -124,15 +125,9 @@ class Finder:
     def elements(self, step: Step) -> None:
         """Go through an array."""
         cursor = self.cursor
-        count = cursor.read_unsigned_varint() - 1 if step.opcode == COMPACT_ARRAY else cursor.read_int32()
-        if count == -1 and step.nullable:
+        count = read_count(cursor, step.opcode, step.nullable, step.least)
+        if count <= 0:
             return
-        granted = cursor.elements_left - count
-        if count < 0 or granted < 0 or count > cursor.limits.elements:
-            raise DecodeError("too many elements", cursor.position)
-        if count * step.least > cursor.end - cursor.position:
-            raise DecodeError("more elements than bytes", cursor.position)
-        cursor.elements_left = granted
         if step.width >= 0:
             cursor.take(count * step.width)
         elif step.inner is not None:
@@ -147,17 +142,6 @@ class Finder:
         topic, topic_id, partition = self.topic, self.topic_id, self.partition
         self.through(way)
         self.topic, self.topic_id, self.partition = topic, topic_id, partition
-
-    def size(self, step: Step) -> int:
-        """The bytes of a string, bytes or records; -1 for null."""
-        cursor, opcode = self.cursor, step.opcode
-        if opcode in (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS):
-            size = cursor.read_unsigned_varint() - 1
-        else:
-            size = cursor.read_int16() if opcode == STRING else cursor.read_int32()
-        if size < 0 and (size != -1 or not step.nullable):
-            raise DecodeError("null where there is none", cursor.position)
-        return size
 
 
 def find_places(struct: Struct, cursor: Cursor) -> list[Place] | None:

@@ -11,13 +11,14 @@ arrives in pieces (a growing file, several Decryption Secrets Blocks): each has 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.tls.keys import MASTER_BYTES
-from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, Remembered, oldest
+from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, Remembered
 
 RANDOM_BYTES = 32
 ENCRYPTED_BYTES = 8
@@ -68,11 +69,11 @@ class Secrets:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._known = Remembered(limits.secret_bytes)
         """By client random, and premaster secrets by what they were encrypted to: names of other lengths."""
-        self._sessions: dict[bytes, bytes] = {}
+        self._sessions: OrderedDict[bytes, bytes] = OrderedDict()  # finds its first at once, as no dict does
         """Master secrets by session (TLS 1.2)."""
         self._taught: set[bytes] = set()
         """Sessions that handshakes taught, and nobody was told."""
-        self._asked: dict[bytes, bytes | None] = {}
+        self._asked: OrderedDict[bytes, bytes | None] = OrderedDict()
         """Client randoms of connections that were asked for; with the master secret, where another way than a
         line of their own led to it."""
         self.forgotten = 0
@@ -156,17 +157,15 @@ class Secrets:
     def _ask(self, client_random: bytes, master: bytes | None) -> None:
         self._asked[client_random] = master
         if len(self._asked) > CONNECTIONS:
-            for random in oldest(self._asked):
-                del self._asked[random]
-                self.forgotten += 1
+            self._asked.popitem(last=False)
+            self.forgotten += 1
 
     def _remember_session(self, name: bytes, master: bytes) -> bool:
         """Gives whether it is new."""
         is_new = self._sessions.pop(name, None) != master
         self._sessions[name] = master
         if len(self._sessions) > SESSIONS:
-            for each in oldest(self._sessions):
-                del self._sessions[each]
+            self._sessions.popitem(last=False)
         return is_new
 
     def _add(self, words: list[str], told: set[bytes]) -> bool:

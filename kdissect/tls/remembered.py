@@ -9,7 +9,6 @@ holds those of the connections at hand at its end.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 MASTER = "CLIENT_RANDOM"
 PREMASTER = "PMS_CLIENT_RANDOM"
@@ -82,15 +81,10 @@ class Remembered:
         return True
 
     def _forget(self) -> None:
-        for name in oldest(self._rows):
+        for name in list(islice(self._rows, max(1, len(self._rows) // RELIEF))):
             self._bytes -= NAME_COST + len(self._rows.pop(name))
             self.forgotten += 1
 
 
 def _entry(label: str, secret: bytes) -> bytes:
     return _CODES[label] + len(secret).to_bytes(2, "big") + secret
-
-
-def oldest(of: dict[bytes, Any]) -> list[bytes]:
-    """Those to forget of what has become too many."""
-    return list(islice(of, max(1, len(of) // RELIEF)))

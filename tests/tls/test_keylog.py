@@ -98,6 +98,7 @@ def test_sessions_are_bounded() -> None:
     for number in range(SESSIONS + 1):
         secrets.learn_session(number.to_bytes(4, "big"), MASTER)
     assert secrets.session(bytes(4)) is None
+    assert secrets.session((1).to_bytes(4, "big")) == MASTER
     assert secrets.session(SESSIONS.to_bytes(4, "big")) == MASTER
 
 
