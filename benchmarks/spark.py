@@ -2,11 +2,14 @@
 
     python -m benchmarks.spark --make CAPTURE --gigabytes 1 [--skew 0.9]
     python -m benchmarks.spark CAPTURE [--strategy replicas|buckets|shuffle] [--tasks 2]
+    python -m benchmarks.spark --start CAPTURE
 
 Both make the table of exchanges and write it as Parquet. CPU seconds are summed over all processes of a
 run, the JVM among them; sizes are the most that a Python worker had resident, and the driver's heap is
 kdissect's usual 1 GB. ``--make`` makes a capture of any size from real client traffic
-(:mod:`benchmarks.traffic`); with ``--skew`` one connection has that share of its bytes.
+(:mod:`benchmarks.traffic`); with ``--skew`` one connection has that share of its bytes. ``--start`` compares
+the whole command, with its usual tables, with the start of a plain session of PySpark that counts to ten,
+in turns; for a small capture.
 """
 
 # ruff: noqa: T201
@@ -20,12 +23,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from benchmarks.traffic import grow
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _EVERY = 0.1
+_STARTS = 5
+_STOCK = """
+import os, sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[2]").getOrCreate().range(10).count()
+"""
 
 
 class Process(NamedTuple):
@@ -48,6 +59,21 @@ def measure(command: list[str]) -> tuple[float, dict[int, Process]]:
         time.sleep(_EVERY)
     assert running.returncode == 0, command
     return time.monotonic() - start, used
+
+
+def compare_starts(capture: str) -> None:
+    """Print what ``kdissect spark batch`` takes for a capture, and what a session of PySpark does alone."""
+    taken: dict[str, list[tuple[float, float]]] = {"stock PySpark": [], "kdissect spark batch": []}
+    for _ in range(_STARTS):
+        with tempfile.TemporaryDirectory() as folder:
+            batch = [sys.executable, "-m", "kdissect", "spark", "batch", capture, "--out", f"{folder}/out"]
+            commands = ([sys.executable, "-c", _STOCK], [*batch, "--master", "local[2]", "-q"])
+            for runs, command in zip(taken.values(), commands, strict=True):
+                seconds, used = measure(command)
+                runs.append((seconds, sum(process.cpu for process in used.values())))
+    for name, runs in taken.items():
+        seconds, cpu = (median(figures) for figures in zip(*runs, strict=True))
+        print(f"{name}: {seconds:.1f} s, {cpu:.1f} CPU s (medians of {_STARTS})")
 
 
 def _processes(session: int) -> dict[int, Process]:
@@ -80,9 +106,13 @@ def main() -> None:
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--skew", type=float, default=0.0)
+    parser.add_argument("--start", action="store_true")
     given = parser.parse_args()
     if given.make:
         grow(Path(given.capture), int(given.gigabytes * 1e9), given.skew)
+        return
+    if given.start:
+        compare_starts(given.capture)
         return
     gigabytes = os.path.getsize(given.capture) / 1e9
     python = [sys.executable, "-m", "kdissect"]

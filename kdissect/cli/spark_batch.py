@@ -177,8 +177,9 @@ class _Batch:
     def _frame(self, spark: SparkSession, name: str, **more: Any) -> DataFrame:
         from kdissect.spark import table
 
-        options = self._settings._asdict() | {"tasks": max(self._plan.tasks)} | more
-        del options["table"], options["pushdown"]
+        # The filter is one of our own: nothing remains that Spark could hand down.
+        options = self._settings._asdict() | {"tasks": max(self._plan.tasks), "pushdown": False} | more
+        del options["table"]
         if self._cores is None and self._given["tasks"] is None:
             del options["tasks"]
         options["split_bytes"] = self._given["split_size"] << 20
@@ -187,16 +188,21 @@ class _Batch:
     def _ending(self, spark: SparkSession, scratch: str | None) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
         written = "faults" in self._tables and self._given["filter"] is None
-        if written:
-            faults = spark.read.parquet(f"{self._given['out']}/faults")
-            tell_damage(faults.where("layer = 'file'"))
-        elif scratch is None or done(scratch).damage:
-            tell_damage(self._frame(spark, "faults", layer="file", filter=None))
+        if scratch is None or done(scratch).damage:
+            tell_damage(self._damage(spark, written))
         if not self._given["strict"]:
             return DONE
-        if not written:
-            faults = self._frame(spark, "faults", filter=None)
+        faults = self._written_faults(spark) if written else self._frame(spark, "faults", filter=None)
         return DONE if faults.isEmpty() else FAULTS_SEEN
+
+    def _damage(self, spark: SparkSession, written: bool) -> DataFrame:
+        """The faults of files."""
+        if written:
+            return self._written_faults(spark).where("layer = 'file'")
+        return self._frame(spark, "faults", layer="file", filter=None)
+
+    def _written_faults(self, spark: SparkSession) -> DataFrame:
+        return spark.read.parquet(f"{self._given['out']}/faults")
 
 
 def refuse_existing(out: str, tables: Sequence[str]) -> None:

@@ -44,6 +44,7 @@ def table(
     *,
     strategy: str = "replicas",
     split_bytes: int = SPLIT_BYTES,
+    pushdown: bool = True,
     **options: Any,
 ) -> DataFrame:
     """A table of captures: ``exchanges``, ``records``, ``batches``, ``connections``, ``faults``, ``packets``.
@@ -55,10 +56,12 @@ def table(
         see :mod:`kdissect.spark.plan`. Where one cannot give the same rows as ``kdissect read``, the one
         before it is taken.
     :param split_bytes: with ``shuffle``, about how large the parts are that large files are read in.
+    :param pushdown: with ``replicas``, whether Spark may hand filters down, where the session does so at all.
+        Without, it asks no Python for its plan, for which it starts some seconds sooner.
     :param options: those of :class:`~kdissect.spark.settings.Settings`.
     :raises ValueError: an option has no such value.
     :raises LookupError: there is no such option or table.
-    :raises CaptureError: with ``buckets`` and ``shuffle``, no file is there.
+    :raises CaptureError: with ``buckets`` and ``shuffle``, or without pushdown, no file is there.
     """
     from kdissect.spark.launch import pushes_filters
     from kdissect.spark.plan import STRATEGIES
@@ -70,10 +73,11 @@ def table(
     given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
     alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
-    if strategy != "replicas":
+    if strategy != "replicas" or not pushdown:
         from kdissect.spark.source import replicated
 
-        frame = None if alone else _shared_out(spark, settings, given, strategy, split_bytes)
+        shares = strategy != "replicas" and not alone
+        frame = _shared_out(spark, settings, given, strategy, split_bytes) if shares else None
         return replicated(spark, settings, given) if frame is None else frame
     settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
