@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
-from typing import IO, cast
+from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
 from kdissect.cli.errors import Unreadable
@@ -29,9 +29,12 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
 
 
 class Spooled(str):
-    """The path of an input that can be read only once; what it said is kept in ``file``."""
+    """The path of an input that can be read only once; what it said is kept in a file."""
 
-    file: IO[bytes]
+    kept: str
+    """The path of that."""
+    files: ExitStack
+    """Closes what nobody else does."""
 
 
 def reads_once(path: str) -> bool:
@@ -52,13 +55,13 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
         for path in paths:
             if twice and reads_once(path):
                 spool = files.enter_context(named_file(".spool"))
-                kept.append(_spooled(path, spool))
+                kept.append(_spooled(path, spool, files))
             else:
                 kept.append(path)
         yield tuple(kept)
 
 
-def _spooled(path: str, file: IO[bytes]) -> Spooled:
+def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
     try:
         source = open_capture(path)
         shutil.copyfileobj(source, file)
@@ -68,15 +71,13 @@ def _spooled(path: str, file: IO[bytes]) -> Spooled:
         source.close()
     file.flush()
     out = Spooled(path)
-    out.file = file
+    out.kept, out.files = file.name, files
     return out
 
 
 def _opened(path: str) -> BufferedIOBase:
-    """As :func:`open_capture`. Standard input is never closed, so the one file that keeps it is given."""
+    """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
     if not isinstance(path, Spooled):
         return open_capture(path)
-    if path != "-":
-        return open_capture(path.file.name)
-    path.file.seek(0)
-    return cast(BufferedIOBase, path.file)
+    file = open_capture(path.kept)
+    return path.files.enter_context(file) if path == "-" else file
