@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain
 
 from kdissect.capture.files import Capture
@@ -27,6 +25,7 @@ from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.reading import few_collections
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
@@ -153,7 +152,7 @@ class Reading:
 
     def events(self) -> Generator[Sequence[Event]]:
         """The same, in lists of those that came together."""
-        with EndOfInput() as end, _few_collections():
+        with EndOfInput() as end, few_collections():
             yield from self._events(end)
         if self.is_interrupted:
             raise KeyboardInterrupt
@@ -275,20 +274,6 @@ class Reading:
     def progress_text(self) -> str:
         """What there is so far."""
         return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """In here Python looks for cycles rarely: what a capture gives has none, and looking for them took a
-    fifth of the time."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 class Progress:

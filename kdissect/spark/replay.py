@@ -109,19 +109,23 @@ def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
 def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:
     names = _names_in(paths, settings, note) if settings.two_pass else None
     dissector = new_dissector(settings, names)
+    for events in dissector.feed_all(_noted(paths, settings, note)):
+        yield from events
+    yield from dissector.close()
+
+
+def _noted(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Packet | Secrets | Fault]:
+    """What the captures hold, noted as it is read."""
     for item in packets_of(paths, settings):
         if isinstance(item, Packet):
             note.packet(len(item.data))
-        yield from dissector.feed(item)
-    yield from dissector.close()
+        yield item
 
 
 def _names_in(paths: Sequence[str], settings: Settings, note: Note) -> TopicNames:
     dissector = new_dissector(settings)
-    for item in packets_of(paths, settings):
-        if isinstance(item, Packet):
-            note.packet(len(item.data))
-        dissector.feed(item)
+    for _ in dissector.feed_all(_noted(paths, settings, note)):
+        pass
     for _ in dissector.close():
         pass
     return dissector.names

@@ -13,6 +13,7 @@ from kdissect.model import Fault, Packet, Secrets, Segment, endpoint_text
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.sources import sources_of
+from kdissect.reading import few_collections
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
@@ -27,19 +28,20 @@ def batches_of(
     """The rows of ``table`` that the events bring, as far as they are chosen."""
     shown = settings.shown
     rows = RowBatches(table, shown)
-    for event in events:
-        if isinstance(event, Fault) and event.layer == "file":
-            note.damage += 1
-        if not choice.event(event):
-            continue
-        if isinstance(event, Exchange):
-            note.rows_of(size_of(event))
-        for source in sources_of(table.name, event, shown):
-            if choice.row(event, source) and (batch := rows.add(source)) is not None:
-                yield batch
-    note.write()
-    if (batch := rows.take()) is not None:
-        yield batch
+    with few_collections():
+        for event in events:
+            if isinstance(event, Fault) and event.layer == "file":
+                note.damage += 1
+            if not choice.event(event):
+                continue
+            if isinstance(event, Exchange):
+                note.rows_of(size_of(event))
+            for source in sources_of(table.name, event, shown):
+                if choice.row(event, source) and (batch := rows.add(source)) is not None:
+                    yield batch
+        note.write()
+        if (batch := rows.take()) is not None:
+            yield batch
 
 
 def packet_batches(

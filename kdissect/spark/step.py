@@ -10,7 +10,7 @@ from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.reader import Item
 from kdissect.dissect import Event
 from kdissect.faults import fault
-from kdissect.model import CaptureError, Fault, Packet
+from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.present.form import Clock
 from kdissect.spark.carried import Carried, States
 from kdissect.spark.progress import Note
@@ -20,8 +20,6 @@ from kdissect.spark.spool import Span, limited
 from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
-
-_packet = tuple.__new__
 
 
 def events_of_batch(
@@ -141,7 +139,7 @@ def _renumbered(item: Item, carried: Carried) -> Item:
     if isinstance(item, Packet):
         carried.packets += 1
         carried.last_ns = max(item.timestamp_ns, carried.last_ns or item.timestamp_ns)
-        return _packet(Packet, (carried.packets, *item[1:]))
+        return renumbered(item, carried.packets, item.interface)
     if isinstance(item, Fault) and item.packet is not None:
         return item._replace(packet=carried.packets)
     return item
