@@ -3,9 +3,11 @@ from libc.stdint cimport int64_t
 from kdissect.capture.segments cimport SegmentReader
 from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
-from kdissect.model cimport Segment
+from kdissect.model cimport Packet, Segment
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
+
+cdef int64_t _LINGER_NS
 
 cdef class Numbering:
     cdef public int64_t connections
@@ -39,9 +41,11 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
+    @cython.locals(exchange=Exchange, size=Py_ssize_t)
+    cdef Py_ssize_t _take(self, Packet packet, list out) except -1
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)
     cdef _learn(self, Exchange exchange)
-    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, was_over=cython.bint, found=list)
+    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list)
     cpdef list feed_segment(self, Segment segment)

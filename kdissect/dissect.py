@@ -37,13 +37,16 @@ LINGER_NS = 60_000_000_000
 """How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
 retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later is another connection."""
 
+_LINGER_NS = LINGER_NS
+"""The same, compiled a number of C, which nobody else can import."""
+
 LINGERING = 1_000
 """So many entries of connections that were forgotten otherwise may be left over before they are taken out."""
 
 RELIEF = 8
 """A limit that is reached is gone below by one part in so many, so that there is room for some time."""
 
-PART_BYTES = 1 << 20
+PART_BYTES = 1 << 15
 """What the messages of exchanges have together that are handed out at a time, and the last of them more."""
 
 LATE_BYTES = 1_024
@@ -166,27 +169,36 @@ class Dissector:
         out: list[Event] = []
         size = 0
         for item in items:
-            if not isinstance(item, Packet):
-                if out:
-                    yield out
-                    out, size = [], 0
-                yield list(self.feed(item))
-                continue
-            self.packets += 1
-            segment = self._segments.feed(item)
-            if isinstance(segment, Fault):
-                out.append(segment)
-            elif segment is not None and (found := self.feed_segment(segment)):
-                out += found
-                for event in found:
-                    if isinstance(event, Exchange):
-                        for message in event.messages:
-                            size += len(message.frame.payload)
+            if isinstance(item, Packet):
+                size += self._take(item, out)
                 if size > PART_BYTES:
                     yield out
                     out, size = [], 0
+                continue
+            if out:
+                yield out
+                out, size = [], 0
+            yield list(self.feed(item))
         if out:
             yield out
+
+    def _take(self, packet: Packet, out: list[Event]) -> int:
+        """Append what a packet brings to light; gives the bytes of its messages."""
+        size = 0
+        self.packets += 1
+        segment = self._segments.feed(packet)
+        if isinstance(segment, Segment):
+            for event in self.feed_segment(segment):
+                out.append(event)
+                if isinstance(event, Exchange):
+                    exchange = event
+                    if exchange.request is not None:
+                        size += len(exchange.request.frame.payload)
+                    if exchange.response is not None:
+                        size += len(exchange.response.frame.payload)
+        elif segment is not None:
+            out.append(segment)
+        return size
 
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
@@ -247,7 +259,7 @@ class Dissector:
         conversation = self._table.get(key)
         if conversation is None and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
-        if conversation is not None and conversation.has_lingered(timestamp_ns, LINGER_NS):
+        if conversation is not None and conversation.has_lingered(timestamp_ns, _LINGER_NS):
             self._forget(conversation, timestamp_ns, step)
             conversation = None
         elif conversation is not None and flags & SYN and conversation.is_reopened_by(segment):
@@ -280,7 +292,7 @@ class Dissector:
             self._awaiting.note(conversation)
             if taught := self.secrets.take_taught():
                 self._retry(taught, segment.packet, step)
-        if conversation.held_bytes != self._holding.get(conversation, 0):
+        if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)
             if self._held_bytes > self._limits.waiting_bytes:
                 self._relieve(segment.packet, step)
@@ -294,7 +306,8 @@ class Dissector:
 
     def _count_held(self, conversation: Conversation) -> None:
         held = conversation.held_bytes
-        self._held_bytes += held - self._holding.get(conversation, 0)
+        self._held_bytes += held - conversation.counted_bytes
+        conversation.counted_bytes = held
         if held:
             self._holding[conversation] = held
         else:
@@ -330,6 +343,7 @@ class Dissector:
         self._remembered -= 1
         self._closed.pop(conversation.number, None)
         self._held_bytes -= self._holding.pop(conversation, 0)
+        conversation.counted_bytes = 0
         self._awaiting.forget(conversation)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:

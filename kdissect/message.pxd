@@ -1,8 +1,8 @@
 cimport cython
 from kdissect.model cimport Frame
-from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.cursor cimport Cursor, cursor_at
 from kdissect.protocol.header cimport RequestHeader, ResponseHeader, read_request_header, read_response_header
-from kdissect.protocol.layout cimport Layout
+from kdissect.protocol.layout cimport Layout, layout
 from kdissect.protocol.survey cimport Survey, survey
 
 cdef int _API_VERSIONS

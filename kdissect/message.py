@@ -16,7 +16,7 @@ from kdissect.model import DecodeError, Direction, Fault, Frame, Node
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.body import Body, read_body
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.cursor import Cursor, cursor_at
 from kdissect.protocol.decode import decode
 from kdissect.protocol.header import read_request_header, read_response_header
 from kdissect.protocol.layout import Layout, layout, record_fields
@@ -133,7 +133,7 @@ class Message:
             self._is_surveyed = True
             known = self.layout()
             if known is not None and known.way is not None and self._is_usual():
-                cursor = Cursor(self.frame.payload, self.body_start, None, self.limits)
+                cursor = cursor_at(self.frame.payload, self.body_start, self.limits)
                 self._survey = survey(known.way, cursor)
         return self._survey
 
@@ -324,7 +324,7 @@ def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
     :param limits: of what is decoded of the request, its body too.
     :raises DecodeError: the bytes captured do not hold one.
     """
-    cursor = Cursor(frame.payload, 0, None, limits)
+    cursor = cursor_at(frame.payload, 0, limits)
     head = read_request_header(cursor)
     # Made part by part: compiled, that is several times faster than a call with all of them.
     request = Request.__new__(Request)
@@ -349,7 +349,7 @@ def parse_response(
     :raises DecodeError: the bytes captured do not hold one.
     """
     known = None if api_key is None or api_version is None else layout(api_key, api_version, "response")
-    cursor = Cursor(frame.payload, 0, None, limits)
+    cursor = cursor_at(frame.payload, 0, limits)
     head = read_response_header(cursor, known)
     response = Response.__new__(Response)
     _begin(response, frame, limits, cursor.position)

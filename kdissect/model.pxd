@@ -6,6 +6,17 @@ cdef class Value:
 
 @cython.no_gc
 @cython.final
+cdef class Packet(Value):
+    cdef public int64_t number
+    cdef public int64_t timestamp_ns
+    cdef public int link_type
+    cdef public bytes data
+    cdef public int64_t wire_length
+    cdef public int64_t interface
+    cdef public tuple comments
+
+@cython.no_gc
+@cython.final
 cdef class Segment(Value):
     cdef public int64_t packet
     cdef public int64_t timestamp_ns
@@ -42,3 +53,6 @@ cdef class Frame(Value):
     cdef public tuple packets
     cdef public bint searched
     cdef public object fault
+
+@cython.locals(other=Packet)
+cpdef Packet renumbered(Packet packet, int64_t number, int64_t interface)

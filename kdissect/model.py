@@ -59,22 +59,72 @@ class Fault(NamedTuple):
     exchange: int | None = None
 
 
+class Value:
+    """A plain value like a named tuple, whose parts are its slots: compared by them, and not to be changed
+    once it is made. It is no tuple, so that compiled it holds numbers of C."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and parts(other) == parts(self)
+
+    def __hash__(self) -> int:
+        return hash(parts(self))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({told})"
+
+    def __reduce__(self) -> tuple[type[Value], tuple[Any, ...]]:
+        return type(self), parts(self)
+
+    def _replace(self, **changed: Any) -> Self:
+        """The same but for these parts, as of a named tuple."""
+        return type(self)(**({name: getattr(self, name) for name in self.__slots__} | changed))
+
+
+def parts(value: Value) -> tuple[Any, ...]:
+    """The parts of a value, in their order."""
+    return tuple([getattr(value, name) for name in value.__slots__])
+
+
 # -- capture ----------------------------------------------------------------------------------------
 
 
-class Packet(NamedTuple):
+class Packet(Value):
     """One captured packet, as the capture file has it."""
 
-    number: int
-    timestamp_ns: int
-    link_type: int
-    """A LINKTYPE number of the tcpdump.org registry."""
-    data: bytes
-    wire_length: int
-    """Length on the wire; larger than ``len(data)`` where the snap length cut the packet."""
-    interface: int = 0
-    """Index of the interface over the whole input (pcapng sections and files have their own)."""
-    comments: tuple[str, ...] = ()
+    __slots__ = (*("number", "timestamp_ns", "link_type", "data", "wire_length", "interface", "comments"),)
+
+    def __init__(
+        self,
+        number: int,
+        timestamp_ns: int,
+        link_type: int,
+        data: bytes,
+        wire_length: int,
+        interface: int = 0,
+        comments: tuple[str, ...] = (),
+    ) -> None:
+        self.number = number
+        self.timestamp_ns = timestamp_ns
+        self.link_type = link_type
+        """A LINKTYPE number of the tcpdump.org registry."""
+        self.data = data
+        self.wire_length = wire_length
+        """Length on the wire; larger than ``len(data)`` where the snap length cut the packet."""
+        self.interface = interface
+        """Index of the interface over the whole input (pcapng sections and files have their own)."""
+        self.comments = comments
+
+
+def renumbered(packet: Packet, number: int, interface: int) -> Packet:
+    """The same packet as one of more files than its own."""
+    other = Packet.__new__(Packet)
+    other.number, other.timestamp_ns = number, packet.timestamp_ns
+    other.link_type, other.data, other.wire_length = packet.link_type, packet.data, packet.wire_length
+    other.interface, other.comments = interface, packet.comments
+    return other
 
 
 TLS_KEY_LOG = 0x544C534B
@@ -103,35 +153,6 @@ def endpoint_text(endpoint: Endpoint) -> str:
 
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
-
-
-class Value:
-    """A plain value like a named tuple, whose parts are its slots: compared by them, and not to be changed
-    once it is made. It is no tuple, so that compiled it holds numbers of C."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and parts(other) == parts(self)
-
-    def __hash__(self) -> int:
-        return hash(parts(self))
-
-    def __repr__(self) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-        return f"{type(self).__name__}({told})"
-
-    def __reduce__(self) -> tuple[type[Value], tuple[Any, ...]]:
-        return type(self), parts(self)
-
-    def _replace(self, **changed: Any) -> Self:
-        """The same but for these parts, as of a named tuple."""
-        return type(self)(**({name: getattr(self, name) for name in self.__slots__} | changed))
-
-
-def parts(value: Value) -> tuple[Any, ...]:
-    """The parts of a value, in their order."""
-    return tuple([getattr(value, name) for name in value.__slots__])
 
 
 class Segment(Value):

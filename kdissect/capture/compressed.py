@@ -24,7 +24,7 @@ from kdissect.model import Fault
 
 SUFFIXES = (".gz", ".zst", ".lz4")
 """What names of compressed files usually end in; it is only looked at where names are all there is."""
-PIECE_BYTES = 1 << 18
+PIECE_BYTES = 1 << 15
 _MAGIC_BYTES = 4
 _REPLAY_BYTES = 1 << 20
 

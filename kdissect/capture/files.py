@@ -25,14 +25,12 @@ from kdissect.capture.compressed import Pieces, compression_of
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import CaptureError, Fault, Packet
+from kdissect.model import CaptureError, Fault, Packet, renumbered
 
 Path = str | os.PathLike[str]
 Opener = Callable[[str], BufferedIOBase]
 
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
-
-_packet = tuple.__new__
 
 
 def open_capture(path: str) -> BufferedIOBase:
@@ -150,7 +148,7 @@ class Capture(Iterator[Item]):
                 continue
             _, order, packet, items = heap[0]
             number += 1
-            yield _packet(Packet, (number, *packet[1:]))
+            yield renumbered(packet, number, packet.interface)
             for item in items:
                 if isinstance(item, Packet):
                     heapreplace(heap, (item.timestamp_ns, order, item, items))

@@ -13,6 +13,7 @@ be an empty packet of an empty packet from the year 2055 or 2083, so there is no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 
 from kdissect.capture.reader import Interface, Item, Reader
@@ -35,8 +36,6 @@ MAGICS: dict[bytes, tuple[str, int, int]] = {
 
 _PLAUSIBLE_SECONDS = 86_400
 """Records that follow each other are not further apart than this where a lost boundary is looked for."""
-
-_packet = tuple.__new__
 
 
 def head_bytes(begin: bytes, limits: Limits) -> int:
@@ -91,22 +90,25 @@ class PcapReader(Reader):
 
     def _records(self, buffer: bytes, at: int, items: list[Item], final: bool) -> int:
         """Read records from ``at`` on, up to the end, an incomplete one or another file's header."""
-        record, header_bytes, scale = self._record, self._header_bytes, self._scale
-        link_type, interface, limit = self._link_type, self._interface, self._limits.packet_bytes
-        append = items.append
-        number, size = self._number, len(buffer)
+        header_bytes, limit, size = self._header_bytes, self._limits.packet_bytes, len(buffer)
+        interface = self._interface
+        assert interface is not None
+        form = (self._record, header_bytes, self._scale, limit)
         while True:
+            before = len(items)
+            at = _ordinary(buffer, at, items, self._number, form, self._link_type, interface)
+            self._number += len(items) - before
             start = at + header_bytes
             if start > size:
                 self._needed = header_bytes
                 break
-            seconds, fraction, captured, wire_length = record(buffer, at)
+            seconds, fraction, captured, wire_length = self._record(buffer, at)
             end = start + captured
             if captured > limit:
                 resume = self._resume(buffer, at, final)
                 if resume is None:
                     break
-                append(self._bad_length(at, resume, captured))
+                items.append(self._bad_length(at, resume, captured))
                 at = resume
                 continue
             if end > size:
@@ -118,13 +120,14 @@ class PcapReader(Reader):
                     break
                 if _is_file_header(buffer, at):
                     break
-            number += 1
-            time = seconds * 1_000_000_000 + fraction * scale
-            append(_packet(Packet, (number, time, link_type, buffer[start:end], wire_length, interface, ())))
+            self._number += 1
+            time = seconds * 1_000_000_000 + fraction * self._scale
+            items.append(
+                Packet(self._number, time, self._link_type, buffer[start:end], wire_length, interface)
+            )
             if captured > wire_length and not self._told_wire_length:
-                append(self._bad_wire_length(number, at, captured, wire_length))
+                items.append(self._bad_wire_length(self._number, at, captured, wire_length))
             at = end
-        self._number = number
         return at
 
     def _resume(self, buffer: bytes, at: int, final: bool) -> int | None:
@@ -192,6 +195,41 @@ class PcapReader(Reader):
             wanted += self._record(buffer, at)[2]
         words = f"the file ends inside a record: {there:,} of {plural(wanted, 'byte')} are there"
         return fault("cut-short", words, offset=self._offset + at)
+
+
+def _ordinary(
+    buffer: bytes,
+    at: int,
+    items: list[Item],
+    number: int,
+    form: tuple[Callable[[bytes, int], tuple[int, int, int, int]], int, int, int],
+    link_type: int,
+    interface: int,
+) -> int:
+    """Read records as long as they are what nearly all are: whole, and of packets that have bytes. Gives
+    where another one begins.
+
+    :param number: that of the packet before.
+    :param form: what reads a record's header, how many bytes that has, nanoseconds in a unit of the fraction,
+        and the bytes that a packet may have.
+    """
+    record, header_bytes, scale, limit = form
+    raw, size = buffer, len(buffer)
+    while at + header_bytes <= size:
+        seconds, fraction, captured, wire_length = record(buffer, at)
+        start = at + header_bytes
+        end = start + captured
+        if not captured or captured > limit or captured > wire_length or end > size:
+            break
+        number += 1
+        # Made part by part: compiled, that is several times faster than a call with all of them.
+        packet = Packet.__new__(Packet)
+        packet.number, packet.timestamp_ns = number, seconds * 1_000_000_000 + fraction * scale
+        packet.link_type, packet.interface, packet.comments = link_type, interface, ()
+        packet.data, packet.wire_length = raw[start:end], wire_length
+        items.append(packet)
+        at = end
+    return at
 
 
 def _is_file_header(buffer: bytes, at: int) -> bool:

@@ -64,8 +64,6 @@ _SHORTEST = {
 }
 """Bytes of a block of each type without packet data and options."""
 
-_packet = tuple.__new__
-
 
 class _SectionInterface(NamedTuple):
     """An interface of the current section, as its packets need it."""
@@ -247,9 +245,7 @@ class PcapngReader(Reader):
             wrong = wrong or wrong_option
         self._number = number = self._number + 1
         data = buffer[start : start + captured]
-        items.append(
-            _packet(Packet, (number, time, interface.link_type, data, wire_length, interface.number, said))
-        )
+        items.append(Packet(number, time, interface.link_type, data, wire_length, interface.number, said))
         if wrong:
             self._bad_block(items, kind, at, wrong, number)
 

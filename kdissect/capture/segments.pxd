@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.model cimport Segment
+from kdissect.model cimport Packet, Segment
 
 cdef int ACK, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
 
@@ -10,9 +10,9 @@ cdef class SegmentReader:
     cdef public dict _pairs
 
     @cython.locals(
-        link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t,
+        link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
         protocol=cython.int, upper=cython.int, is_fragment=cython.int, length=Py_ssize_t, identity=int64_t,
         ends=bytes, pair=tuple, header_bytes=Py_ssize_t, segment=Segment, flags=cython.int, ack=int64_t,
         source=bytes, destination=bytes, high=int64_t,
     )
-    cpdef feed(self, packet)
+    cpdef feed(self, Packet packet)

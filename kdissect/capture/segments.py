@@ -33,7 +33,7 @@ class SegmentReader:
 
     def feed(self, packet: Packet) -> Segment | Fault | None:
         """The packet's segment, Fault or None."""
-        number, time_ns, link_type, data, _, _, _ = packet
+        link_type, data = packet.link_type, packet.data
         raw, size = data, len(data)
         if link_type == ETHERNET and size >= 14 and raw[12] == 0x08 and raw[13] == 0x00:
             protocol, at = IPV4, 14
@@ -53,7 +53,7 @@ class SegmentReader:
                 return self._datagrams.feed(packet)
             length = (raw[at + 2] << 8 | raw[at + 3]) - 20
             identity = raw[at + 4] << 8 | raw[at + 5]
-            ends = data[at + 12 : at + 24]
+            ends = raw[at + 12 : at + 24]
             pair = self._pairs.get(ends)
             if pair is None:
                 pair = self._pair(ends)
@@ -81,7 +81,7 @@ class SegmentReader:
             return self._datagrams.feed(packet)
         # Made part by part: compiled, that is several times faster than a call with all of them.
         segment = Segment.__new__(Segment)
-        segment.packet, segment.timestamp_ns = number, time_ns
+        segment.packet, segment.timestamp_ns = packet.number, packet.timestamp_ns
         segment.source, segment.destination = source, destination
         high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
         segment.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
@@ -89,7 +89,8 @@ class SegmentReader:
         high = raw[at + 8]
         ack = high << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
         segment.ack = ack if flags & ACK else None
-        segment.payload = data[at + header_bytes : at + length]
+        end = at + length if at + length < size else size  # less, where the snap length cut it
+        segment.payload = raw[at + header_bytes : end] if at + header_bytes < end else b""
         segment.length = length - header_bytes
         segment.identity, segment.network = identity, 0
         return segment

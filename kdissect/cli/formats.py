@@ -25,6 +25,7 @@ from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, ta
 from kdissect.present.text import Lines
 from kdissect.present.tls import connection_tree
 from kdissect.present.tree import exchange_tree
+from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
 from kdissect.tui.list_columns import OWN
 from kdissect.wording import NotInstalledError
@@ -237,6 +238,8 @@ class LinePrinter:
         self._lines = Lines(clock, colour, options)
         self._options = options
         self._dump = dump
+        self._text = JsonText()
+        """Lines that are not written yet."""
 
     @property
     def state(self) -> Any:
@@ -258,15 +261,18 @@ class LinePrinter:
         """The same of many events; gives how many rows were printed."""
         if self._dump:
             return sum(1 for event in events for _ in self.show(event))
-        lines: list[str] = []
+        out, rows, size = self._text, 0, 0
         try:
             for event in events:
                 if isinstance(event, Exchange):
-                    lines.append(self._lines.line(event))
+                    self._lines.write(out, event)
+                    out.put(b"\n")
+                    rows, size = rows + 1, out.size()
         finally:
-            if lines:
-                self._output.lines(lines)  # also what came before a line that could not be made
-        return len(lines)
+            out.cut(size)
+            if size:
+                self._output.write(out.take())  # also what came before a line that could not be made
+        return rows
 
     def _bytes(self, exchange: Exchange) -> None:
         metadata = any(is_metadata_topic(place.topic, place.topic_id) for place in exchange.record_sets())

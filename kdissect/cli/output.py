@@ -189,7 +189,16 @@ class TextOutput:
 
     def lines(self, texts: Iterable[str]) -> None:
         """Write lines."""
-        self._file.write("\n".join((*texts, "")).encode(self._encoding, "backslashreplace"))
+        self._write("\n".join((*texts, "")).encode(self._encoding, "backslashreplace"))
+
+    def write(self, lines: bytes) -> None:
+        """Write whole lines, which are in UTF-8."""
+        if self._encoding.lower() not in ("utf-8", "utf8"):
+            lines = lines.decode().encode(self._encoding, "backslashreplace")
+        self._write(lines)
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
         if self._flushes:
             self._file.flush()
 

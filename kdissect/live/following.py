@@ -25,7 +25,7 @@ from kdissect.capture.reader import Interface, Item
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Journal
-from kdissect.model import CaptureError, Fault, Packet
+from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.system import OPENING
 from kdissect.wording import plural
 
@@ -35,8 +35,6 @@ PAUSE = 0.2
 """Seconds without anything new of a file, after which who asks for that is told."""
 
 Found = TypeVar("Found")
-
-_packet = tuple.__new__
 
 
 class Growing(BufferedIOBase):
@@ -142,11 +140,7 @@ class Following(Iterator[Item]):
                     if item.interface >= len(numbers):
                         self._describe(capture.interfaces, numbers)
                     self.packets += 1
-                    number, at, link, data, wire_length, interface, comments = item
-                    yield _packet(
-                        Packet,
-                        (before + number, at, link, data, wire_length, numbers[interface], comments),
-                    )
+                    yield renumbered(item, before + item.number, numbers[item.interface])
                 elif isinstance(item, Fault):
                     moved = None if item.packet is None else before + item.packet
                     yield item._replace(packet=moved, message=f"{path}: {item.message}")

@@ -70,6 +70,37 @@ class Step:
         self.way = _WAYS.get(column.name, ATTRIBUTE if is_plain else OTHER)
 
 
+POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH = range(7)
+BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE = range(7, 11)
+"""The same of a batch."""
+
+_BATCH_WAYS = {
+    "position": POSITION,
+    "size": BATCH_SIZE,
+    "magic": MAGIC,
+    "last_offset": LAST_OFFSET,
+    "max_timestamp": MAX_TIMESTAMP,
+    "producer_id": PRODUCER_ID,
+    "producer_epoch": PRODUCER_EPOCH,
+    "base_sequence": BASE_SEQUENCE,
+    "partition_leader_epoch": LEADER_EPOCH,
+    "crc": CRC,
+}
+"""Of columns that are always numbers, by name."""
+
+
+class BatchStep:
+    """A column of a batch."""
+
+    __slots__ = ("before", "name", "way")
+
+    def __init__(self, at: int, name: str) -> None:
+        self.name = name
+        self.before = f"{',' if at else '{'}{dumps(name)}:".encode("ascii")
+        """What stands before its value."""
+        self.way = _BATCH_WAYS.get(name, VALUE)
+
+
 class ExchangeLines:
     """The table of exchanges in NDJSON, with all its columns."""
 
@@ -185,10 +216,7 @@ class RecordSets:
         self._options = options
         self.may_end_early = False
         """Whether it is ordinary that they end inside a batch."""
-        self._steps = [
-            (f"{',' if at else '{'}{dumps(name)}:".encode("ascii"), name)
-            for at, (name, _, _) in enumerate(BATCH_COLUMNS)
-        ]
+        self._steps = [BatchStep(at, name) for at, (name, _, _) in enumerate(BATCH_COLUMNS)]
 
     def write(self, out: JsonText, data: bytes, name: bytes) -> None:
         """Write the batches of a record set that is not of ``__cluster_metadata``.
@@ -223,9 +251,9 @@ class RecordSets:
             columns = batch.columns()
         else:
             records = record_objects(batch, options, False)
-        for before, name in self._steps:
-            out.put(before)
-            write_value(out, getattr(batch, name))
+        for step in self._steps:
+            out.put(step.before)
+            self._value(out, batch, step)
         out.put(b',"records":')
         if columns is not None:
             write_nested(out, columns, options.bytes_form)
@@ -235,6 +263,32 @@ class RecordSets:
         if batch._faults:
             out.cut(start)
             raise _unusual()
+
+    def _value(self, out: JsonText, batch: Batch, step: BatchStep) -> None:
+        """Write the value of a column."""
+        way = step.way
+        if way == PRODUCER_ID:
+            out.number(batch.producer_id)
+        elif way == PRODUCER_EPOCH:
+            out.number(batch.producer_epoch)
+        elif way == BASE_SEQUENCE:
+            out.number(batch.base_sequence)
+        elif way == LEADER_EPOCH:
+            out.number(batch.partition_leader_epoch)
+        elif way == LAST_OFFSET:
+            out.number(batch.last_offset)
+        elif way == MAX_TIMESTAMP:
+            out.number(batch.max_timestamp)
+        elif way == BATCH_SIZE:
+            out.number(batch.size)
+        elif way == CRC:
+            out.number(batch.crc)
+        elif way == POSITION:
+            out.number(batch.position)
+        elif way == MAGIC:
+            out.number(batch.magic)
+        else:
+            write_value(out, getattr(batch, step.name))
 
 
 def _ways(known: Layout, is_response: bool, show_secrets: bool) -> tuple[Way, Way]:

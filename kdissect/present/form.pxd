@@ -1,11 +1,13 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.protocol.json_text cimport JsonText
 
 
 cpdef str duration(ns)
 @cython.locals(left=int64_t, found=int64_t, scale=int64_t, digits=cython.int, parts=cython.int, unit=str)
 cdef str _short(int64_t ns)
 cpdef str size(count)
+cpdef write_size(JsonText out, int64_t count)
 cpdef str seconds(ns)
 @cython.locals(left=int64_t)
 cdef str _micros(ns)
@@ -15,4 +17,6 @@ cdef class Clock:
     cdef public object first_ns
     cdef public object _last_ns
 
+    @cython.locals(first=int64_t, left=int64_t)
+    cpdef write(self, JsonText out, int64_t ns)
     cpdef str text(self, ns)

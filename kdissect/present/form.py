@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from kdissect.protocol.json_text import JsonText
 from kdissect.wording import plural
 
-__all__ = ["SECOND", "TIMES", "Clock", "duration", "plural", "seconds", "size"]
+__all__ = ["SECOND", "TIMES", "Clock", "duration", "plural", "seconds", "size", "write_size"]
 
 SECOND = 1_000_000_000
 
@@ -86,6 +87,15 @@ def bars(counts: Sequence[int]) -> str:
     return "".join(_BARS[(len(_BARS) - 1) * count // most] if count else "·" for count in counts)
 
 
+def write_size(out: JsonText, count: int) -> None:
+    """Add what :func:`size` gives."""
+    if count < 1_024:
+        out.number(count)
+        out.put(b" B")
+    else:
+        out.text(size(count))
+
+
 def seconds(ns: int) -> str:
     """Seconds with nine digits after the point, exactly."""
     sign, left = ("-", -ns) if ns < 0 else ("", ns)
@@ -111,6 +121,19 @@ class Clock:
         self.first_ns = first_ns
         """What ``r`` counts from: the first packet, else the first time that is printed."""
         self._last_ns: int | None = None
+
+    def write(self, out: JsonText, ns: int) -> None:
+        """Add the time ``ns``."""
+        if self.letter == "r" and self.first_ns is not None:
+            first = self.first_ns
+            left = ns - first
+            if first <= ns and 0 <= left < _FAR:  # compiled, it may have overflowed
+                left //= 1_000
+                out.number(left // 1_000_000)
+                out.put(b".")
+                out.digits(left % 1_000_000, 6)
+                return
+        out.text(self.text(ns))
 
     def text(self, ns: int) -> str:
         """The time ``ns``, nanoseconds since the epoch."""

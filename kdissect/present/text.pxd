@@ -1,12 +1,20 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Frame
 from kdissect.message cimport Message, Request, Response
-from kdissect.present.form cimport Clock, duration, size
+from kdissect.present.form cimport Clock, duration, write_size
 from kdissect.present.sanitise cimport sanitise, width
+from kdissect.protocol.json_text cimport JsonText
 
 cdef int NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES
 cdef tuple _RIGHT, _COLOURS
+cdef bytes _RESET, _ARROW
+
+@cython.final
+cdef class _Told:
+    cdef bytes text
+    cdef Py_ssize_t columns
 
 cdef class Lines:
     cdef public Clock _clock
@@ -14,18 +22,27 @@ cdef class Lines:
     cdef public object _options
     cdef public list widths
     cdef public dict _ends
+    cdef public dict _clients
+    cdef public dict _apis
 
-    @cython.locals(
-        first=Message, out=list, ends=str, client=str, api=str, took=str, both=str, notes=list,
-    )
-    cpdef line(self, Exchange exchange)
-    @cython.locals(most=Py_ssize_t, fill=str)
-    cdef str _cell(self, int at, str text, Py_ssize_t columns)
-    @cython.locals(text=str)
-    cdef str _ends_of(self, Exchange exchange)
-    @cython.locals(notes=list, topics=list, message=Message, whole=cython.bint, faults=list, frame=Frame)
-    cdef list _notes(self, Exchange exchange)
+    @cython.locals(first=Message, start=Py_ssize_t, took=str)
+    cpdef write(self, JsonText out, Exchange exchange)
+    cdef Py_ssize_t _begin(self, JsonText out, int at) except -1
+    @cython.locals(most=Py_ssize_t)
+    cdef int _end(self, JsonText out, int at, Py_ssize_t start, Py_ssize_t columns) except -1
+    @cython.locals(start=Py_ssize_t)
+    cdef int _put(self, JsonText out, int at, _Told told) except -1
+    @cython.locals(told=_Told)
+    cdef _Told _ends_of(self, Exchange exchange)
+    @cython.locals(told=_Told)
+    cdef _Told _client_of(self, Exchange exchange)
+    @cython.locals(told=_Told, first=Message)
+    cdef _Told _api_of(self, Exchange exchange)
+    cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
+    @cython.locals(topics=list, faults=list)
+    cdef int _write_notes(self, JsonText out, Exchange exchange) except -1
+    @cython.locals(frame=Frame)
+    cdef int _note_cut(self, JsonText out, Exchange exchange, Message message) except -1
+    cdef int _note(self, JsonText out, str text, str colour) except -1
 
 cpdef str api_text(Exchange exchange)
-@cython.locals(request=Message, response=Message, asked=str, answered=str)
-cpdef str sizes(Exchange exchange)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdissect.exchange import Exchange
+from kdissect.message import Message
 from kdissect.model import Endpoint
-from kdissect.present.form import Clock, duration, size
+from kdissect.present.form import Clock, duration, write_size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
+from kdissect.protocol.json_text import JsonText
 from kdissect.wording import plural
 
 MOST_TOPICS = 3
@@ -29,13 +31,22 @@ _WIDTHS = (4, 9, 2, 33, 12, 17, 5, 7, 17)
 _RIGHT = (True, True, True, False, False, False, False, True, False)
 _COLOURS = (DIM, None, DIM, None, GREEN, BOLD, DIM, None, DIM)
 
-_MOST_ENDS = 4_096
-"""Connections whose two ends are kept as text."""
+_RESET = b"\x1b[0m"
+_ARROW = " → ".encode()
+
+_MOST_TOLD = 4_096
+"""Texts of a kind that are kept for the lines to come."""
 
 
-def paint(text: str, colour: str | None, on: bool) -> str:
-    """``text`` in an ANSI colour."""
-    return f"\x1b[{colour}m{text}\x1b[0m" if on and colour and text else text
+class _Told:
+    """A text that many lines have."""
+
+    __slots__ = ("columns", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text.encode()
+        self.columns = width(text)
+        """Cells that it takes."""
 
 
 class Lines:
@@ -47,98 +58,163 @@ class Lines:
         self._options = options
         self.widths = list(_WIDTHS)
         """Cells of each column."""
-        self._ends: dict[tuple[Endpoint, Endpoint], str] = {}
+        self._ends: dict[tuple[Endpoint, Endpoint], _Told] = {}
         """The two ends of connections as they stand on the line: connections have many exchanges."""
+        self._clients: dict[str, _Told] = {}
+        self._apis: dict[tuple[int, int], _Told] = {}
+        """By key and version."""
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
-        first, latency = exchange._first(), exchange.latency_ns
-        ends = self._ends_of(exchange)
-        client = sanitise(exchange.client_id or "", 32)
-        api, correlation = api_text(exchange), first.correlation_id
+        out = JsonText()
+        self.write(out, exchange)
+        return out.take().decode()
+
+    def write(self, out: JsonText, exchange: Exchange) -> None:
+        """Add the line, without its end."""
+        first = exchange._first()
+        start = self._begin(out, NUMBER)
+        out.number(exchange.number)
+        self._end(out, NUMBER, start, out.size() - start)
+        start = self._begin(out, TIME)
+        self._clock.write(out, first.frame.last_ns)
+        self._end(out, TIME, start, out.size() - start)
+        start = self._begin(out, CONNECTION)
+        out.number(exchange.connection)
+        self._end(out, CONNECTION, start, out.size() - start)
+        self._put(out, ENDS, self._ends_of(exchange))
+        self._put(out, CLIENT, self._client_of(exchange))
+        self._put(out, API, self._api_of(exchange))
+        start = self._begin(out, CORRELATION)
+        correlation = first.correlation_id
+        if correlation is not None:
+            out.put(b"#")
+            out.number(correlation)
+        self._end(out, CORRELATION, start, out.size() - start)
+        start = self._begin(out, LATENCY)
+        latency = exchange.latency_ns
         took = "" if latency is None else duration(latency)
-        both = sizes(exchange)
-        out = [
-            self._cell(NUMBER, f"{exchange.number}", -1),
-            self._cell(TIME, self._clock.text(first.frame.last_ns), -1),
-            self._cell(CONNECTION, f"{exchange.connection}", -1),
-            self._cell(ENDS, ends, len(ends)),
-            self._cell(CLIENT, client, width(client)),
-            self._cell(API, api, -1),
-            self._cell(CORRELATION, "" if correlation is None else f"#{correlation}", -1),
-            self._cell(LATENCY, took, -1),
-            self._cell(SIZES, both, -1),
-        ]
-        out += self._notes(exchange)
-        return "  ".join(out).rstrip()
+        out.text(took)
+        self._end(out, LATENCY, start, len(took))
+        start = self._begin(out, SIZES)
+        self._write_sizes(out, exchange)
+        self._end(out, SIZES, start, out.size() - start - 2)  # the arrow takes three bytes
+        self._write_notes(out, exchange)
+        out.trim()
 
-    def _cell(self, at: int, text: str, columns: int) -> str:
-        """The text, filled up to the width of its column, which grows with it.
+    def _begin(self, out: JsonText, at: int) -> int:
+        """Begin a column; gives where its text does."""
+        if at:
+            out.put(b"  ")
+        if self._colour and _COLOURS[at] is not None:
+            out.text(f"\x1b[{_COLOURS[at]}m")
+        return out.size()
 
-        :param columns: cells that it takes; -1: as many as it has characters.
+    def _end(self, out: JsonText, at: int, start: int, columns: int) -> None:
+        """Fill the text of a column up to its width, which grows with it.
+
+        :param start: where it began.
+        :param columns: cells that it takes.
         """
-        most = self.widths[at]
-        if columns < 0:
-            columns = len(text)
+        most: int = self.widths[at]
         if columns < most:
-            fill = " " * (most - columns)
-            text = fill + text if _RIGHT[at] else text + fill
+            out.fill(start, most - columns, _RIGHT[at])
         elif columns > most:
             self.widths[at] = columns
-        return paint(text, _COLOURS[at], True) if self._colour else text
+        if self._colour and _COLOURS[at] is not None:
+            out.put(_RESET)
 
-    def _ends_of(self, exchange: Exchange) -> str:
+    def _put(self, out: JsonText, at: int, told: _Told) -> None:
+        """Add a column."""
+        start = self._begin(out, at)
+        out.put(told.text)
+        self._end(out, at, start, told.columns)
+
+    def _ends_of(self, exchange: Exchange) -> _Told:
         key = (exchange.client_endpoint, exchange.broker_endpoint)
-        text = self._ends.get(key)
-        if text is None:
-            if len(self._ends) >= _MOST_ENDS:
+        told = self._ends.get(key)
+        if told is None:
+            if len(self._ends) >= _MOST_TOLD:
                 self._ends.clear()
-            text = self._ends[key] = f"{exchange.client} → {exchange.broker}"
-        return text
+            told = self._ends[key] = _Told(f"{exchange.client} → {exchange.broker}")
+        return told
 
-    def _notes(self, exchange: Exchange) -> list[str]:
+    def _client_of(self, exchange: Exchange) -> _Told:
+        client = exchange.client_id or ""
+        told = self._clients.get(client)
+        if told is None:
+            if len(self._clients) >= _MOST_TOLD:
+                self._clients.clear()
+            told = self._clients[client] = _Told(sanitise(client, 32))
+        return told
+
+    def _api_of(self, exchange: Exchange) -> _Told:
+        first = exchange._first()
+        if first.api_key is None or first.api_version is None:
+            return _Told(api_text(exchange))
+        key = (first.api_key, first.api_version)
+        told = self._apis.get(key)
+        if told is None:
+            if len(self._apis) >= _MOST_TOLD:
+                self._apis.clear()
+            told = self._apis[key] = _Told(api_text(exchange))
+        return told
+
+    def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:
+        """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
+        if exchange.request is None:
+            out.put(b"-")
+        else:
+            write_size(out, exchange.request.frame.size)
+        out.put(_ARROW)
+        if exchange.response is None:
+            out.put(b"-")
+        else:
+            write_size(out, exchange.response.frame.size)
+
+    def _write_notes(self, out: JsonText, exchange: Exchange) -> None:
         """What not every line has."""
-        notes = []
         topics = exchange.topics
         if topics:
-            notes.append(paint(topics_text(topics), BLUE, self._colour))
+            self._note(out, topics_text(topics), BLUE)
         error = exchange.error
         if error:
-            notes.append(paint(sanitise(error), RED, self._colour))
-        whole = exchange.request is not None and exchange.response is not None
-        if exchange.missing and not whole:
+            self._note(out, sanitise(error), RED)
+        if exchange.missing and (exchange.request is None or exchange.response is None):
             side = "request" if exchange.request is None else "response"
             quiet = exchange.missing == "acks=0"
-            text = f"[no {side}: {exchange.missing}]"
-            notes.append(paint(text, DIM if quiet else YELLOW, self._colour))
-        for message in exchange._both():
-            frame = message.frame
-            if frame.size > len(frame.payload):
-                why = f", {exchange.missing}" if exchange.missing else ""
-                text = f"[{message.kind} cut: {len(frame.payload):,} of {plural(frame.size, 'byte')}{why}]"
-                notes.append(paint(text, YELLOW, self._colour))
+            self._note(out, f"[no {side}: {exchange.missing}]", DIM if quiet else YELLOW)
+        if exchange.request is not None:
+            self._note_cut(out, exchange, exchange.request)
+        if exchange.response is not None:
+            self._note_cut(out, exchange, exchange.response)
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
-            notes.append(paint(f"[inferred {sanitise(what)}]", YELLOW, self._colour))
+            self._note(out, f"[inferred {sanitise(what)}]", YELLOW)
         faults = exchange.faults
         if faults:
             kinds = dict.fromkeys(fault.kind for fault in faults)
-            notes.append(paint(f"[faults: {', '.join(kinds)}]", RED, self._colour))
-        return notes
+            self._note(out, f"[faults: {', '.join(kinds)}]", RED)
+
+    def _note_cut(self, out: JsonText, exchange: Exchange, message: Message) -> None:
+        frame = message.frame
+        if frame.size > len(frame.payload):
+            why = f", {exchange.missing}" if exchange.missing else ""
+            text = f"[{message.kind} cut: {len(frame.payload):,} of {plural(frame.size, 'byte')}{why}]"
+            self._note(out, text, YELLOW)
+
+    def _note(self, out: JsonText, text: str, colour: str) -> None:
+        out.put(b"  ")
+        if self._colour and text:
+            out.text(f"\x1b[{colour}m{text}\x1b[0m")
+        else:
+            out.text(text)
 
 
 def api_text(exchange: Exchange) -> str:
     """``Fetch v12``; ``?`` for a response whose request is not known."""
     api, version = exchange.api or "?", exchange._first().api_version
     return api if version is None else f"{api} v{version}"
-
-
-def sizes(exchange: Exchange) -> str:
-    """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
-    request, response = exchange.request, exchange.response
-    asked = "-" if request is None else size(request.frame.size)
-    answered = "-" if response is None else size(response.frame.size)
-    return f"{asked} → {answered}"
 
 
 def topics_text(topics: Sequence[str]) -> str:

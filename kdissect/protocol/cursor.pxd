@@ -34,9 +34,9 @@ cdef class Cursor:
     cpdef double read_float64(self) except? -1
     @cython.locals(start=Py_ssize_t)
     cpdef str read_uuid(self)
-    @cython.locals(start=Py_ssize_t)
+    @cython.locals(start=Py_ssize_t, raw="const unsigned char*")
     cpdef bytes read_bytes(self, Py_ssize_t count)
-    @cython.locals(start=Py_ssize_t, data=bytes)
+    @cython.locals(start=Py_ssize_t, data=bytes, raw="const unsigned char*")
     cpdef str read_text(self, Py_ssize_t count)
     @cython.locals(raw="const unsigned char*", position=Py_ssize_t, end=Py_ssize_t, value=uint64_t, shift=cython.int, byte=uint64_t)
     cpdef int64_t read_unsigned_varint(self) except -1
@@ -46,3 +46,6 @@ cdef class Cursor:
     cpdef int64_t read_varint(self) except? -1
     @cython.locals(value=uint64_t)
     cpdef int64_t read_varlong(self) except? -1
+
+@cython.locals(cursor=Cursor)
+cpdef Cursor cursor_at(bytes data, Py_ssize_t position, limits)

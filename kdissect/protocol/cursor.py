@@ -19,6 +19,16 @@ from kdissect.wording import plural
 _float64 = Struct(">d").unpack_from
 
 
+def cursor_at(data: bytes, position: int, limits: Limits) -> Cursor:
+    """A cursor over all of ``data``, made part by part: compiled, that is several times faster than a call
+    of the class."""
+    cursor = Cursor.__new__(Cursor)
+    cursor.data, cursor.limits, cursor.elements_left = data, limits, limits.message_elements
+    cursor.position, cursor.end = position, len(data)
+    cursor.notes = []
+    return cursor
+
+
 def uuid_text(data: bytes) -> str:
     """A uuid in Kafka's own form (``Uuid.toString``): base64url without padding, 22 characters."""
     return urlsafe_b64encode(data)[:22].decode("ascii")
@@ -110,13 +120,15 @@ class Cursor:
 
     def read_bytes(self, count: int) -> bytes:
         start = self.take(count)
-        return self.data[start : start + count]
+        raw = self.data
+        return raw[start : start + count]
 
     def read_text(self, count: int) -> str:
         """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), so
         that nothing is lost and encoding gives the same bytes back; a note says so."""
         start = self.take(count)
-        data = self.data[start : start + count]
+        raw = self.data
+        data = raw[start : start + count]
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -134,7 +146,7 @@ class Cursor:
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                if value > 0xFFFFFFFF:
+                if value >> 32:
                     raise DecodeError("a varint over 32 bits", self.position, "varint-too-long")
                 self.position = position
                 return value

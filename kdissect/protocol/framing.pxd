@@ -17,7 +17,7 @@ cdef class Framer:
     @cython.locals(data=bytes, length=int64_t, chunk=Chunk, out=list)
     cpdef feed(self, piece, witness)
     cpdef int64_t held_bytes(self) except -1
-    @cython.locals(frame=Frame)
+    @cython.locals(frame=Frame, raw="const unsigned char*")
     cdef Frame _frame_in(self, Chunk chunk, Py_ssize_t begin, int64_t size)
     @cython.locals(chunk=Chunk, left=int64_t, begin=int64_t, size=int64_t)
     cdef _cut_whole_frames(self, list out)

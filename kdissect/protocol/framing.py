@@ -173,7 +173,8 @@ class Framer:
         """A frame that lies in one chunk, as nearly all small ones do."""
         frame = Frame.__new__(Frame)
         frame.direction, frame.offset = self.direction, chunk.offset + begin
-        frame.payload = chunk.data[begin + 4 : begin + 4 + size]
+        raw = chunk.data
+        frame.payload = raw[begin + 4 : begin + 4 + size]
         frame.size = size
         frame.first_packet = frame.last_packet = chunk.packet
         frame.first_ns = frame.last_ns = chunk.timestamp_ns

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.model cimport Value
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.decode cimport read_tag_count
-from kdissect.protocol.layout cimport Layout
+from kdissect.protocol.layout cimport Layout, layout
 
 @cython.no_gc
 @cython.final
@@ -23,10 +23,10 @@ cdef class ResponseHeader(Value):
 
 @cython.locals(
     api_key=cython.int, api_version=cython.int, correlation_id=int64_t, length=int64_t, before=Py_ssize_t,
-    version=cython.int, known=Layout,
+    version=cython.int, known=Layout, head=RequestHeader,
 )
 cpdef RequestHeader read_request_header(Cursor cursor)
-@cython.locals(correlation_id=int64_t, version=cython.int)
+@cython.locals(correlation_id=int64_t, version=cython.int, head=ResponseHeader)
 cpdef ResponseHeader read_response_header(Cursor cursor, Layout known)
 @cython.locals(raw="const unsigned char*", high=int64_t, value=int64_t)
 cpdef int64_t read_correlation_id(bytes payload) except? -2

@@ -76,7 +76,11 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
                 raise
             # Of a version that is not known, neither is the header's: what all headers share stands.
             version, cursor.position = 1, before
-    return RequestHeader(api_key, api_version, correlation_id, client_id, version, known)
+    # Made part by part: compiled, that is several times faster than a call with all of them.
+    head = RequestHeader.__new__(RequestHeader)
+    head.api_key, head.api_version, head.correlation_id = api_key, api_version, correlation_id
+    head.client_id, head.version, head.layout = client_id, version, known
+    return head
 
 
 def read_response_header(cursor: Cursor, known: Layout | None) -> ResponseHeader:
@@ -92,7 +96,9 @@ def read_response_header(cursor: Cursor, known: Layout | None) -> ResponseHeader
         version = known.header_version
         if version >= 1:
             _pass_tags(cursor)
-    return ResponseHeader(correlation_id, version)
+    head = ResponseHeader.__new__(ResponseHeader)
+    head.correlation_id, head.version = correlation_id, version
+    return head
 
 
 def read_correlation_id(payload: bytes) -> int:

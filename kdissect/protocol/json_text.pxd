@@ -16,6 +16,10 @@ cdef class JsonText:
     cpdef int add(self, JsonText other) except -1
     cpdef int part(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1
     cpdef int number(self, int64_t value) except -1
+    cpdef int digits(self, int64_t value, Py_ssize_t count) except -1
+    cpdef int text(self, str text) except -1
+    cpdef int fill(self, Py_ssize_t start, Py_ssize_t count, bint before) except -1
+    cpdef int trim(self) except -1
     cpdef bint string(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1
     cpdef int base64(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1
     cpdef int hexadecimal(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1

@@ -1,6 +1,6 @@
-"""JSON text that grows, in bytes: written straight from bytes of the wire, with no object for a value.
+"""Text that grows, in bytes: written straight from bytes of the wire, with no object for a value.
 
-It is what :func:`~kdissect.protocol.json_form.dumps` would make of the values: one line, ASCII only.
+As JSON it is what :func:`~kdissect.protocol.json_form.dumps` would make of the values: one line, ASCII only.
 Compiled, ``json_text.pyx`` stands in its place, which keeps the text in memory of C: in one source this would
 either be ten times slower there, or hardly run here.
 """
@@ -12,7 +12,7 @@ from json.encoder import encode_basestring_ascii
 
 
 class JsonText:
-    """Bytes of JSON text. Whoever writes sees to it that they are JSON."""
+    """Bytes of JSON text, or of lines in UTF-8. Whoever writes sees to it that they are."""
 
     __slots__ = ("_text",)
 
@@ -52,6 +52,26 @@ class JsonText:
     def number(self, value: int) -> None:
         """Add an integer of at most 64 bits."""
         self._text += b"%d" % value
+
+    def digits(self, value: int, count: int) -> None:
+        """Add an integer that is not negative in at least so many digits, at most 20."""
+        self._text += b"%0*d" % (count, value)
+
+    def text(self, text: str) -> None:
+        """Add text as it is, in UTF-8.
+
+        :raises UnicodeEncodeError: it has a lone surrogate.
+        """
+        self._text += text.encode()
+
+    def fill(self, start: int, count: int, before: bool) -> None:
+        """Add so many spaces: at the end, or before what was written behind the first ``start`` bytes."""
+        at = start if before else len(self._text)
+        self._text[at:at] = b" " * count
+
+    def trim(self) -> None:
+        """Take back the spaces at the end."""
+        del self._text[len(self._text.rstrip(b" ")) :]
 
     def string(self, data: bytes, start: int, size: int) -> bool:
         """Add these bytes as a string; those that are not UTF-8 as ``{"base64": …}``. Gives whether they are

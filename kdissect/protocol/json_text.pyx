@@ -4,9 +4,10 @@ Ranges of bytes are checked once, where a method begins; room is asked for befor
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove, memset
 
 cdef enum:
     LEAST = 4_096  # room to begin with
@@ -15,6 +16,11 @@ cdef enum:
 
 cdef const unsigned char* STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 cdef const unsigned char* URL_SAFE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+cdef const unsigned char* PAIRS = (  # 00 to 99
+    b"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+    b"4950515253545556575859606162636465666768697071727374757677787980818283848586878889909192939495969798"
+    b"99"
+)
 cdef const unsigned char* DIGITS = b"0123456789abcdef"
 
 cdef uint64_t ONES = 0x0101010101010101
@@ -68,7 +74,8 @@ cdef class JsonText:
 
     cpdef int put(self, bytes text) except -1:
         cdef Py_ssize_t size = PyBytes_GET_SIZE(text)
-        self._reserve(size)
+        if self._room - self._used < size:
+            self._reserve(size)
         memcpy(self._text + self._used, PyBytes_AS_STRING(text), size)
         self._used += size
         return 0
@@ -90,22 +97,71 @@ cdef class JsonText:
 
     cpdef int number(self, int64_t value) except -1:
         cdef unsigned char[24] digits
-        cdef int at = 24
-        cdef uint64_t left = <uint64_t> value
+        cdef int at = 24, pair
+        cdef uint64_t left = <uint64_t> value, rest
+        if 0 <= value < 10:
+            if self._room == self._used:
+                self._reserve(1)
+            self._text[self._used] = <unsigned char> (48 + value)
+            self._used += 1
+            return 0
         if value < 0:
             left = 0 - left
-        while True:
+        while left > 9:
+            rest = left // 100
+            pair = 2 * <int> (left - 100 * rest)
+            at -= 2
+            digits[at] = PAIRS[pair]
+            digits[at + 1] = PAIRS[pair + 1]
+            left = rest
+        if left or at == 24:
             at -= 1
-            digits[at] = <unsigned char> (48 + left % 10)
-            left //= 10
-            if not left:
-                break
+            digits[at] = <unsigned char> (48 + left)
         if value < 0:
             at -= 1
             digits[at] = 45
-        self._reserve(24)
+        if self._room - self._used < 24:
+            self._reserve(24)
         memcpy(self._text + self._used, digits + at, 24 - at)
         self._used += 24 - at
+        return 0
+
+    cpdef int digits(self, int64_t value, Py_ssize_t count) except -1:
+        cdef Py_ssize_t most = min(max(count, 1), 20), begun = self._used, missing
+        cdef unsigned char* to
+        self.number(value)
+        missing = most - (self._used - begun)
+        if missing > 0:
+            self._reserve(missing)
+            to = self._text + begun
+            memmove(to + missing, to, self._used - begun)
+            memset(to, 48, missing)
+            self._used += missing
+        return 0
+
+    cpdef int text(self, str text) except -1:
+        cdef Py_ssize_t size
+        cdef const char* found = PyUnicode_AsUTF8AndSize(text, &size)
+        self._reserve(size)
+        memcpy(self._text + self._used, found, size)
+        self._used += size
+        return 0
+
+    cpdef int fill(self, Py_ssize_t start, Py_ssize_t count, bint before) except -1:
+        cdef Py_ssize_t at = start if before else self._used
+        if count <= 0:
+            return 0
+        if not 0 <= at <= self._used:
+            raise IndexError("a place outside of the text")
+        self._reserve(count)
+        memmove(self._text + at + count, self._text + at, self._used - at)
+        memset(self._text + at, 32, count)
+        self._used += count
+        return 0
+
+    cpdef int trim(self) except -1:
+        while self._used and self._text[self._used - 1] == 32:
+            self._used -= 1
         return 0
 
     cpdef bint string(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1:

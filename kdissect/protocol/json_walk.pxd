@@ -43,7 +43,7 @@ cdef class Walk:
     cpdef inside(self, Step step)
     @cython.locals(cursor=Cursor, size=int64_t, start=Py_ssize_t, may_be=cython.bint)
     cpdef text(self, Step step)
-    @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t)
+    @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t, raw="const unsigned char*")
     cpdef record_set(self, Step step)
     @cython.locals(out=JsonText, cursor=Cursor, count=int64_t, at=int64_t)
     cpdef array(self, Step step)

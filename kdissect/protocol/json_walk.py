@@ -200,7 +200,8 @@ class Walk:
         out.put(step.size_before)
         out.number(size)
         if self.records is not None:
-            self.records.write(out, cursor.data[start : start + size], step.before)
+            raw = cursor.data
+            self.records.write(out, raw[start : start + size], step.before)
 
     def array(self, step: Step) -> None:
         """Write an array."""

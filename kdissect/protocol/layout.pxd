@@ -1,3 +1,5 @@
+cimport cython
+from libc.stdint cimport int64_t
 from kdissect.protocol.survey cimport Route
 
 cdef class Layout:
@@ -9,3 +11,8 @@ cdef class Layout:
     cdef public object struct
     cdef public bint teaches
     cdef public Route way
+
+cdef dict _requests, _responses
+
+@cython.locals(known=dict, key=int64_t, found=Layout)
+cpdef Layout layout(int64_t api_key, int64_t version, str kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from kdissect.protocol import apis
@@ -47,11 +47,28 @@ class Layout:
         return layout, self._asked
 
 
-@lru_cache(maxsize=4_096)
+_MOST = 4_096
+"""Layouts that are kept: what captured bytes may ask for is too much to keep it all."""
+_requests: dict[int, Layout] = {}
+_responses: dict[int, Layout] = {}
+
+
 def layout(api_key: int, version: int, kind: str) -> Layout:
-    """The layout of a message; ``kind`` is ``request`` or ``response``. What captured bytes may ask for is
-    too much to keep it all."""
-    return Layout(api_key, version, kind)
+    """The layout of a message; ``kind`` is ``request`` or ``response``."""
+    known = _requests if kind == "request" else _responses
+    key = (api_key << 32) + version
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST:
+            known.clear()
+        found = known[key] = Layout(api_key, version, kind)
+    return found
+
+
+def forget_layouts() -> None:
+    """Work them out anew: the definitions are others."""
+    _requests.clear()
+    _responses.clear()
 
 
 def _header_version(api_key: int, version: int, kind: str) -> int:

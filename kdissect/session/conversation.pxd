@@ -20,6 +20,7 @@ cdef class Conversation:
     cdef public object _tls
     cdef public object _verdict
     cdef public tuple _witnesses
+    cdef public int64_t counted_bytes
     cdef public int64_t held_bytes
     cdef public object number
     cdef object __weakref__
@@ -27,13 +28,14 @@ cdef class Conversation:
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
     cpdef bint _is_over(self) except -1
-    cpdef bint has_lingered(self, now_ns, linger_ns) except -1
-    @cython.locals(out=list, chunk=Chunk)
-    cdef list _take(self, pieces, packet)
+    @cython.locals(last_ns=int64_t, silent_ns=int64_t)
+    cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
+    @cython.locals(chunk=Chunk)
+    cdef _take(self, pieces, packet, list out)
     @cython.locals(framer=Framer)
-    cdef list _frame(self, int side, piece, packet)
-    @cython.locals(out=list, found=list)
-    cdef list _pair(self, int side, events, packet)
+    cdef _frame(self, int side, piece, packet, list out)
+    @cython.locals(found=list)
+    cdef _pair(self, int side, events, packet, list out)
     @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _weigh(self)
 

@@ -73,6 +73,7 @@ class Conversation:
         "_tls",
         "_verdict",
         "_witnesses",
+        "counted_bytes",
         "held_bytes",
         "number",
     )
@@ -105,6 +106,8 @@ class Conversation:
         self._bytes = [0, 0]
         self._skipped = 0
         self._flushed = False
+        self.counted_bytes = 0
+        """What whoever adds up over all connections has counted of that."""
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
@@ -115,7 +118,7 @@ class Conversation:
         out: list[Event] = []
         if pieces:
             self._flushed = False  # data after both FINs: they were not the end
-            out = self._take(pieces, segment.packet)
+            self._take(pieces, segment.packet, out)
         if self._duplex.is_finished() and not self._flushed and not self.waits_for_secrets:
             out += self._flush(segment.packet, "connection closed")
         if pieces or segment.length:
@@ -168,7 +171,9 @@ class Conversation:
 
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and was silent for ``linger_ns`` since."""
-        return self._is_over() and now_ns - self._duplex.last_ns > linger_ns
+        last_ns = self._duplex.last_ns
+        silent_ns = now_ns - last_ns  # compiled, it overflows between absurd times, and is negative then
+        return now_ns > last_ns and (silent_ns > linger_ns or silent_ns < 0) and self._is_over()
 
     def is_waited_for(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and more may still come of it."""
@@ -182,7 +187,8 @@ class Conversation:
     def give_up(self, packet: int, limit: int) -> list[Event]:
         """Wait no longer for anything: all connections together hold more than ``limit``. A frame of which
         only the beginning is there is cut, and the connection goes on behind it."""
-        out = self._take(self._duplex.give_up(limit), packet)
+        out: list[Event] = []
+        self._take(self._duplex.give_up(limit), packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.give_up(), packet)
         reason = f"more than {limit:,} bytes wait in all connections"
@@ -198,7 +204,7 @@ class Conversation:
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             self._session.end("evicted")
             for side, framer in enumerate(self._framers):
-                out += self._pair(side, framer.give_up(reason), packet)
+                self._pair(side, framer.give_up(reason), packet, out)
             out += self._mark(self._session.give_up())
             self._session.end("capture ended")
         self._weigh()
@@ -271,14 +277,14 @@ class Conversation:
 
     # -- the stages ---------------------------------------------------------------------------------
 
-    def _take(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
-        out: list[Event] = []
+    def _take(self, pieces: Iterable[Piece], packet: int, out: list[Event]) -> None:
+        """Append what pieces of the streams bring to light."""
         for side, piece in pieces:
             if isinstance(piece, Chunk):
                 chunk = piece
                 self._bytes[side] += len(chunk.data)
                 if self._verdict is not None and self._tls is None:
-                    out += self._frame(side, piece, packet)
+                    self._frame(side, piece, packet, out)
                     continue
             elif isinstance(piece, Fault):
                 message = f"from {self._name(side)}: {piece.message}"
@@ -290,7 +296,6 @@ class Conversation:
                 out += self._hear(side, piece, packet)
             else:
                 out += self._hear_all(self._tls.feed(side, piece), packet)
-        return out
 
     def _hear_all(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
         """What TLS gives out."""
@@ -305,8 +310,10 @@ class Conversation:
 
     def _hear(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
         """Bytes in the clear: find out what they are, then frame them."""
+        out: list[Event] = []
         if self._verdict is not None:
-            return self._frame(side, piece, packet)
+            self._frame(side, piece, packet, out)
+            return out
         if self._recogniser is None or self._held is None:
             self._recogniser, self._held = Recogniser(self._limits), []
         self._held.append((side, piece))
@@ -367,24 +374,26 @@ class Conversation:
             out.append(self._doubt_fault(verdict.doubt))
         for side, piece in held:
             if not isinstance(piece, Fault):
-                out += self._frame(side, piece, packet)
+                self._frame(side, piece, packet, out)
         return out
 
-    def _frame(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
+    def _frame(self, side: Side, piece: Chunk | Gap, packet: int, out: list[Event]) -> None:
         if self._framers is None or self._session is None:
             if isinstance(piece, Chunk):
                 self._skipped += len(piece.data)
-            return []
+            return
         framer = self._framers[side]
         if isinstance(piece, Gap):
             self._session.gap(framer.direction)
         events = framer.feed(piece, self._witnesses[side])
-        return self._pair(side, events, packet) if events else []
+        if events:
+            self._pair(side, events, packet, out)
 
-    def _pair(self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int) -> list[Event]:
+    def _pair(
+        self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int, out: list[Event]
+    ) -> None:
         assert self._session is not None
         assert self._framers is not None
-        out: list[Event] = []
         for event in events:
             if isinstance(event, Frame):
                 found = self._session.feed(event, packet)
@@ -399,11 +408,11 @@ class Conversation:
                 self._skipped += event.length
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))
-        return out
 
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
-        out = self._take(self._duplex.close(), packet)
+        out: list[Event] = []
+        self._take(self._duplex.close(), packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.close(), packet)
         if self._recogniser is not None:
@@ -411,7 +420,7 @@ class Conversation:
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
             for side, framer in enumerate(self._framers):
-                out += self._pair(side, framer.close(self._witnesses[side]), packet)
+                self._pair(side, framer.close(self._witnesses[side]), packet, out)
             out += self._mark(self._session.close())
         self._weigh()
         return out

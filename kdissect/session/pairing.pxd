@@ -1,6 +1,6 @@
 cimport cython
 from kdissect.exchange cimport Exchange
-from kdissect.message cimport Request, Response
+from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame, Value
 from kdissect.protocol.header cimport read_correlation_id
 from kdissect.protocol.survey cimport Survey
@@ -25,6 +25,7 @@ cdef class Session:
     cdef public object _client
     cdef public object _broker
     cdef public object _limits
+    cdef public object _most
     cdef public object _inferred
     cdef public Pending _pending
     cdef public FrameWitness witness
@@ -45,14 +46,14 @@ cdef class Session:
     @cython.locals(out=list)
     cpdef list feed(self, Frame frame, packet)
     cpdef held_bytes(self)
-    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange)
+    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised)
     cdef list _feed_request(self, Frame frame, packet)
     @cython.locals(seen=Survey)
     cdef bint _asks_for_nothing(self, Request produce) except -1
     @cython.locals(payload=bytes)
     cdef bint _is_token(self, Frame frame) except -1
-    cdef list _evict(self)
-    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting)
+    cdef _evict(self)
+    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed)
     cdef list _feed_response(self, Frame frame, packet)
     cdef list _settle_earlier(self, serial, Frame frame)
     @cython.locals(exchange=Exchange)

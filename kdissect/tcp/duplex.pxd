@@ -21,6 +21,6 @@ cdef class Duplex:
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef bint is_finished(self) except -1
     @cython.locals(
-        flags=cython.int, side=cython.int, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
+        flags=cython.int, side=cython.int, known=int64_t, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)

@@ -140,7 +140,8 @@ class Duplex:
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:
                 return ()
-            if (theirs.acknowledged or 0) <= theirs.next:
+            known = 0 if theirs.acknowledged is None else theirs.acknowledged
+            if known <= theirs.next:
                 if self._backlogs is not None:
                     self._backlogs[side].claims.clear()
                     self.held_bytes = theirs.held_bytes

@@ -4,6 +4,7 @@ from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
 cdef int FIN, RST, SYN, AT_HAND
+cdef int64_t _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
 
 cdef class Reassembler:
     cdef public object _limits
@@ -29,8 +30,8 @@ cdef class Reassembler:
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
-    @cython.locals(offset=int64_t)
-    cpdef acknowledge(self, int64_t ack, int64_t packet, timestamp_ns)
+    @cython.locals(offset=int64_t, before=int64_t)
+    cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns)
     @cython.locals(base=int64_t, distance=int64_t)
     cdef int64_t _place(self, int64_t seq) except? -1
-    cdef _remember(self, identity, timestamp_ns)
+    cdef _remember(self, int64_t identity, int64_t timestamp_ns)

@@ -50,6 +50,10 @@ FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
 segment farther ahead would turn all that follows into retransmissions."""
 
+_LAST_NUMBER = 0xFFFF_FFFF
+_HALF_WAY = 0x7FFF_FFFF
+"""Of sequence numbers, which have 32 bits; with names, as compiled a number so large is an object."""
+
 
 class Reassembler:
     """The machine of one direction. ``feed`` takes its segments, ``acknowledge`` the peer's."""
@@ -150,7 +154,9 @@ class Reassembler:
             and len(payload) == length
             and self._place(seq) == self.next
         ):  # what nearly all segments with bytes are: the next ones
-            self._remember(segment.identity, segment.timestamp_ns)
+            if self._copies is None:
+                self._copies = Copies()
+            self._copies.remember(segment.identity, segment.timestamp_ns)
             chunk = Chunk.__new__(Chunk)
             chunk.offset, chunk.data, chunk.packets = self.next, payload, ()
             chunk.packet, chunk.timestamp_ns = segment.packet, segment.timestamp_ns
@@ -192,9 +198,10 @@ class Reassembler:
         offset = self._place(ack)
         if offset - self.next > FARTHEST_ACKNOWLEDGEMENT:
             return ()
-        if self.acknowledged is None or offset > self.acknowledged:
-            self.acknowledged = offset
-        return self._declare(packet, timestamp_ns) if self.acknowledged > self.next else ()
+        before = offset - 1 if self.acknowledged is None else self.acknowledged
+        if offset > before:
+            self.acknowledged = before = offset
+        return self._declare(packet, timestamp_ns) if before > self.next else ()
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """No more segments will come: every hole is one now."""
@@ -219,8 +226,8 @@ class Reassembler:
     def _place(self, seq: int) -> int:
         assert self._base is not None
         base = self._base
-        distance = (seq - base - self.next) & 0xFFFFFFFF
-        return self.next + (distance - 0x1_0000_0000 if distance & 0x8000_0000 else distance)
+        distance = (seq - base - self.next) & _LAST_NUMBER
+        return self.next + (distance - _LAST_NUMBER - 1 if distance > _HALF_WAY else distance)
 
     def _settle_base(self, segment: Segment, offset: int) -> None:
         """Before any data the base was only acknowledged; captured bytes just before it move it back."""

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kdissect.present.form import SECOND, Clock, duration, plural, seconds, size
+from kdissect.present.form import SECOND, TIMES, Clock, duration, plural, seconds, size, write_size
+from kdissect.protocol.json_text import JsonText
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,28 @@ def test_sizes(count: int, text: str) -> None:
     assert size(count) == text
 
 
-@given(st.integers(-(1 << 63), (1 << 63) - 1))
+@given(st.integers(0, (1 << 62)))
+def test_sizes_are_written_as_they_are_told(count: int) -> None:
+    out = JsonText()
+    write_size(out, count)
+    assert out.take().decode() == size(count)
+
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@given(st.sampled_from(sorted(TIMES)), st.none() | INT64, st.lists(INT64, min_size=1, max_size=3))
+@example("r", -(1 << 63), [(1 << 63) - 1])
+@example("r", (1 << 63) - 1, [-(1 << 63)])
+@example("r", 0, [0, (1 << 62) - 1, 1 << 62])
+def test_times_are_written_as_they_are_told(letter: str, first: int | None, times: list[int]) -> None:
+    told, written, out = Clock(letter, first), Clock(letter, first), JsonText()
+    for ns in times:
+        written.write(out, ns)
+        assert out.take().decode() == told.text(ns)
+
+
+@given(INT64)
 def test_seconds_lose_nothing(ns: int) -> None:
     whole, _, part = seconds(ns).lstrip("-").partition(".")
     assert int(whole) * 10**9 + int(part) == abs(ns)

@@ -115,6 +115,56 @@ def test_a_text_is_as_long_as_it_is() -> None:
         assert out.take() == b"0123456789" * 200_000
 
 
+@given(st.integers(0, 2**63 - 1), st.integers(0, 20))
+@example(0, 6)
+@example(10**6 - 1, 6)
+def test_integers_of_so_many_digits(value: int, count: int) -> None:
+    out = JsonText()
+    out.put(b"0.")
+    out.digits(value, count)
+    assert out.take() == b"0." + str(value).zfill(count).encode()
+
+
+@given(
+    st.text(alphabet=st.characters(codec="utf-8")), st.text(alphabet="a é→", max_size=9), st.integers(0, 40)
+)
+def test_text_is_filled_up_with_spaces_on_either_side(before: str, text: str, count: int) -> None:
+    out = JsonText()
+    for first in (True, False):
+        out.text(before)
+        start = out.size()
+        out.text(text)
+        out.fill(start, count, first)
+        fill = " " * count
+        assert out.take().decode() == before + (fill + text if first else text + fill)
+
+
+@given(st.lists(st.sampled_from(("a", " ", "\n")), max_size=9).map("".join))
+def test_spaces_at_the_end_are_taken_back(text: str) -> None:
+    out = JsonText()
+    out.text(text)
+    out.trim()
+    assert out.take().decode() == text.rstrip(" ")
+
+
+def test_text_that_is_not_unicode_is_refused() -> None:
+    out = JsonText()
+    out.put(b"before")
+    with pytest.raises(UnicodeEncodeError):
+        out.text("\udcff")
+    assert out.take() == b"before"
+
+
+@pytest.mark.skipif(not is_compiled, reason="only the compiled form reads memory")
+def test_nothing_is_put_outside_of_the_text() -> None:
+    out = JsonText()
+    out.put(b"abc")
+    for start in (-1, 4, 2**62):
+        with pytest.raises(IndexError):
+            out.fill(start, 1, True)
+    assert out.take() == b"abc"
+
+
 @pytest.mark.skipif(not is_compiled, reason="only the compiled form reads memory")
 @pytest.mark.parametrize(("start", "size"), [(0, 4), (4, 1), (-1, 2), (1, -1), (2**62, 2**62), (3, 2**62)])
 def test_nothing_outside_of_the_bytes_is_read(start: int, size: int) -> None:

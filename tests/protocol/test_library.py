@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.protocol import apis, schema
-from kdissect.protocol.layout import layout
+from kdissect.protocol.layout import forget_layouts
 from kdissect.protocol.library import Library, library, package_folder, user_folder
 
 FETCH = "request 0 of 9.9\n    word  string  0+\n\nresponse 0 of 9.9\n"
@@ -123,9 +123,10 @@ def test_a_damaged_file_takes_its_name_with_it(tmp_path: Path, monkeypatch: pyte
     put(tmp_path, "definitions/apis/001-OldFetch.txt", "garbage\n")
     put(tmp_path, "definitions/data/mine/RequestHeader.txt", "garbage\n")
     monkeypatch.setenv("KDISSECT_DATA_HOME", str(tmp_path))
-    caches = (library, schema.message_struct, schema.era_structs, apis.data_names, schema.data_struct, layout)
+    caches = (library, schema.message_struct, schema.era_structs, apis.data_names, schema.data_struct)
     for each in caches:
         each.cache_clear()
+    forget_layouts()
     try:
         assert apis.api_name(1) == "Fetch"
         assert apis.api_key("fetch") == 1
@@ -139,6 +140,7 @@ def test_a_damaged_file_takes_its_name_with_it(tmp_path: Path, monkeypatch: pyte
         monkeypatch.undo()
         for each in caches:
             each.cache_clear()
+        forget_layouts()
 
 
 def test_a_damaged_file_under_the_right_name_costs_nothing_and_is_told_once(

@@ -1,0 +1,11 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.model cimport Packet
+
+@cython.locals(
+    raw="const unsigned char*", size=Py_ssize_t, header_bytes=Py_ssize_t, scale=int64_t, limit=int64_t, start=Py_ssize_t, end=Py_ssize_t,
+    seconds=int64_t, fraction=int64_t, captured=Py_ssize_t, wire_length=int64_t, packet=Packet,
+)
+cdef Py_ssize_t _ordinary(
+    bytes buffer, Py_ssize_t at, list items, int64_t number, tuple form, int link_type, int64_t interface
+) except -1
