@@ -1,5 +1,5 @@
 """One path through a capture without a front end: ``python benchmarks/paths.py packets FILE``, or ``frames``,
-``columns``, ``index``.
+``columns``, ``index``, ``messages``.
 
 It is a process of its own, so that its CPU and memory are that path's alone.
 """
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.model import Packet
 from kdissect.record.sets import read_record_set
 
 
@@ -43,13 +42,19 @@ def index(path: str) -> int:
     return sum(bool(each.topics) + bool(each.error) + bool(each.faults) for each in _exchanges(path))
 
 
+def messages(path: str) -> int:
+    """Frames, and every field of every message as a value, as ``kdissect bytes message`` has it."""
+    return sum(len(message.body()) for exchange in _exchanges(path) for message in exchange.messages)
+
+
 def _exchanges(path: str) -> Iterator[Exchange]:
     dissector = Dissector()
-    for item in read_packets([path]):
-        if isinstance(item, Packet):
-            for event in dissector.feed(item):
-                if isinstance(event, Exchange):
-                    yield event
+    if hasattr(dissector, "feed_all"):
+        for events in dissector.feed_all(read_packets([path])):
+            yield from (event for event in events if isinstance(event, Exchange))
+    else:  # an older checkout
+        for item in read_packets([path]):
+            yield from (event for event in dissector.feed(item) if isinstance(event, Exchange))
     yield from (event for event in dissector.close() if isinstance(event, Exchange))
 
 
@@ -58,6 +63,7 @@ PATHS: dict[str, Callable[[str], int]] = {
     "frames": frames,
     "columns": columns,
     "index": index,
+    "messages": messages,
 }
 
 

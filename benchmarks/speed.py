@@ -8,6 +8,8 @@ alternate: this checkout compiled and not (or each ``--tree``, other checkouts),
 count, of user and system time. What a run takes on a capture without packets is its start, and is given
 apart.
 
+What several processes do together is measured by :mod:`benchmarks.jobs` and :mod:`benchmarks.spark`.
+
 A compiled copy of this checkout is made for it: the sources stay as they are.
 """
 
@@ -33,6 +35,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "frames": (str(TOP / "benchmarks" / "paths.py"), "frames"),
     "columns": (str(TOP / "benchmarks" / "paths.py"), "columns"),
     "index": (str(TOP / "benchmarks" / "paths.py"), "index"),
+    "messages": (str(TOP / "benchmarks" / "paths.py"), "messages"),
     "text": (*KDISSECT, "-T", "text"),
     "ndjson": (*KDISSECT, "-T", "ndjson", "--records"),
     "records": (*KDISSECT, "-T", "records"),
