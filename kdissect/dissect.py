@@ -408,12 +408,15 @@ class Dissector:
             exchange = begun.exchange
             exchange.number = self._numbering.exchange(exchange)
             self._learn(exchange)
+        for event in step:
+            if isinstance(event, Completed):
+                completed = event
+                self._learn(completed.exchange)
         out: list[Event] = []
         for event in step:
             if isinstance(event, Completed):
                 completed = event
                 exchange = completed.exchange
-                self._learn(exchange)
                 packet = AT_THE_END if self._names_are_complete else exchange.last_packet
                 exchange.topic_names = self.names.up_to(packet)  # looked up when asked for
                 exchange.embedded = self._embedded

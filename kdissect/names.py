@@ -26,11 +26,19 @@ class Names(Protocol):
         """The topic's name; None where nothing told it in time."""
 
 
+Told = tuple[str, str, int]
+"""A topic id, its name, and the packet that told it."""
+
+
 class TopicNames:
-    """Everything that was told so far."""
+    """Everything that was told so far, and when: what counts for an exchange is settled when it is complete,
+    however late its names are looked up."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[int, str]] = {METADATA_TOPIC_ID: (0, METADATA_TOPIC)}
+        self._told: dict[str, list[tuple[int, int, str]]] = {METADATA_TOPIC_ID: [(-1, 0, METADATA_TOPIC)]}
+        """Of each id, each time that an earlier packet told it: the place in ``order``, packet, name."""
+        self.order: list[Told] = []
+        """The same in the order in which it was learned."""
 
     def __len__(self) -> int:
         return len(self._told)
@@ -41,37 +49,50 @@ class TopicNames:
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         """``packet`` told the name; of several, the earliest counts."""
         known = self._told.get(topic_id)
-        if known is None or packet < known[0]:
-            self._told[topic_id] = (packet, name)
+        if known is None:
+            self._told[topic_id] = [(len(self.order), packet, name)]
+        elif packet < known[-1][1]:
+            known.append((len(self.order), packet, name))
+        else:
+            return
+        self.order.append((topic_id, name, packet))
 
-    def up_to(self, packet: int) -> KnownNames:
-        """The names that packets up to ``packet`` told."""
+    def up_to(self, packet: int, count: int = -1) -> KnownNames:
+        """The names that packets up to ``packet`` told.
+
+        :param count: of the tellings in ``order``, how many count; -1: all that are there now.
+        """
         known = KnownNames.__new__(KnownNames)
         known._names, known.packet = self, packet
+        known.count = len(self.order) if count < 0 else count
         return known
 
-    def told(self, start: int = 0) -> list[tuple[str, str, int]]:
+    def told(self, start: int = 0) -> list[Told]:
         """Id, name and packet of all ids that were named, in the order in which they were, from one on."""
-        return [(each, name, packet) for each, (packet, name) in islice(self._told.items(), start, None)]
+        return [(each, told[-1][2], told[-1][1]) for each, told in islice(self._told.items(), start, None)]
 
-    def find(self, topic_id: str, packet: int) -> str | None:
-        """The name, if a packet up to ``packet`` told it."""
-        packet_told, name = self._told.get(topic_id, (packet + 1, ""))
-        return name if packet_told <= packet else None
+    def find(self, topic_id: str, packet: int, count: int) -> str | None:
+        """The name, as of the first ``count`` tellings, if a packet up to ``packet`` told it."""
+        for place, told, name in reversed(self._told.get(topic_id, ())):
+            if place < count:  # of several, the earliest packet counts: it was learned last
+                return name if told <= packet else None
+        return None
 
 
 class KnownNames:
     """The names that count for one exchange."""
 
-    __slots__ = ("_names", "packet")
+    __slots__ = ("_names", "count", "packet")
 
-    def __init__(self, names: TopicNames, packet: int) -> None:
+    def __init__(self, names: TopicNames, packet: int, count: int) -> None:
         self._names = names
         self.packet = packet
         """The last that counts."""
+        self.count = count
+        """How many tellings count."""
 
     def get(self, topic_id: str, /) -> str | None:
-        return self._names.find(topic_id, self.packet)
+        return self._names.find(topic_id, self.packet, self.count)
 
 
 NO_NAMES = TopicNames().up_to(0)

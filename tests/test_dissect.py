@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from random import Random
 
 import pytest
 
 import kdissect.dissect
+from kdissect.capture.files import read_packets
 from kdissect.dissect import AT_THE_END, LINGER_NS, LINGERING, Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
@@ -14,6 +16,7 @@ from kdissect.model import RST, SYN, Endpoint, Fault, Packet, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol.cursor import uuid_text
 from kdissect.session.conversation import Connection
+from tests.cli.run import CAPTURES
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 
 
@@ -517,3 +520,14 @@ def test_what_is_wrong_with_a_file_comes_behind_what_was_before_it() -> None:
     assert [wrong] in parts
     assert all(wrong not in events for events in parts if events != [wrong])
     assert any(isinstance(event, Exchange) for event in parts[0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["share-group-kafka43.pcapng", "consumer-group-kip848.pcapng"])
+def test_names_of_topics_do_not_depend_on_when_they_are_looked_up(name: str, seed: int) -> None:
+    random = Random(seed)
+    packets = [each for each in read_packets([CAPTURES / name]) if random.random() > 0.04]
+    soon, late = Dissector(), Dissector()
+    at_once = [each.topics for item in packets for each in soon.feed(item) if isinstance(each, Exchange)]
+    events = [each for part in late.feed_all(packets) for each in part]
+    assert [each.topics for each in events if isinstance(each, Exchange)] == at_once

@@ -16,9 +16,10 @@ from kdissect.cli.jobs import problems_so_far
 from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import NameHistory, opened
+from kdissect.jobs.batches import opened
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
+from kdissect.names import TopicNames
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
 
@@ -53,7 +54,7 @@ class Counts:
         chooser: Chooser | None,
     ) -> None:
         """:param texts: what was asked for, of which ``folds`` are the statistics."""
-        self.history = NameHistory()
+        self.history = TopicNames()
         self._reading = reading
         self._texts = texts
         self._folds = folds
@@ -72,7 +73,7 @@ class Counts:
     def hear(self, news: Sequence[Any]) -> None:
         """Names of topic ids."""
         for told in news:
-            self.history.hear(told)
+            self.history.learn(*told)
 
     def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part]:
         """Count a batch."""

@@ -12,9 +12,10 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.shown import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import NameHistory, opened
+from kdissect.jobs.batches import opened
 from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.limits import Limits
+from kdissect.names import TopicNames
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
@@ -52,7 +53,7 @@ class Rows:
         :param clock: what the printer tells the time by.
         :param found: is given what is shown.
         """
-        self.history = NameHistory()
+        self.history = TopicNames()
         self.count = 0
         """How many were printed."""
         self._reading = reading
@@ -100,7 +101,7 @@ class Rows:
     def hear(self, news: Sequence[Any]) -> None:
         """Names of topic ids."""
         for told in news:
-            self.history.hear(told)
+            self.history.learn(*told)
 
     def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Part]:
         """Print the rows of a batch."""

@@ -8,7 +8,7 @@ it was complete; the names themselves are told to every process once, in the ord
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from kdissect.dissect import Event
@@ -27,61 +27,6 @@ enough for rows to come steadily."""
 
 _EXCHANGE, _CONNECTION, _FAULT = 0, 1, 2
 
-Told = tuple[str, str, int]
-"""A topic id, its name, and the packet that told it."""
-
-
-class Learned(TopicNames):
-    """Names that are learned, and the order in which they were."""
-
-    def __init__(self, before: Sequence[Told]) -> None:
-        """:param before: what was known when it began."""
-        super().__init__()
-        self.order: list[Told] = []
-        for each in before:
-            self.learn(*each)
-
-    def learn(self, topic_id: str, name: str, packet: int) -> None:
-        known = self._told.get(topic_id)
-        super().learn(topic_id, name, packet)
-        if self._told[topic_id] is not known:
-            self.order.append((topic_id, name, packet))
-
-
-class NameHistory:
-    """The names that one process has heard of, with the place of each in the order."""
-
-    def __init__(self) -> None:
-        self._told: dict[str, list[tuple[int, int, str]]] = {}
-        self._count = 0
-
-    def hear(self, told: Told) -> None:
-        """The next name."""
-        topic_id, name, packet = told
-        self._told.setdefault(topic_id, []).append((self._count, packet, name))
-        self._count += 1
-
-    def find(self, topic_id: str, known: int, packet: int) -> str | None:
-        """The name, as of when so many were learned, if a packet up to ``packet`` told it."""
-        for place, told, name in reversed(self._told.get(topic_id, ())):
-            if place < known:  # of several, the earliest packet counts: it was learned last
-                return name if told <= packet else None
-        return None
-
-
-class NamesThen:
-    """The names that count for one exchange."""
-
-    __slots__ = ("_history", "_known", "_packet")
-
-    def __init__(self, history: NameHistory, known: int, packet: int) -> None:
-        self._history = history
-        self._known = known
-        self._packet = packet
-
-    def get(self, topic_id: str, /) -> str | None:
-        return self._history.find(topic_id, self._known, self._packet)
-
 
 class Batch:
     """Gathers events."""
@@ -93,13 +38,13 @@ class Batch:
         self._events: list[tuple[Any, ...]] = []
         self._bytes = 0
 
-    def add(self, event: Event, names: Learned) -> None:
-        """Add an event, as of the names that are known now."""
+    def add(self, event: Event) -> None:
+        """Add an event."""
         if isinstance(event, Exchange):
             known = event.topic_names
             assert isinstance(known, KnownNames)
             plain = plain_exchange(event)
-            self._events.append((_EXCHANGE, plain, len(names.order), known.packet))
+            self._events.append((_EXCHANGE, plain, known.count, known.packet))
             self._bytes += sum(len(message.frame.payload) for message in event.messages)
         elif isinstance(event, Connection):
             self._events.append((_CONNECTION, tuple(event)))
@@ -125,7 +70,7 @@ class Batch:
 
 
 def opened(
-    batch: bytes, history: NameHistory, limits: Limits = DEFAULTS
+    batch: bytes, history: TopicNames, limits: Limits = DEFAULTS
 ) -> tuple[int | None, Iterator[Event]]:
     """The time of the capture's first packet, and the events of a batch. It comes from another process of
     this program, and of the same Python."""
@@ -133,11 +78,11 @@ def opened(
     return first_ns, _events(events, history, limits)
 
 
-def _events(plain: list[Any], history: NameHistory, limits: Limits) -> Iterator[Event]:
+def _events(plain: list[Any], history: TopicNames, limits: Limits) -> Iterator[Event]:
     for event in plain:
         if event[0] == _EXCHANGE:
             _, exchange, known, packet = event
-            yield exchange_of(exchange, NamesThen(history, known, packet), limits)
+            yield exchange_of(exchange, history.up_to(packet, known), limits)
         elif event[0] == _CONNECTION:
             yield Connection(*event[1])
         else:

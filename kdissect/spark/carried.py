@@ -21,7 +21,7 @@ from typing import Any
 import kdissect
 from kdissect.dissect import Dissector
 
-FORMAT = 3
+FORMAT = 4
 _SUFFIX = ".state"
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """What the line before the pickle tells."""

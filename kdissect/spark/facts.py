@@ -89,9 +89,9 @@ class _Told(TopicNames):
         self.facts: list[Fact] = []
 
     def learn(self, topic_id: str, name: str, packet: int) -> None:
-        before = self.find(topic_id, packet)
+        known = len(self.order)
         super().learn(topic_id, name, packet)
-        if before is None:
+        if len(self.order) > known:
             self.facts.append(Fact(NAME, self.now, packet, topic_id=topic_id, name=name))
 
 

@@ -8,30 +8,30 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import BATCH_EVENTS, Batch, Learned, NameHistory, NamesThen, opened
+from kdissect.jobs.batches import BATCH_EVENTS, Batch, opened
 from kdissect.model import Fault
+from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
 
 ID, OTHER = "Vfl7uCnbST6KTiOY1o9SbA", "bGlicmRrYWZrYS1pZC0wMQ"
 
 
-def events_of(path: Path) -> tuple[list[Event], Learned]:
+def events_of(path: Path) -> tuple[list[Event], TopicNames]:
     """What a capture holds, and the names that it tells."""
     dissector = Dissector()
-    names = dissector.names = Learned(dissector.names.told())
     events = [event for item in read_packets([path]) for event in dissector.feed(item)]
-    return [*events, *dissector.close()], names
+    return [*events, *dissector.close()], dissector.names
 
 
 @pytest.mark.parametrize("name", ["errors.pcapng", "loss.pcapng", "basic-kafka43.pcapng"])
 def test_events_come_back_in_order_with_their_topics_named(name: str) -> None:
     events, names = events_of(CAPTURES / name)
-    batch, history = Batch(), NameHistory()
+    batch, history = Batch(), TopicNames()
     for event in events:
-        batch.add(event, names)
+        batch.add(event)
     for told in names.order:
-        history.hear(told)
+        history.learn(*told)
     first_ns, found = opened(batch.take(17), history)
     again = list(found)
     assert first_ns == 17
@@ -46,48 +46,49 @@ def test_events_come_back_in_order_with_their_topics_named(name: str) -> None:
 
 
 def test_a_batch_is_full_of_bytes_or_of_events() -> None:
-    (*_, exchange), names = events_of(CAPTURES / "errors.pcapng")
+    *_, exchange = events_of(CAPTURES / "errors.pcapng")[0]
     batch = Batch(most_events=2)
-    batch.add(exchange, names)
+    batch.add(exchange)
     assert not batch.is_full
-    batch.add(exchange, names)
+    batch.add(exchange)
     assert batch.is_full
     fault = Fault("file", "damaged", "a text")
     batch = Batch(most_bytes=1)
-    batch.add(fault, names)
+    batch.add(fault)
     assert not batch.is_full  # it has no message
     batch = Batch()
     for _ in range(BATCH_EVENTS):
-        batch.add(fault, names)
+        batch.add(fault)
     assert batch.is_full
 
 
 def test_a_name_counts_from_its_packet_and_not_before_it_was_learned() -> None:
-    names = Learned([(ID, "of the configuration", 0)])
-    history = NameHistory()
+    names = TopicNames()
+    names.learn(ID, "of the configuration", 0)
+    history = TopicNames()
     names.learn(OTHER, "late", 50)
     names.learn(OTHER, "later still", 60)  # the earlier packet counts
     known = len(names.order)
     names.learn(OTHER, "early", 5)
     for told in names.order:
-        history.hear(told)
-    assert NamesThen(history, known, 49).get(OTHER) is None
-    assert NamesThen(history, known, 50).get(OTHER) == "late"
-    assert NamesThen(history, known + 1, 49).get(OTHER) == "early"
-    assert NamesThen(history, known + 1, 4).get(OTHER) is None
-    assert NamesThen(history, 1, 99).get(OTHER) is None
-    assert NamesThen(history, known, 0).get(ID) == "of the configuration"
-    assert NamesThen(history, known, 99).get("unknown") is None
+        history.learn(*told)
+    assert history.up_to(49, known).get(OTHER) is None
+    assert history.up_to(50, known).get(OTHER) == "late"
+    assert history.up_to(49, known + 1).get(OTHER) == "early"
+    assert history.up_to(4, known + 1).get(OTHER) is None
+    assert history.up_to(99, 1).get(OTHER) is None
+    assert history.up_to(0, known).get(ID) == "of the configuration"
+    assert history.up_to(99, known).get("unknown") is None
 
 
 def test_only_what_is_news_is_told() -> None:
-    names = Learned(())
+    names = TopicNames()
     for packet in (9, 9, 12, 3, 7):
         names.learn(ID, f"at {packet}", packet)
     assert [packet for _, _, packet in names.order] == [9, 3]
 
 
 def test_what_names_an_exchange_can_be_sent_back() -> None:
-    history = NameHistory()
-    history.hear((ID, "orders", 1))
-    assert pickle.loads(pickle.dumps(NamesThen(history, 1, 1))).get(ID) == "orders"
+    history = TopicNames()
+    history.learn(ID, "orders", 1)
+    assert pickle.loads(pickle.dumps(history.up_to(1, 1))).get(ID) == "orders"
