@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from os import PathLike, fspath
 
 from kdissect.capture.files import read_packets
@@ -16,20 +14,6 @@ from kdissect.model import CaptureError, Fault
 from kdissect.session.conversation import Connection
 from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """In here Python looks for cycles rarely: what a capture gives has none, and looking for them took a
-    fifth of the time."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def read_rsa_key(path: str) -> bytes:

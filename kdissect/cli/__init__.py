@@ -14,14 +14,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from kdissect.collector import OBJECTS_BEFORE_A_LOOK
 from kdissect.system import ENDING
 
 DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN = 0, 1, 2, 3, 4
 NOT_PERMITTED, OTHER_SIDE_FAILED, INTERRUPTED = 5, 6, 130
 """Exit codes."""
-
-
-OBJECTS_BEFORE_A_LOOK = 50_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,9 +53,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _cycles_looked_for_seldom() -> Iterator[None]:
-    """In here the collector of cycles runs after more objects than Python's 700. Messages become many
-    objects, of which none is in a cycle; looking at them took a quarter of the time of a capture of small
-    ones."""
+    """In here the collector of cycles runs seldom, whatever the command does."""
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 20)
     try:

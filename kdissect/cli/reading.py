@@ -17,15 +17,14 @@ from kdissect.cli.inputs import packets_of
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.keys import Keys
 from kdissect.cli.tally import Tally
+from kdissect.collector import rarely_collected
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import Learned
 from kdissect.live.following import Following
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.reading import few_collections
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
@@ -137,11 +136,10 @@ class Reading:
         """How many packets were read."""
         return self._dissector.packets
 
-    def note_names(self) -> Learned:
-        """The names of topic ids that are known; from now on they keep the order in which more come."""
-        names = Learned(self._dissector.names.told())
-        self._dissector.names = names
-        return names
+    @property
+    def names(self) -> TopicNames:
+        """The names of topic ids that are known."""
+        return self._dissector.names
 
     def __iter__(self) -> Iterator[Event]:
         """The events. Where Ctrl-C ends the input, those that its end brings come before it.
@@ -152,7 +150,7 @@ class Reading:
 
     def events(self) -> Generator[Sequence[Event]]:
         """The same, in lists of those that came together."""
-        with EndOfInput() as end, few_collections():
+        with EndOfInput() as end, rarely_collected():
             yield from self._events(end)
         if self.is_interrupted:
             raise KeyboardInterrupt

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kdissect.capture.segments import SegmentReader
+from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
@@ -13,7 +14,6 @@ from kdissect.model import Fault, Packet, Secrets, Segment, endpoint_text
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.sources import sources_of
-from kdissect.reading import few_collections
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
@@ -28,7 +28,7 @@ def batches_of(
     """The rows of ``table`` that the events bring, as far as they are chosen."""
     shown = settings.shown
     rows = RowBatches(table, shown)
-    with few_collections():
+    with rarely_collected():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":
                 note.damage += 1
