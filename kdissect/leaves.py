@@ -39,6 +39,7 @@ LEAVES = (
     "kdissect.record.sound",
     "kdissect.message",
     "kdissect.exchange",
+    "kdissect.plain",
     "kdissect.names",
     "kdissect.session.witness",
     "kdissect.session.pending",

@@ -50,4 +50,4 @@ cdef class Token(Message):
 cpdef Request parse_request(Frame frame, limits=*)
 @cython.locals(cursor=Cursor, head=ResponseHeader, response=Response, known=Layout)
 cpdef Response parse_response(Frame frame, api_key, api_version, limits=*)
-cdef _begin(Message message, Frame frame, limits, Py_ssize_t body_start)
+cpdef begin(Message message, Frame frame, limits, Py_ssize_t body_start)

@@ -328,7 +328,7 @@ def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
     head = read_request_header(cursor)
     # Made part by part: compiled, that is several times faster than a call with all of them.
     request = Request.__new__(Request)
-    _begin(request, frame, limits, cursor.position)
+    begin(request, frame, limits, cursor.position)
     request.api_key, request.api_version = head.api_key, head.api_version
     request.correlation_id, request.client_id = head.correlation_id, head.client_id
     request.header_version, request._layout = head.version, head.layout
@@ -352,18 +352,18 @@ def parse_response(
     cursor = cursor_at(frame.payload, 0, limits)
     head = read_response_header(cursor, known)
     response = Response.__new__(Response)
-    _begin(response, frame, limits, cursor.position)
+    begin(response, frame, limits, cursor.position)
     response.api_key, response.api_version = api_key, api_version
     response.correlation_id, response.header_version = head.correlation_id, head.version
     response._layout = known
     return response
 
 
-def _begin(message: Message, frame: Frame, limits: Limits, body_start: int) -> None:
+def begin(message: Message, frame: Frame, limits: Limits, body_start: int) -> None:
     """Set what all messages begin with, as ``__init__`` does."""
     message.frame, message.limits, message.body_start = frame, limits, body_start
     message.header_faults = ()
-    message._body = message._survey = None
+    message._body = message._layout = message._survey = None
     message._is_surveyed = False
 
 

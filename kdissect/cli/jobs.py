@@ -20,9 +20,10 @@ from kdissect.cli.inputs import reads_once
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import Batch, NameHistory
+from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
+from kdissect.names import TopicNames
 from kdissect.protocol.library import Problem, library
 
 WORTH_BYTES = 4 << 20
@@ -43,13 +44,16 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="So many processes decode; without it one, and for large captures as many as there are processors.",
+    help="So many processes decode; without it one, and as many as there are processors for large captures"
+    " of which rows cost more than handing exchanges over.",
 )
 
 
-def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
+def jobs_of(given: Mapping[str, Any], paths: Iterable[str], *, is_dear: bool) -> Jobs:
     """What the option asks for, or else what is best.
 
+    :param is_dear: whether what is done with an exchange costs more than handing it to another process
+        (``python -m benchmarks.jobs``).
     :raises Wrong: it asks for what this system does not have.
     """
     asked: int | None = given["jobs"]
@@ -58,7 +62,7 @@ def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
     if asked is not None:
         return Jobs(asked, at_once=True)
     # A fork of a process that has used Apple's frameworks may hang; nobody asked for one.
-    if not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
+    if not is_dear or not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
         return ALONE
     return Jobs(_processors())
 
@@ -89,7 +93,7 @@ class Part(Protocol):
 class Shared(Work, Protocol):
     """Work that may be done by one process, event by event, or shared."""
 
-    history: NameHistory
+    history: TopicNames
     """For :func:`~kdissect.jobs.batches.opened`."""
 
     @property
@@ -166,7 +170,7 @@ class _Sharing:
             self._begin()
         for event in events:
             if self._work.wants(event):
-                self._batch.add(event, self._names)
+                self._batch.add(event)
                 if self._batch.is_full:
                     self._submit()
 
@@ -184,7 +188,7 @@ class _Sharing:
             self._workers.close()
 
     def _begin(self) -> None:
-        self._names = self._reading.note_names()
+        self._names = self._reading.names
         self._told_names = 0
         work = self._work
         self._workers = Workers(

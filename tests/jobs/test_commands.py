@@ -152,7 +152,11 @@ def test_a_large_one_is_shared_behind_its_beginning(
     monkeypatch.setattr(kdissect.cli.jobs, "WORTH_BYTES", 200_000)
     monkeypatch.setattr(kdissect.cli.jobs, "Workers", Counted)
     assert said("read", traffic).out == alone
+    assert said("read", traffic, "-T", "records", "-c", 1).code == 0
+    assert begun == []  # lines cost less than handing exchanges over
+    rows = said("read", traffic, "-T", "ndjson").out
     assert begun == [2]
+    assert rows == said("read", traffic, "-T", "ndjson", "--jobs", 1).out
     strict = said("read", traffic, "--strict", "-T", "faults")
     assert strict == said("read", traffic, "--strict", "-T", "faults", "--jobs", 1)
 
