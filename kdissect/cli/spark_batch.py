@@ -183,12 +183,15 @@ class _Batch:
         if self._cores is None and self._given["tasks"] is None:
             del options["tasks"]
         options["split_bytes"] = self._given["split_size"] << 20
-        return table(spark, name, self._given["inputs"], strategy=self._plan.strategy, **options)
+        try:
+            return table(spark, name, self._given["inputs"], strategy=self._plan.strategy, **options)
+        except CaptureError as error:  # it was there when the plan was made
+            raise Unreadable(str(error)) from None
 
     def _ending(self, spark: SparkSession, scratch: str | None) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
         written = "faults" in self._tables and self._given["filter"] is None
-        if scratch is None or done(scratch).damage:
+        if written or scratch is None or done(scratch).damage:
             tell_damage(self._damage(spark, written))
         if not self._given["strict"]:
             return DONE

@@ -36,6 +36,9 @@ _ARROW = " → ".encode()
 
 _MOST_TOLD = 4_096
 """Texts of a kind that are kept for the lines to come."""
+_LONGEST_KEPT = 64
+_CLIENT = 32
+"""Characters of a client id that are shown."""
 
 
 class _Told:
@@ -141,11 +144,13 @@ class Lines:
 
     def _client_of(self, exchange: Exchange) -> _Told:
         client = exchange.client_id or ""
+        if len(client) > _LONGEST_KEPT:
+            return _Told(sanitise(client, _CLIENT))
         told = self._clients.get(client)
         if told is None:
             if len(self._clients) >= _MOST_TOLD:
                 self._clients.clear()
-            told = self._clients[client] = _Told(sanitise(client, 32))
+            told = self._clients[client] = _Told(sanitise(client, _CLIENT))
         return told
 
     def _api_of(self, exchange: Exchange) -> _Told:

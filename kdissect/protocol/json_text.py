@@ -55,7 +55,7 @@ class JsonText:
 
     def digits(self, value: int, count: int) -> None:
         """Add an integer that is not negative in at least so many digits, at most 20."""
-        self._text += b"%0*d" % (count, value)
+        self._text += b"%0*d" % (min(count, 20), value)
 
     def text(self, text: str) -> None:
         """Add text as it is, in UTF-8.
@@ -71,7 +71,8 @@ class JsonText:
 
     def trim(self) -> None:
         """Take back the spaces at the end."""
-        del self._text[len(self._text.rstrip(b" ")) :]
+        while self._text.endswith(b" "):
+            del self._text[-1:]
 
     def string(self, data: bytes, start: int, size: int) -> bool:
         """Add these bytes as a string; those that are not UTF-8 as ``{"base64": …}``. Gives whether they are

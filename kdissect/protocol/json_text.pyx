@@ -9,6 +9,9 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
 cdef enum:
     LEAST = 4_096  # room to begin with
     KEPT = 1_048_576  # room that is kept for the next text
@@ -41,6 +44,8 @@ cdef class JsonText:
         cdef unsigned char* grown
         if more <= self._room - self._used:
             return 0
+        if more > PY_SSIZE_T_MAX // 2 - self._used:
+            raise MemoryError
         room = max(self._used + more, 2 * self._room, LEAST)
         grown = <unsigned char*> realloc(self._text, room)
         if grown == NULL:

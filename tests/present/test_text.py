@@ -9,6 +9,7 @@ import pytest
 
 from kdissect import read
 from kdissect.exchange import Exchange
+from kdissect.present import text
 from kdissect.present.sanitise import width
 from kdissect.present.text import Lines, api_text, topics_text
 from tests.cli.run import CAPTURES
@@ -17,7 +18,7 @@ BASIC = list(read(CAPTURES / "basic-kafka43.pcapng"))
 
 
 @pytest.mark.parametrize(
-    ("topics", "text"),
+    ("topics", "expected"),
     [
         ([], ""),
         (["a"], "a"),
@@ -26,8 +27,8 @@ BASIC = list(read(CAPTURES / "basic-kafka43.pcapng"))
         (["a\x1b[2J\n"], "a\\x1b[2J\\n"),
     ],
 )
-def test_the_first_topics_are_named_and_the_others_counted(topics: list[str], text: str) -> None:
-    assert topics_text(topics) == text
+def test_the_first_topics_are_named_and_the_others_counted(topics: list[str], expected: str) -> None:
+    assert topics_text(topics) == expected
 
 
 def test_colour_is_never_all_that_tells_anything() -> None:
@@ -76,3 +77,13 @@ def test_a_side_that_is_missing_is_told() -> None:
     line = Lines().line(exchange)
     assert "  - → " in line
     assert "[no request: not captured]" in line
+
+
+def test_texts_that_lines_share_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = Lines()
+    for number in range(2 * text._MOST_TOLD):
+        for client_id in (f"c{number}", f"{number}" + "x" * 30_000):
+            monkeypatch.setattr(BASIC[0].request, "client_id", client_id)
+            lines.line(BASIC[0])
+    assert len(lines._clients) <= text._MOST_TOLD
+    assert max(map(len, lines._clients)) <= text._LONGEST_KEPT
