@@ -191,7 +191,8 @@ class _Batch:
     def _ending(self, spark: SparkSession, scratch: str | None) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
         written = "faults" in self._tables and self._given["filter"] is None
-        if written or scratch is None or done(scratch).damage:
+        # A folder of our own takes all notes; who may write into another is not known.
+        if scratch is None or self._given["scratch"] or done(scratch).damage:
             tell_damage(self._damage(spark, written))
         if not self._given["strict"]:
             return DONE

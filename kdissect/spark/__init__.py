@@ -68,7 +68,6 @@ def table(
 
     if strategy not in STRATEGIES or strategy == "auto":
         raise ValueError(f"there is no strategy {strategy!r}{nearest(strategy, STRATEGIES)}")
-    register(spark)
     settings = Settings.of({**options, "table": name})
     given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
@@ -79,6 +78,7 @@ def table(
         shares = strategy != "replicas" and not alone
         frame = _shared_out(spark, settings, given, strategy, split_bytes) if shares else None
         return replicated(spark, settings, given) if frame is None else frame
+    register(spark)
     settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
 
