@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv6Address
 from typing import Any, NamedTuple, Self
 
 
@@ -142,14 +142,22 @@ class Secrets(NamedTuple):
 Endpoint = bytes
 """A packed IP address (4 or 16 bytes) followed by the port (2 bytes): cheap to cut from a packet,
 to compare and to hash. :func:`endpoint_text` prints it."""
+_IPV4_ENDPOINT = 6
+"""Bytes of one with an IPv4 address."""
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    """``10.0.0.1:9092``; IPv6 addresses in brackets."""
+    if len(endpoint) == _IPV4_ENDPOINT:
+        # By hand: a capture may have more connections than a cache has places, and their lines take turns.
+        a, b, c, d, high, low = endpoint
+        return f"{a}.{b}.{c}.{d}:{high << 8 | low}"
+    return _ipv6_text(endpoint)
 
 
 @lru_cache(maxsize=4096)
-def endpoint_text(endpoint: Endpoint) -> str:
-    """``10.0.0.1:9092``; IPv6 addresses in brackets."""
-    address = ip_address(endpoint[:-2])
-    port = int.from_bytes(endpoint[-2:], "big")
-    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+def _ipv6_text(endpoint: Endpoint) -> str:
+    return f"[{IPv6Address(endpoint[:-2])}]:{int.from_bytes(endpoint[-2:], 'big')}"
 
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10

@@ -76,7 +76,7 @@ def test_a_defect_says_what_and_where_and_nothing_that_was_captured() -> None:
         endpoint_text(b"hunter2")
     said = defect(caught.value)
     assert re.fullmatch(
-        r"a defect in kdissect, please report it: ValueError in kdissect\.model, line \d+", said
+        r"a defect in kdissect, please report it: AddressValueError in kdissect\.model, line \d+", said
     )
 
 

@@ -73,7 +73,7 @@ def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:
 
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
     """
-    return batch.magic >= 2 and not batch.is_control and (options.show_secrets or is_metadata is False)
+    return not batch.is_control and (options.show_secrets or is_metadata is False)
 
 
 def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:

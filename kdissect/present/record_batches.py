@@ -17,6 +17,7 @@ from kdissect.present.records import add_batch, batch_record_rows, place_context
 from kdissect.present.tables import row_line
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
+from kdissect.record.batch import Batch
 from kdissect.record.records import Columns
 from kdissect.record.sets import read_record_set
 
@@ -45,16 +46,27 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_metadata = is_metadata_topic(place.topic, place.topic_id)
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
+            columns = None
             if is_plain(batch, options, is_metadata if is_known else None):
+                columns = batch.columns()
+                if assigned is not None and not _keeps_offsets(batch, columns):
+                    columns = None
+            if columns is not None:
                 common = context.copy()
                 add_batch(common, batch)
-                yield PlainBatch(batch.columns(), common, assigned)
+                yield PlainBatch(columns, common, assigned)
             else:
                 rows = batch_record_rows(batch, place, context, assigned, options)
                 yield [row for _, row in rows]
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
+
+
+def _keeps_offsets(batch: Batch, columns: Columns) -> bool:
+    """Whether the broker gave the records of a batch the offsets that they have, but for a number that is the
+    same for all. It counts them by their places: offsets in a wrapper of magic 0 or 1 need not."""
+    return batch.magic >= 2 or (columns.count == batch.count and columns.is_consecutive())
 
 
 class LinesWriter:

@@ -22,7 +22,7 @@ from kdissect.present.record_text import VARIABLE, gather
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Headers, wrap64
 
-ROWS_AT_ONCE = 32_768
+ROWS_AT_ONCE = 24_576
 BYTES_AT_ONCE = 8 << 20
 """A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
 

@@ -16,6 +16,9 @@ cdef class _Told:
     cdef bytes text
     cdef Py_ssize_t columns
 
+cdef _Told _told(str text)
+cdef _Told _ends_told(Exchange exchange)
+
 cdef class Lines:
     cdef public Clock _clock
     cdef public bint _colour

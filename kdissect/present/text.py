@@ -46,10 +46,19 @@ class _Told:
 
     __slots__ = ("columns", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, columns: int) -> None:
         self.text = text.encode()
-        self.columns = width(text)
+        self.columns = columns
         """Cells that it takes."""
+
+
+def _told(text: str) -> _Told:
+    return _Told(text, width(text))
+
+
+def _ends_told(exchange: Exchange) -> _Told:
+    text = f"{exchange.client} → {exchange.broker}"
+    return _Told(text, len(text))
 
 
 class Lines:
@@ -139,30 +148,30 @@ class Lines:
         if told is None:
             if len(self._ends) >= _MOST_TOLD:
                 self._ends.clear()
-            told = self._ends[key] = _Told(f"{exchange.client} → {exchange.broker}")
+            told = self._ends[key] = _ends_told(exchange)
         return told
 
     def _client_of(self, exchange: Exchange) -> _Told:
         client = exchange.client_id or ""
         if len(client) > _LONGEST_KEPT:
-            return _Told(sanitise(client, _CLIENT))
+            return _told(sanitise(client, _CLIENT))
         told = self._clients.get(client)
         if told is None:
             if len(self._clients) >= _MOST_TOLD:
                 self._clients.clear()
-            told = self._clients[client] = _Told(sanitise(client, _CLIENT))
+            told = self._clients[client] = _told(sanitise(client, _CLIENT))
         return told
 
     def _api_of(self, exchange: Exchange) -> _Told:
         first = exchange._first()
         if first.api_key is None or first.api_version is None:
-            return _Told(api_text(exchange))
+            return _told(api_text(exchange))
         key = (first.api_key, first.api_version)
         told = self._apis.get(key)
         if told is None:
             if len(self._apis) >= _MOST_TOLD:
                 self._apis.clear()
-            told = self._apis[key] = _Told(api_text(exchange))
+            told = self._apis[key] = _told(api_text(exchange))
         return told
 
     def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:

@@ -17,7 +17,7 @@ from kdissect.record.messages import (
     LOG_OVERHEAD,
     MESSAGE_HEADER,
     SMALLEST_MESSAGE,
-    key_and_value,
+    contents_of,
     message_crc_is_valid,
     piece,
 )
@@ -205,15 +205,16 @@ def _key_and_value(
 ) -> Node | None:
     """Add key and value of a message to its node; give the value's node."""
     try:
-        key, key_length, value, value_length, last = key_and_value(data, position, end, magic)
+        found = contents_of(data, position, end, magic)
     except DecodeError as error:
         start = node.children[-1].end - shift
         rest(node, data, start, end, shift, fault("bad-record", error.reason, offset=where))
         return None
-    leaf(node, "key", "bytes", piece(data, key, key_length), key - 4 + shift, value - 4 + shift)
-    leaf(node, "value", "bytes", piece(data, value, value_length), value - 4 + shift, last + shift)
-    found = node.children[-1]
+    key, value, last = found.key_at, found.value_at, found.end
+    leaf(node, "key", "bytes", piece(data, key, found.key_size), key - 4 + shift, value - 4 + shift)
+    leaf(node, "value", "bytes", piece(data, value, found.value_size), value - 4 + shift, last + shift)
+    child = node.children[-1]
     if last < end:
         text = f"{plural(end - last, 'byte')} after the value"
         rest(node, data, last, end, shift, fault("bad-record", text, offset=where))
-    return found
+    return child

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.record.messages cimport Contents, contents_of
 from kdissect.record.records cimport Columns
 
 @cython.final
@@ -44,5 +45,7 @@ cdef class Batch:
     cpdef object _limit(self)
     cpdef _told(self, elements, faults)
     cpdef bint _is_wrapper(self) except -1
+    @cython.locals(contents=Contents, faults=list, none=Columns, found=Columns, limit=int64_t)
+    cpdef Columns _read_message(self)
     @cython.locals(faults=list, source=bytes, position=int64_t, end=int64_t, cut=cython.bint)
     cpdef Columns _read_batch(self, bint keep, bint as_stored=*)

@@ -12,12 +12,7 @@ from kdissect.faults import fault
 from kdissect.limits import Limits
 from kdissect.model import DecodeError, Fault
 from kdissect.record.compression import CODECS, Unpacked, decompress
-from kdissect.record.messages import (
-    LOG_OVERHEAD,
-    key_and_value,
-    piece,
-    unwrap,
-)
+from kdissect.record.messages import LOG_OVERHEAD, contents_of, unwrap
 from kdissect.record.records import Columns, Record, read_records
 from kdissect.wording import plural
 
@@ -150,16 +145,11 @@ class Batch:
 
     def records(self) -> list[Record]:
         """Its records; broken ones are left out and are faults. Read anew at every call."""
-        if self.magic >= 2:
-            return self.columns().records()
-        limit = self._limit()
-        records, faults = self._read_message(limit)
-        self._told(len(records), faults)
-        return records
+        return self.columns().records()
 
     def columns(self) -> Columns:
-        """The same of magic 2, without an object for each."""
-        return self._read_batch(keep=True)
+        """The same, without an object for each."""
+        return self._read_batch(keep=True) if self.magic >= 2 else self._read_message()
 
     def check(self) -> None:
         """See what is wrong with its records, which is then among the faults."""
@@ -168,7 +158,7 @@ class Batch:
         if self.magic >= 2:
             self._read_batch(keep=False)
         else:
-            self.records()
+            self._read_message()
 
     def _limit(self) -> int:
         """How many records and headers it may have; the same each time."""
@@ -266,25 +256,29 @@ class Batch:
         self._told(body.elements, faults)
         return body.columns
 
-    def _read_message(self, limit: int) -> tuple[list[Record], list[Fault]]:
+    def _read_message(self) -> Columns:
         """The same for a message of magic 0 or 1."""
+        data, limit = self._data, self._limit()
+        none = Columns(data, 0, -1)
         try:
-            key, key_length, value, value_length, end = key_and_value(
-                self._data, self.position, self.end, self.magic
-            )
+            contents = contents_of(data, self.position, self.end, self.magic)
         except DecodeError as error:
             self._inner = (None, None)
-            return [], [fault("bad-record", error.reason)]
+            self._told(0, [fault("bad-record", error.reason)])
+            return none
         faults = []
-        if end < self.end:
-            faults.append(fault("bad-record", f"{plural(self.end - end, 'byte')} after the value"))
+        if contents.end < self.end:
+            faults.append(fault("bad-record", f"{plural(self.end - contents.end, 'byte')} after the value"))
         if not self._is_wrapper():
-            found = piece(self._data, key, key_length), piece(self._data, value, value_length)
-            return [Record(self.last_offset, self.max_timestamp, *found)], faults
-        if value_length < 0:
+            found = Columns(data, self.last_offset, -1)
+            contents.add_to(found, self.last_offset, self.max_timestamp)
+            self._told(1, faults)
+            return found
+        if contents.value_size < 0:
             self._inner = (None, None)
-            return [], [*faults, fault("bad-batch", "a compressed message without a value")]
-        unpacked = self.unpack(value, value + value_length)
+            self._told(0, [*faults, fault("bad-batch", "a compressed message without a value")])
+            return none
+        unpacked = self.unpack(contents.value_at, contents.end)
         if unpacked.fault:
             faults.append(unpacked.fault)
         inner = unwrap(
@@ -296,4 +290,5 @@ class Batch:
             limit,
         )
         self._inner = (inner.base_offset, inner.found if inner.found >= 0 else None)
-        return inner.records, faults + inner.faults
+        self._told(inner.columns.count, faults + inner.faults)
+        return inner.columns

@@ -12,6 +12,8 @@ snappy-java ("xerial") or as one raw block, lz4 frames, zstd frames.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple, Protocol
 
@@ -124,7 +126,11 @@ def _check(out: bytearray, bound: int) -> None:
 def _gzip(data: bytes, out: bytearray, bound: int) -> None:
     position = 0
     while position < len(data) or not data:
-        position = _one_stream(zlib.decompressobj(31), zlib.decompressobj(31), data, position, out, bound)
+        position = _one_stream(_gzip_stream, data, position, out, bound)
+
+
+def _gzip_stream() -> _Stream:
+    return zlib.decompressobj(31)
 
 
 def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
@@ -133,20 +139,19 @@ def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
     while position < len(data) or not data:
         if legacy:
             _mend_lz4_header(source, position)  # type: ignore[arg-type]
-        position = _one_stream(
-            lz4.frame.LZ4FrameDecompressor(), lz4.frame.LZ4FrameDecompressor(), source, position, out, bound
-        )
+        position = _one_stream(lz4.frame.LZ4FrameDecompressor, source, position, out, bound)
 
 
 def _one_stream(
-    stream: _Stream, again: _Stream, data: bytes | bytearray, start: int, out: bytearray, bound: int
+    new_stream: Callable[[], _Stream], data: bytes | bytearray, start: int, out: bytearray, bound: int
 ) -> int:
     """Unpack the stream that begins at ``start``; give the position behind it.
 
     Where it breaks, zlib and lz4 keep back what the same call had unpacked before. So the stream is
-    unpacked once more with ``again``, the slice that broke byte by byte.
+    unpacked once more, the slice that broke byte by byte.
     """
     position, kept = start, len(out)
+    stream = new_stream()
     try:
         while True:
             piece = bytes(data[position : position + _SLICE])
@@ -159,6 +164,7 @@ def _one_stream(
                 return position - len(stream.unused_data or b"")
     except (zlib.error, RuntimeError, EOFError) as error:
         del out[kept:]
+        again = new_stream()
         try:
             for at in range(start, position, _SLICE):
                 out += again.decompress(bytes(data[at : at + _SLICE]), bound + 1 - len(out))
@@ -186,6 +192,7 @@ def _mend_lz4_header(frame: bytearray, start: int) -> None:
         frame[at] = (_xxh32(bytes(frame[start + 4 : at])) >> 8) & 0xFF
 
 
+@lru_cache(maxsize=64)  # a client's frames have the same header again and again
 def _xxh32(data: bytes) -> int:
     """xxHash32 with seed 0, which guards the lz4 frame header; lz4's binding does not give it away."""
     prime1, prime2, prime3, prime4, prime5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
@@ -265,7 +272,22 @@ def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
 # -- zstd ---------------------------------------------------------------------------------------------
 
 
+_idle: list[zstandard.ZstdDecompressor] = []
+"""Those that nobody uses: to make one costs more than a small batch, and no two threads may share one."""
+
+
 def _zstd(data: bytes, out: bytearray, bound: int) -> None:
+    try:
+        unpacker = _idle.pop()
+    except IndexError:
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    try:
+        _zstd_frames(unpacker, data, out, bound)
+    finally:
+        _idle.append(unpacker)
+
+
+def _zstd_frames(unpacker: zstandard.ZstdDecompressor, data: bytes, out: bytearray, bound: int) -> None:
     position = 0
     while position < len(data) or not data:
         if data[position + 1 : position + 4] == _ZSTD_SKIPPABLE and data[position] & 0xF0 == 0x50:
@@ -275,17 +297,19 @@ def _zstd(data: bytes, out: bytearray, bound: int) -> None:
             if position > len(data):
                 raise _StopError("the data break off")
             continue
-        position = _zstd_frame(data, position, out, bound)
+        position = _zstd_frame(unpacker, data, position, out, bound)
 
 
-def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
+def _zstd_frame(
+    unpacker: zstandard.ZstdDecompressor, data: bytes, start: int, out: bytearray, bound: int
+) -> int:
     """Unpack one frame block by block: no call gives more than a few blocks of 128 KiB, and what came
     before a broken block is kept."""
     if data[start : start + 4] != _ZSTD_MAGIC:
         raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data break off")
     try:
         fed, position = start, start + zstandard.frame_header_size(data[start : start + 18])
-        frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+        frame = unpacker.decompressobj()
         last = False
         while not last:
             if position + 3 > len(data):

@@ -14,13 +14,13 @@ inside (KIP-31, KIP-32, ``AbstractLegacyRecordBatch.DeepRecordsIterator``):
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
 from kdissect.faults import fault
 from kdissect.model import DecodeError, Fault
-from kdissect.record.records import Record, new_record, wrap64
+from kdissect.protocol.cursor import Cursor
+from kdissect.record.records import Columns, sum64, wrap64
 from kdissect.wording import plural
 
 MESSAGE_HEADER = Struct(">qiIbb")
@@ -30,7 +30,10 @@ LOG_OVERHEAD = 12
 SMALLEST_MESSAGE = (14, 22)
 """By magic: the least size, with null key and value."""
 
-_int32 = Struct(">i").unpack_from
+# The same, as numbers of C where this module is compiled.
+_OVERHEAD = LOG_OVERHEAD
+_LEAST_SIZE_0, _LEAST_SIZE_1 = SMALLEST_MESSAGE
+
 _int64 = Struct(">q").unpack_from
 _crc_of = Struct(">I").unpack_from
 
@@ -47,23 +50,52 @@ def message_crc_is_valid(data: bytes, position: int, end: int) -> bool:
     return valid
 
 
-def key_and_value(data: bytes, position: int, end: int, magic: int) -> tuple[int, int, int, int, int]:
-    """Where key and value of the message at ``position`` are: key start and length, value start and
-    length, and the end of the value. Length -1 is null.
+class Contents:
+    """Where key and value of a message are."""
+
+    __slots__ = ("end", "key_at", "key_size", "value_at", "value_size")
+
+    def __init__(self) -> None:
+        self.key_at = self.value_at = 0
+        self.key_size = self.value_size = -1
+        """-1 is null."""
+        self.end = 0
+        """Of the value."""
+
+    def find(self, cursor: Cursor, position: int, end: int, magic: int) -> None:
+        """Those of the message from ``position`` to ``end``, which has the least size at the least.
+
+        :raises DecodeError: a length that the message cannot hold.
+        """
+        at = position + (26 if magic == 1 else 18)
+        cursor.position, cursor.end = at, end
+        size = cursor.read_int32()
+        start = at + 4
+        if size < -1 or size > end - start - 4:
+            raise _no_room("key", size, end - start - 4, at)
+        self.key_at, self.key_size = start, size
+        at = start + max(size, 0)
+        cursor.position = at
+        size = cursor.read_int32()
+        start = at + 4
+        if size < -1 or size > end - start:
+            raise _no_room("value", size, end - start, at)
+        self.value_at, self.value_size = start, size
+        self.end = start + max(size, 0)
+
+    def add_to(self, columns: Columns, offset: int, timestamp: int) -> None:
+        """Add the record that they make."""
+        columns.add(offset, timestamp, self.key_at, self.key_size, self.value_at, self.value_size)
+
+
+def contents_of(data: bytes, position: int, end: int, magic: int) -> Contents:
+    """Where key and value of the message from ``position`` to ``end`` are.
 
     :raises DecodeError: a length that the message cannot hold.
     """
-    at = position + (26 if magic == 1 else 18)
-    key_length = _int32(data, at)[0]
-    key_start = at + 4
-    if key_length < -1 or key_length > end - key_start - 4:
-        raise _no_room("key", key_length, end - key_start - 4, at)
-    at = key_start + max(key_length, 0)
-    value_length = _int32(data, at)[0]
-    value_start = at + 4
-    if value_length < -1 or value_length > end - value_start:
-        raise _no_room("value", value_length, end - value_start, at)
-    return key_start, key_length, value_start, value_length, value_start + max(value_length, 0)
+    found = Contents()
+    found.find(Cursor(data, position, end), position, end, magic)
+    return found
 
 
 def _no_room(what: str, length: int, left: int, at: int) -> DecodeError:
@@ -79,7 +111,8 @@ def piece(data: bytes, start: int, length: int) -> bytes | None:
 class Unwrapped(NamedTuple):
     """The messages of a wrapper."""
 
-    records: list[Record]
+    columns: Columns
+    """Those that are not broken."""
     faults: list[Fault]
     found: int
     """Messages whose frame could be read; -1 where the set in the wrapper breaks off."""
@@ -104,7 +137,7 @@ def unwrap(
     inside = _read_inside(data, append_timestamp, limit)
     faults = _faults_inside(inside, complete)
     complete = complete and inside.stop is None
-    records = inside.records
+    columns = inside.columns
     base_offset = inside.first_offset if complete and inside.found else None
     if wrapper_magic == 1 and wrapper_offset != 0 and inside.found:
         try:
@@ -112,101 +145,110 @@ def unwrap(
         except DecodeError as error:
             left_out = plural(inside.found, "message")
             faults.append(fault("bad-batch", f"{left_out} left out: {error.reason}"))
-            records, base_offset = [], None
+            columns, base_offset = Columns(data, 0, -1), None
         else:
-            base_offset = wrap64(base + inside.first_offset)
-            records = [record._replace(offset=wrap64(base + record.offset)) for record in records]
-    return Unwrapped(records, faults, inside.found if complete else -1, base_offset)
+            base_offset = sum64(base, inside.first_offset)
+            columns.shift(base)
+    columns.base_offset = base_offset or 0
+    return Unwrapped(columns, faults, inside.found if complete else -1, base_offset)
 
 
-@dataclass(slots=True)
 class _Inside:
     """What a wrapper holds, with offsets as they stand there."""
 
-    records: list[Record] = field(default_factory=list)
-    found: int = 0
-    """Messages whose frame could be read."""
-    first_offset: int = -1
-    last_offset: int = -1
-    stop: DecodeError | None = None
-    """Why reading ended before the end."""
-    bad_crc: int = 0
-    nested: int = 0
-    broken: int = 0
-    first_broken: str = ""
-    """What is wrong with the first broken one."""
-    excess: int = 0
-    """Bytes after the values."""
+    __slots__ = (
+        *("bad_crc", "broken", "columns", "excess", "first_broken", "first_offset", "found"),
+        *("last_offset", "nested", "stop"),
+    )
+
+    def __init__(self, data: bytes) -> None:
+        self.columns = Columns(data, 0, -1)
+        self.found = 0
+        """Messages whose frame could be read."""
+        self.first_offset = self.last_offset = -1
+        self.stop: DecodeError | None = None
+        """Why reading ended before the end."""
+        self.bad_crc = 0
+        self.nested = 0
+        self.broken = 0
+        self.first_broken = ""
+        """What is wrong with the first broken one."""
+        self.excess = 0
+        """Bytes after the values."""
 
 
 def _read_inside(data: bytes, append_timestamp: int | None, limit: int) -> _Inside:
     """Message after message, until the end or a frame that leads no further."""
-    inside = _Inside()
+    inside = _Inside(data)
+    columns = inside.columns
+    cursor, contents, view = Cursor(data), Contents(), memoryview(data)
+    is_appended = append_timestamp is not None
+    appended = append_timestamp or 0
     position, end = 0, len(data)
-    try:
-        while position < end:
-            offset, message_end, magic, attributes = _frame_inside(data, position)
-            if inside.found >= limit:
-                text = f"more than {plural(limit, 'message')}, the limit"
-                raise DecodeError(text, position, "too-many-elements")
-            if not inside.found:
-                inside.first_offset = offset
-            inside.found += 1
-            inside.last_offset = offset
-            if not message_crc_is_valid(data, position, message_end):
-                inside.bad_crc += 1
-            if attributes & 7:  # a codec
-                inside.nested += 1
-            else:
-                _read_message_inside(inside, data, position, message_end, offset, magic, append_timestamp)
+    while position < end:
+        cursor.position, cursor.end = position, end
+        try:
+            message_end = _frame_inside(cursor, inside.found, limit)
+        except DecodeError as error:
+            inside.stop = error
+            break
+        cursor.position, cursor.end = position, message_end
+        offset = cursor.read_int64()
+        cursor.position = position + _OVERHEAD
+        crc = cursor.read_uint32()
+        magic, attributes = cursor.read_int8(), cursor.read_int8()
+        if not inside.found:
+            inside.first_offset = offset
+        inside.found += 1
+        inside.last_offset = offset
+        if zlib.crc32(view[position + 16 : message_end]) != crc:
+            inside.bad_crc += 1
+        if attributes & 7:  # a codec
+            inside.nested += 1
             position = message_end
-    except DecodeError as error:
-        inside.stop = error
+            continue
+        timestamp = -1
+        if magic == 1:
+            timestamp = appended if is_appended else cursor.read_int64()
+        try:
+            contents.find(cursor, position, message_end, magic)
+        except DecodeError as error:
+            inside.broken += 1
+            inside.first_broken = inside.first_broken or error.reason
+            position = message_end
+            continue
+        inside.excess += message_end - contents.end
+        contents.add_to(columns, offset, timestamp)
+        position = message_end
     return inside
 
 
-def _frame_inside(data: bytes, position: int) -> tuple[int, int, int, int]:
-    """Offset, end, magic and attributes of the message at ``position``.
+def _frame_inside(cursor: Cursor, found: int, limit: int) -> int:
+    """The end of the message that begins where the cursor stands.
 
-    :raises DecodeError: no message of magic 0 or 1 that is whole begins there.
+    :param found: messages before it.
+    :raises DecodeError: no message of magic 0 or 1 that is whole begins there, or it is one too many.
     """
-    left = len(data) - position
-    if left < LOG_OVERHEAD + SMALLEST_MESSAGE[0]:
+    position = cursor.position
+    left = cursor.end - position
+    if left < _OVERHEAD + _LEAST_SIZE_0:
         raise DecodeError(f"{plural(left, 'byte')} where a message should begin", position, "bad-record")
-    offset, size, _, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
-    if magic not in (0, 1):
+    cursor.position = position + 8
+    size = cursor.read_int32()
+    cursor.position = position + 16
+    magic = cursor.read_int8()
+    if magic < 0 or magic > 1:
         text = f"magic {magic} inside a wrapper, at {position} of what it holds"
         raise DecodeError(text, position, "bad-magic")
-    left -= LOG_OVERHEAD
-    if not SMALLEST_MESSAGE[magic] <= size <= left:
+    left -= _OVERHEAD
+    least = _LEAST_SIZE_1 if magic else _LEAST_SIZE_0
+    if size < least or size > left:
         text = f"a message of {plural(size, 'byte')} where {plural(left, 'is', 'are')} left"
         raise DecodeError(text, position, "bad-record")
-    return offset, position + LOG_OVERHEAD + size, magic, attributes
-
-
-def _read_message_inside(
-    inside: _Inside,
-    data: bytes,
-    position: int,
-    end: int,
-    offset: int,
-    magic: int,
-    append_timestamp: int | None,
-) -> None:
-    """Add one message's record, or that it is broken."""
-    try:
-        key, key_length, value, value_length, last = key_and_value(data, position, end, magic)
-    except DecodeError as error:
-        inside.broken += 1
-        inside.first_broken = inside.first_broken or error.reason
-        return
-    inside.excess += end - last
-    timestamp = append_timestamp
-    if timestamp is None or magic == 0:
-        timestamp = message_timestamp(data, position, magic)
-    found_key = None if key_length < 0 else data[key : key + key_length]
-    found_value = None if value_length < 0 else data[value:last]
-    inside.records.append(new_record(Record, (offset, timestamp, found_key, found_value, (), -1)))
+    if found >= limit:
+        text = f"more than {plural(limit, 'message')}, the limit"
+        raise DecodeError(text, position, "too-many-elements")
+    return position + _OVERHEAD + size
 
 
 def _faults_inside(inside: _Inside, complete: bool) -> list[Fault]:
@@ -246,4 +288,4 @@ def _what_to_add(inside: _Inside, complete: bool, wrapper_offset: int) -> int:
     if inside.last_offset > wrapper_offset:
         text = f"the last inner offset {inside.last_offset} is beyond the wrapper's {wrapper_offset}"
         raise DecodeError(text, 0)
-    return wrapper_offset - inside.last_offset
+    return wrap64(wrapper_offset - inside.last_offset)

@@ -21,6 +21,12 @@ cdef class Columns:
     cpdef int64_t sequence(self, int64_t offset) except? -1
     @cython.locals(found=int64_t)
     cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
+    @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t)
+    cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
+    @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t, step=Py_ssize_t)
+    cpdef shift(self, int64_t base)
+    @cython.locals(rows=cython.longlong[::1], index=Py_ssize_t, step=Py_ssize_t, base=int64_t)
+    cpdef bint is_consecutive(self) except -1
     @cython.locals(cursor=Cursor, count=int64_t)
     cpdef tuple headers(self, Py_ssize_t position)
 
@@ -43,9 +49,9 @@ cpdef object read_records(
 @cython.locals(least=int64_t, place=_Place, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
 cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t room) except? -2
 @cython.locals(found=int64_t)
-cdef int64_t _sum64(int64_t base, int64_t delta) noexcept
+cpdef int64_t sum64(int64_t base, int64_t delta) noexcept
 @cython.locals(rows=object)
-cdef Py_ssize_t _grow(Columns columns, Py_ssize_t used) except -1
+cdef Py_ssize_t grow(Columns columns, Py_ssize_t used) except -1
 @cython.locals(raw="const unsigned char*", byte=int64_t, length=int64_t)
 cdef _scan(Cursor cursor, _Place place, Py_ssize_t position, Py_ssize_t end, int64_t room)
 @cython.locals(count=int64_t, _=int64_t)

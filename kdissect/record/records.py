@@ -1,5 +1,5 @@
 """The records of a batch of magic 2: bytes in, columns of numbers out, and a :class:`Record` where one is
-wanted.
+wanted. (Messages of magic 0 and 1 become columns too, in :mod:`kdissect.record.messages`.)
 
 This is the hot loop of everything that looks into topics. Compiled, ``raw`` is a pointer to the bytes: every
 position is checked before it is looked at.
@@ -97,6 +97,36 @@ class Columns:
         """The offset that the broker gave a record, where it gave ``base`` to the batch's base offset."""
         found = base + offset - self.base_offset
         return found if _LEAST <= found <= _MOST else wrap64(found)
+
+    def add(
+        self, offset: int, timestamp: int, key_at: int, key_size: int, value_at: int, value_size: int
+    ) -> None:
+        """Add a record without headers; what the numbers mean stands at :data:`ROW`."""
+        at = self.count * ROW
+        if at == len(self.rows):
+            grow(self, at)
+        rows = self.rows
+        rows[at] = offset
+        rows[at + 1] = timestamp
+        rows[at + 2] = key_at
+        rows[at + 3] = key_size
+        rows[at + 4] = value_at
+        rows[at + 5] = value_size
+        rows[at + 6] = -1
+        self.count += 1
+
+    def shift(self, base: int) -> None:
+        """Add a number to all offsets."""
+        rows, step = self.rows, ROW
+        for at in range(0, self.count * step, step):
+            rows[at] = sum64(base, rows[at])
+
+    def is_consecutive(self) -> bool:
+        """Whether the offsets count up by one from the base offset."""
+        rows, step, base, index = self.rows, ROW, self.base_offset, 0
+        while index < self.count and rows[index * step] == sum64(base, index):
+            index += 1
+        return index == self.count
 
     def headers(self, position: int) -> Headers:
         """The headers that begin there, of a record that was found to be whole."""
@@ -219,10 +249,10 @@ def read_records(
         if not keep:
             continue
         if at == capacity:
-            capacity = _grow(columns, at)
+            capacity = grow(columns, at)
             rows = columns.rows
-        rows[at] = _sum64(base_offset, place.offset_delta)
-        rows[at + 1] = appended if is_appended else _sum64(base_timestamp, place.timestamp_delta)
+        rows[at] = sum64(base_offset, place.offset_delta)
+        rows[at + 1] = appended if is_appended else sum64(base_timestamp, place.timestamp_delta)
         rows[at + 2] = place.key_at
         rows[at + 3] = place.key_size
         rows[at + 4] = place.value_at
@@ -260,7 +290,7 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     return granted - room if found == count and not cursor.notes else -1
 
 
-def _grow(columns: Columns, used: int) -> int:
+def grow(columns: Columns, used: int) -> int:
     """Room for as many records again, 8 at least; gives the numbers that there is room for."""
     rows = columns.rows[:used]  # the old ones are in use
     rows.frombytes(bytes(8 * max(8 * ROW, used)))
@@ -268,7 +298,7 @@ def _grow(columns: Columns, used: int) -> int:
     return len(rows)
 
 
-def _sum64(base: int, delta: int) -> int:
+def sum64(base: int, delta: int) -> int:
     """How Kafka's additions overflow."""
     found = base + delta
     return found if _LEAST <= found <= _MOST else wrap64(found)

@@ -22,6 +22,7 @@ from kdissect.present.tables import row_line
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
 from tests.present.test_records import produced
+from tests.record.build import message, wrapper
 
 TABLE = columns_of(TABLES["records"], [], embedded=False)
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
@@ -37,7 +38,28 @@ AWKWARD = [
 def sets() -> list[bytes]:
     plain, control = write_batch(AWKWARD, 4), write_batch(AWKWARD, control=True)
     idempotent = write_batch(AWKWARD, producer_id=5, producer_epoch=1, base_sequence=2**31 - 2)
-    return [plain, plain + control + plain, idempotent, plain + write_message_set(AWKWARD[:2], 1), b""]
+    news = [plain, plain + control + plain, idempotent, plain + write_message_set(AWKWARD[:2], 1), b""]
+    return (
+        news
+        + [write_message_set(old, magic, 1) + plain for old in olds() for magic in (0, 1)]
+        + [broken(at) for at in range(3)]
+    )
+
+
+def olds() -> list[list[Record]]:
+    """What wrappers hold: offsets that count up, from 0 or not, that do not, and that are all the same."""
+    named = [record._replace(headers=()) for record in AWKWARD]
+    return [
+        [record._replace(offset=offset) for record, offset in zip(named, offsets, strict=False)]
+        for offsets in ((0, 1, 2), (7, 8, 9), (7, 9, 30), (0, 0, 0))
+    ]
+
+
+def broken(at: int) -> bytes:
+    """A wrapper in which one of three messages cannot be read."""
+    inner = [bytearray(message(1, 0, offset, b"v")) for offset in range(3)]
+    inner[at][-5:-1] = (99).to_bytes(4, "big")  # the length of its value
+    return wrapper(1, 1, 0, b"".join(inner))
 
 
 @pytest.fixture

@@ -1,0 +1,13 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+@cython.locals(left=int64_t, size=int64_t, end=int64_t)
+cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
+cdef _examine_header(data, Py_ssize_t position, int64_t size)
+@cython.locals(at=int64_t, is_flexible=cython.bint)
+cdef bint _may_be_produce(data, Py_ssize_t position, int64_t size, version) except -1
+cdef tuple _compact_length(data, int64_t at)
+cdef _examine_whole(bytes payload, limits)
+cdef bint _is_distinct(request) except -1
+cdef bint _is_utf8(bytes data) except -1
+cdef bint _is_text(data, bint is_cut=*) except -1
