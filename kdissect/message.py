@@ -229,7 +229,7 @@ class Message:
         if self.api_key is None:
             return "the request was not captured"
         name = apis.api_name(self.api_key)
-        if self.api_key not in apis.api_keys():
+        if not apis.is_api(self.api_key):
             return f"unknown API key {self.api_key}"
         known = apis.versions(self.api_key)
         return f"unknown version {self.api_version} of {name} (known: {known.start} to {known.stop - 1})"

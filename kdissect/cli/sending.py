@@ -148,7 +148,7 @@ def _request(raw: bytes) -> Request:
         request = parse_request(bare_frame(raw))
     except DecodeError as error:
         raise Unreadable(f"{what}: {error.reason}; --as-is sends them as they are") from None
-    if request.api_key not in apis.api_keys():
+    if not apis.is_api(request.api_key):
         raise Unreadable(
             f"{what} of an API that is known (key {request.api_key}); --as-is sends them as they are, --api "
             f"{request.api_key} puts a header before them"
@@ -161,7 +161,7 @@ def _see_that_it_can_be_said(key: int, forced: int | None, body: Any) -> None:
 
     :raises Wrong: it does not; the text is of the newest version that was tried.
     """
-    if key not in apis.api_keys() and forced is None:
+    if not apis.is_api(key) and forced is None:
         raise Wrong(f"--api {key}: there is no such API that kdissect knows; --version N and --hex send it")
     versions = apis.versions(key) if forced is None else (forced,)
     wrong: Wrong | None = None

@@ -101,7 +101,7 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[Check]:
         seen.add(key)
         if not 0 <= low <= high:
             found.append(wrong(f"versions {low} to {high} are no range"))
-        elif key not in apis.api_keys():
+        elif not apis.is_api(key):
             found.append(
                 Check("advertised", key, name, None, SKIPPED, detail="kdissect does not know this API")
             )
@@ -128,12 +128,12 @@ async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterat
     ranges = ready.versions.ranges
     for key in sorted(ranges):
         for version in ranges[key]:
-            if key in apis.api_keys() and version in apis.versions(key):
+            if apis.is_api(key) and version in apis.versions(key):
                 yield await _answer(cluster, key, version, everything)
     yield await _order(cluster)
     for key in sorted(ranges):
         for version in (ranges[key].start - 1, ranges[key].stop):
-            if 0 <= version <= NEWEST and key in apis.api_keys() and not changes(key, _asked(key, version)):
+            if 0 <= version <= NEWEST and apis.is_api(key) and not changes(key, _asked(key, version)):
                 yield await _outside(cluster, key, version)
 
 

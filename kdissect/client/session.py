@@ -167,4 +167,4 @@ def sized(payload: bytes) -> bytes:
 
 def _header_version(api_key: int, api_version: int) -> int:
     """Of an API that is not known, the header that all versions of all APIs share with a client id."""
-    return apis.request_header_version(api_key, api_version) if api_key in apis.api_keys() else 1
+    return apis.request_header_version(api_key, api_version) if apis.is_api(api_key) else 1

@@ -65,7 +65,7 @@ def inner_request(data: bytes, limits: Limits = DEFAULTS) -> EmbeddedMessage:
         return EmbeddedMessage(-1, -1, header, Embedded("", None, b"", {}))
     # Version 0 of the header is the part that all versions begin with: all that is certain of an
     # unknown API.
-    known = key in apis.api_keys()
+    known = apis.is_api(key)
     header_version = apis.request_header_version(key, version) if known else 0
     return _message(data, key, version, "RequestHeader", header_version, "request", limits)
 
@@ -80,7 +80,7 @@ def inner_response(data: bytes, request: bytes, limits: Limits = DEFAULTS) -> Em
         key, version = cursor.read_int16(), cursor.read_int16()
     except DecodeError:
         return None
-    if key not in apis.api_keys():
+    if not apis.is_api(key):
         return None
     header_version = apis.response_header_version(key, version)
     return _message(data, key, version, "ResponseHeader", header_version, "response", limits)
@@ -106,7 +106,7 @@ def _message(
     try:
         structs = (message_struct(key, version, kind), *era_structs(key, version, kind))
     except LookupError:
-        reason = "unknown API" if key not in apis.api_keys() else f"unknown version {version}"
+        reason = "unknown API" if not apis.is_api(key) else f"unknown version {version}"
         found = opaque(name, version, body, (), "unknown-version", reason)
     else:
         found = read_struct(name, version, Cursor(body, limits=limits), (), structs)

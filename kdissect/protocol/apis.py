@@ -33,6 +33,11 @@ def api_keys() -> tuple[int, ...]:
     return library().keys
 
 
+def is_api(key: int | None) -> bool:
+    """Whether there is an API of this key."""
+    return key in library().apis
+
+
 def api_name(key: int) -> str:
     """The newest name, without ``Request``; ``Unknown(4711)`` where there is none."""
     entry = library().apis.get(key)

@@ -72,7 +72,7 @@ def forget_layouts() -> None:
 
 
 def _header_version(api_key: int, version: int, kind: str) -> int:
-    if api_key not in apis.api_keys():
+    if not apis.is_api(api_key):
         return 1 if kind == "request" else 0
     if kind == "request":
         return apis.request_header_version(api_key, version)

@@ -79,7 +79,7 @@ def examine_request(
         return Evidence.MORE, end
     key = int.from_bytes(data[position + 4 : position + 6], "big", signed=True)
     version = int.from_bytes(data[position + 6 : position + 8], "big", signed=True)
-    if key not in apis.api_keys():
+    if not apis.is_api(key):
         return Evidence.NONE, end
     known = version in apis.versions(key)
     if not known and not (key == apis.API_VERSIONS and 0 <= version < FUTURE_API_VERSIONS):
