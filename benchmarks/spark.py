@@ -49,15 +49,22 @@ class Process(NamedTuple):
     """Bytes resident."""
 
 
-def measure(command: list[str]) -> tuple[float, dict[int, Process]]:
-    """Run a command; the seconds it took and what each of its processes used."""
+def measure(command: list[str], variables: dict[str, str] | None = None) -> tuple[float, dict[int, Process]]:
+    """Run a command; the seconds it took and what each of its processes used.
+
+    :param variables: its environment, if that is not this process's with this checkout before all.
+    :raises RuntimeError: it fails.
+    """
     used: dict[int, Process] = {}
     start = time.monotonic()
-    running = subprocess.Popen(command, start_new_session=True, env={**os.environ, "PYTHONPATH": os.getcwd()})
+    if variables is None:
+        variables = {**os.environ, "PYTHONPATH": os.getcwd()}
+    running = subprocess.Popen(command, start_new_session=True, env=variables)
     while running.poll() is None:
         used |= _processes(running.pid)
         time.sleep(_EVERY)
-    assert running.returncode == 0, command
+    if running.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {running.returncode}")
     return time.monotonic() - start, used
 
 

@@ -8,7 +8,8 @@ alternate: this checkout compiled and not (or each ``--tree``, other checkouts),
 count, of user and system time. What a run takes on a capture without packets is its start, and is given
 apart.
 
-What several processes do together is measured by :mod:`benchmarks.jobs` and :mod:`benchmarks.spark`.
+Of the Spark batch, where Spark and Java are installed, all processes of a run count together, and the memory
+of the largest; :mod:`benchmarks.spark` and :mod:`benchmarks.jobs` tell more of what several processes do.
 
 A compiled copy of this checkout is made for it: the sources stay as they are.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import os
 import shutil
 import statistics
@@ -26,6 +28,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks import spark
 
 TOP = Path(__file__).resolve().parents[1]
 CACHE = Path(tempfile.gettempdir()) / "kdissect-benchmarks"
@@ -41,6 +45,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "records": (*KDISSECT, "-T", "records"),
     "parquet": (*KDISSECT, "-T", "records.parquet"),
     "stats": ("-m", "kdissect", "stats", "-z", "srt"),
+    "spark": ("-m", "kdissect", "spark", "batch", "-q", "--master", "local[2]", "--table", "exchanges"),
 }
 """Path: what Python is given before the capture."""
 
@@ -80,6 +85,11 @@ def run(program: Program, capture: Path) -> Run:
 
     :raises RuntimeError: it fails.
     """
+    if "spark" in program.command:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [*program.command, "--out", f"{folder}/out", str(capture)]
+            _, used = spark.measure(command, program.variables)
+        return Run(sum(each.cpu for each in used.values()), max(each.peak for each in used.values()))
     with open(os.devnull, "wb") as nowhere:
         command = [*program.command, str(capture)]
         running = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=program.variables)
@@ -116,7 +126,8 @@ def programs(path: str, trees: dict[str, Path]) -> Iterator[Program]:
     calm = {name: value for name, value in os.environ.items() if name not in CALM}
     for name, tree in trees.items():
         variables = calm | {"PYTHONPATH": str(tree)}
-        one_job = ("--jobs", "1") if "kdissect" in PATHS[path] and _has_jobs(tree) else ()
+        has_jobs = {"read", "stats"} & {*PATHS[path]} and _has_jobs(tree)
+        one_job = ("--jobs", "1") if has_jobs else ()
         yield Program(name, (sys.executable, "-P", *PATHS[path], *one_job), variables)
     if shutil.which("tshark"):
         for options in TSHARK.get(path, ()):
@@ -193,6 +204,8 @@ def main() -> int:
         for kind in given.captures.split(","):
             capture = capture_of(kind, given.megabytes)
             for path in given.paths.split(","):
+                if path == "spark" and not (importlib.util.find_spec("pyspark") and shutil.which("java")):
+                    continue
                 for line in measure(path, capture, trees, given.runs):
                     sys.stdout.write(f"{line}\n")
                     sys.stdout.flush()
