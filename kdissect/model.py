@@ -149,7 +149,7 @@ _IPV4_ENDPOINT = 6
 def endpoint_text(endpoint: Endpoint) -> str:
     """``10.0.0.1:9092``; IPv6 addresses in brackets."""
     if len(endpoint) == _IPV4_ENDPOINT:
-        # By hand: a capture may have more connections than a cache has places, and their lines take turns.
+        # By hand: as cheap as a cache, also where there are more connections than it would hold.
         a, b, c, d, high, low = endpoint
         return f"{a}.{b}.{c}.{d}:{high << 8 | low}"
     return _ipv6_text(endpoint)

@@ -49,14 +49,13 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
             columns = None
             if is_plain(batch, options, is_metadata if is_known else None):
                 columns = batch.columns()
-                if assigned is not None and not _keeps_offsets(batch, columns):
-                    columns = None
-            if columns is not None:
+            if columns is not None and (assigned is None or _keeps_offsets(batch, columns)):
                 common = context.copy()
                 add_batch(common, batch)
                 yield PlainBatch(columns, common, assigned)
             else:
-                rows = batch_record_rows(batch, place, context, assigned, options)
+                records = batch.records() if columns is None else columns.records()
+                rows = batch_record_rows(batch, records, place, context, assigned, options)
                 yield [row for _, row in rows]
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:

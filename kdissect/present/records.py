@@ -48,7 +48,8 @@ def addressed_rows(
         context = place_context(exchange, place)
         for number, batch in enumerate(read_record_set(place.data, options.limits).batches):
             if only is None or number == only.batch:
-                for index, row in batch_record_rows(batch, place, context, assigned, options, only):
+                rows = batch_record_rows(batch, batch.records(), place, context, assigned, options, only)
+                for index, row in rows:
                     yield Address(at, number, index), row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
@@ -57,6 +58,7 @@ def addressed_rows(
 
 def batch_record_rows(
     batch: Batch,
+    records: Sequence[Record],
     place: RecordSetPlace,
     context: dict[str, Any],
     assigned: int | None,
@@ -65,10 +67,10 @@ def batch_record_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The records of one batch, each with its place in it.
 
+    :param records: those of the batch.
     :param context: what :func:`place_context` gives.
     :param assigned: the offset that the broker gave the first of them.
     """
-    records = batch.records()
     for index, record in enumerate(records):
         if only is not None and index != only.record:
             continue

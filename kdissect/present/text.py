@@ -58,7 +58,7 @@ def _told(text: str) -> _Told:
 
 def _ends_told(exchange: Exchange) -> _Told:
     text = f"{exchange.client} → {exchange.broker}"
-    return _Told(text, len(text))
+    return _Told(text, len(text))  # ASCII but for the arrow, which takes one cell too
 
 
 class Lines:

@@ -45,7 +45,7 @@ cdef class Batch:
     cpdef object _limit(self)
     cpdef _told(self, elements, faults)
     cpdef bint _is_wrapper(self) except -1
-    @cython.locals(contents=Contents, faults=list, none=Columns, found=Columns, limit=int64_t)
+    @cython.locals(contents=Contents, faults=list, found=Columns, limit=int64_t)
     cpdef Columns _read_message(self)
     @cython.locals(faults=list, source=bytes, position=int64_t, end=int64_t, cut=cython.bint)
     cpdef Columns _read_batch(self, bint keep, bint as_stored=*)

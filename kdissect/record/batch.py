@@ -259,13 +259,12 @@ class Batch:
     def _read_message(self) -> Columns:
         """The same for a message of magic 0 or 1."""
         data, limit = self._data, self._limit()
-        none = Columns(data, 0, -1)
         try:
             contents = contents_of(data, self.position, self.end, self.magic)
         except DecodeError as error:
             self._inner = (None, None)
             self._told(0, [fault("bad-record", error.reason)])
-            return none
+            return Columns(data, 0, -1)
         faults = []
         if contents.end < self.end:
             faults.append(fault("bad-record", f"{plural(self.end - contents.end, 'byte')} after the value"))
@@ -277,7 +276,7 @@ class Batch:
         if contents.value_size < 0:
             self._inner = (None, None)
             self._told(0, [*faults, fault("bad-batch", "a compressed message without a value")])
-            return none
+            return Columns(data, 0, -1)
         unpacked = self.unpack(contents.value_at, contents.end)
         if unpacked.fault:
             faults.append(unpacked.fault)

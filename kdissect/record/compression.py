@@ -272,22 +272,7 @@ def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
 # -- zstd ---------------------------------------------------------------------------------------------
 
 
-_idle: list[zstandard.ZstdDecompressor] = []
-"""Those that nobody uses: to make one costs more than a small batch, and no two threads may share one."""
-
-
 def _zstd(data: bytes, out: bytearray, bound: int) -> None:
-    try:
-        unpacker = _idle.pop()
-    except IndexError:
-        unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    try:
-        _zstd_frames(unpacker, data, out, bound)
-    finally:
-        _idle.append(unpacker)
-
-
-def _zstd_frames(unpacker: zstandard.ZstdDecompressor, data: bytes, out: bytearray, bound: int) -> None:
     position = 0
     while position < len(data) or not data:
         if data[position + 1 : position + 4] == _ZSTD_SKIPPABLE and data[position] & 0xF0 == 0x50:
@@ -297,19 +282,21 @@ def _zstd_frames(unpacker: zstandard.ZstdDecompressor, data: bytes, out: bytearr
             if position > len(data):
                 raise _StopError("the data break off")
             continue
-        position = _zstd_frame(unpacker, data, position, out, bound)
+        position = _zstd_frame(data, position, out, bound)
 
 
-def _zstd_frame(
-    unpacker: zstandard.ZstdDecompressor, data: bytes, start: int, out: bytearray, bound: int
-) -> int:
+def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
     """Unpack one frame block by block: no call gives more than a few blocks of 128 KiB, and what came
-    before a broken block is kept."""
+    before a broken block is kept.
+
+    A new decompressor for each: one that was used keeps its buffers, whose sizes decide what of a damaged
+    frame can be read. What a frame unpacks to must not depend on what came before it.
+    """
     if data[start : start + 4] != _ZSTD_MAGIC:
         raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data break off")
     try:
         fed, position = start, start + zstandard.frame_header_size(data[start : start + 18])
-        frame = unpacker.decompressobj()
+        frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
         last = False
         while not last:
             if position + 3 > len(data):

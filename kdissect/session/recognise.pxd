@@ -1,5 +1,3 @@
-cimport cython
-
 cdef bint _is_record_header(bytes head) except -1
 cdef bint _is_token(data, position, end) except -1
 cdef bint _may_become_token(data, position, end) except -1

@@ -373,3 +373,19 @@ def test_an_output_that_nothing_was_written_to_is_empty(tmp_path: Path, capsysbi
     path.write_bytes(b"as it was")
     assert run(capsysbinary, "read", CAPTURE, "-Y", "api == 4711", "-o", path).code == 0
     assert path.read_bytes() == b""
+
+
+def test_arrow_takes_its_memory_from_the_system(tmp_path: Path) -> None:
+    """Its own allocator keeps 45 MB more; it is chosen where the library is loaded."""
+    script = """
+import sys
+from kdissect.cli import main
+code = main(["read", *sys.argv[1:]])
+import pyarrow
+print(code, pyarrow.default_memory_pool().backend_name)
+"""
+    written = tmp_path / "x.parquet"
+    command = [sys.executable, "-c", script, str(CAPTURE), "-q", "-T", "records.parquet", "-o", str(written)]
+    calm = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    assert subprocess.check_output(command, cwd=ROOT, env=calm, text=True) == "0 system\n"
+    assert pq.ParquetFile(written).metadata.num_rows > 0

@@ -102,7 +102,9 @@ def test_the_keys_are_those_of_the_definitions_in_use(
     library.cache_clear()
     try:
         assert apis.api_keys() == (*Library(package_folder()).keys, 4711)
+        assert apis.is_api(4711)
     finally:
         monkeypatch.undo()
         library.cache_clear()
     assert 4711 not in apis.api_keys()
+    assert [apis.is_api(key) for key in (0, 4711, None)] == [True, False, False]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import random
 import resource
 import struct
 import time
@@ -245,3 +246,15 @@ def test_other_formats_are_named_as_damage() -> None:
     for codec in (1, 3, 4):
         assert decompress(codec, lzma.compress(TEXT)).fault is not None
         assert decompress(codec, b"").fault is not None
+
+
+def test_what_a_zstd_frame_unpacks_to_does_not_depend_on_what_came_before() -> None:
+    """A decompressor that was used has larger buffers, in which copies from beyond the window are found."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=21, write_content_size=False)
+    data = random.Random(1).randbytes(700_000)
+    whole = zstandard.ZstdCompressor(compression_params=parameters).compress(data * 2)
+    narrow = whole[:5] + b"\x38" + whole[6:]  # a window of 128 KiB, where copies are 700 kB away
+    alone = decompress(4, narrow)
+    assert alone.fault is not None
+    assert decompress(4, whole).data == data * 2
+    assert decompress(4, narrow) == alone

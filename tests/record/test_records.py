@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdissect.record.records import MOST_BROKEN, Body, Record, read_records, wrap64
+from kdissect.record.records import MOST_BROKEN, Body, Columns, Record, read_records, wrap64
 from kdissect.record.write import write_record, write_varint
 
 EDGES = sorted(
@@ -192,3 +192,26 @@ def test_a_mib_of_small_records_is_read_in_time() -> None:
     started = time.process_time()
     assert len(read(data).records) == 150_000
     assert time.process_time() - started < 2
+
+
+def columns_at(*offsets: int) -> Columns:
+    found = Columns(b"kv", 5, -1)
+    for offset in offsets:
+        found.add(offset, 7, 0, 1, 1, 1)
+    return found
+
+
+def test_columns_are_added_to_and_shifted() -> None:
+    found = columns_at(*range(5, 25))
+    found.shift(100)
+    assert found.records() == [Record(offset, 7, b"k", b"v") for offset in range(105, 125)]
+    found = columns_at((1 << 63) - 1)
+    found.shift(1)
+    assert [record.offset for record in found.records()] == [-(1 << 63)]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "count_up"), [((), True), ((5, 6, 7), True), ((5, 6, 6), False), ((6, 7), False)]
+)
+def test_whether_offsets_count_up(offsets: tuple[int, ...], count_up: bool) -> None:
+    assert columns_at(*offsets).is_consecutive() is count_up
