@@ -36,11 +36,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: tests of screens, captures and Spark wait as long as they work."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether golden texts are to be written instead of compared."""
