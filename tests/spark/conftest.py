@@ -41,9 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process for all of them, for one session; and what pyspark says of pandas is not about us: no
-    pandas object is ever made."""
+    """What pyspark says of pandas is not about us: no pandas object is ever made."""
     for item in items:
         if "tests/spark" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("spark"))
             item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"))
