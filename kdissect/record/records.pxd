@@ -51,7 +51,7 @@ cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t ro
 @cython.locals(found=int64_t)
 cpdef int64_t sum64(int64_t base, int64_t delta) noexcept
 @cython.locals(rows=object)
-cdef Py_ssize_t grow(Columns columns, Py_ssize_t used) except -1
+cdef Py_ssize_t _grow(Columns columns, Py_ssize_t used) except -1
 @cython.locals(raw="const unsigned char*", byte=int64_t, length=int64_t)
 cdef _scan(Cursor cursor, _Place place, Py_ssize_t position, Py_ssize_t end, int64_t room)
 @cython.locals(count=int64_t, _=int64_t)

@@ -104,7 +104,7 @@ class Columns:
         """Add a record without headers; what the numbers mean stands at :data:`ROW`."""
         at = self.count * ROW
         if at == len(self.rows):
-            grow(self, at)
+            _grow(self, at)
         rows = self.rows
         rows[at] = offset
         rows[at + 1] = timestamp
@@ -249,7 +249,7 @@ def read_records(
         if not keep:
             continue
         if at == capacity:
-            capacity = grow(columns, at)
+            capacity = _grow(columns, at)
             rows = columns.rows
         rows[at] = sum64(base_offset, place.offset_delta)
         rows[at + 1] = appended if is_appended else sum64(base_timestamp, place.timestamp_delta)
@@ -290,7 +290,7 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     return granted - room if found == count and not cursor.notes else -1
 
 
-def grow(columns: Columns, used: int) -> int:
+def _grow(columns: Columns, used: int) -> int:
     """Room for as many records again, 8 at least; gives the numbers that there is room for."""
     rows = columns.rows[:used]  # the old ones are in use
     rows.frombytes(bytes(8 * max(8 * ROW, used)))
