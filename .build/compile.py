@@ -2,7 +2,8 @@
 
     python .build/compile.py [FOLDER]    compiles beside the sources, or those of a copy of the checkout
 
-An editable install compiles nothing: sources that are worked on must be what runs.
+An editable install compiles beside the sources. Who edits one of them runs the sources until all are compiled
+again: see ``kdissect/leaves.py``.
 """
 
 from __future__ import annotations
@@ -75,13 +76,16 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the compiled leaves to a wheel."""
-        if version == "editable" or os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
+        if os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
             return
         self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
         try:
             made = compile_leaves(Path(self.root), Path(self._work.name))
         except (Exception, SystemExit) as error:  # whatever it is: the sources alone are enough
             self.app.display_warning(f"the hot modules stay pure Python: {type(error).__name__}: {error}")
+            return
+        if version == "editable":
+            _put_in_place(made, Path(self.root))
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -97,8 +101,13 @@ def main(folder: str = str(TOP)) -> None:
     """Compile in place."""
     top = Path(folder).resolve()
     with tempfile.TemporaryDirectory(prefix="kdissect-build-") as work:
-        for library, name in compile_leaves(top, Path(work)):
-            (top / name).write_bytes(library.read_bytes())
+        _put_in_place(compile_leaves(top, Path(work)), top)
+
+
+def _put_in_place(made: list[tuple[Path, str]], top: Path) -> None:
+    """Put each library beside its source."""
+    for library, name in made:
+        (top / name).write_bytes(library.read_bytes())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from pathlib import Path
 from types import ModuleType
 
 LEAVES = (
@@ -63,6 +64,13 @@ PURE = "KDISSECT_PURE"
 """The environment variable with which compiled modules are left alone: ``KDISSECT_PURE=1``."""
 
 
+OUTDATED = (
+    "kdissect: compiled modules of this checkout are older than their sources, so the sources run; "
+    "compile them again with: python .build/compile.py"
+)
+"""What developers are told who edited a module and did not compile it again."""
+
+
 class SourceFinder:
     """Finds the modules of this package by their sources only."""
 
@@ -85,7 +93,49 @@ def is_pure() -> bool:
     return os.environ.get(PURE, "0") not in ("", "0")
 
 
+def is_outdated(top: Path) -> bool:
+    """Whether compiled modules of the checkout ``top`` are older than their sources, or only some are there.
+
+    Modules that were installed from a wheel are never outdated: nobody edits them.
+    """
+    if not (top / "pyproject.toml").exists():
+        return False
+    compiled = [_compiled(top, leaf) for leaf in LEAVES]
+    if not any(compiled):
+        return False
+    return any(
+        library is None or _edited(top, leaf) > library
+        for leaf, library in zip(LEAVES, compiled, strict=True)
+    )
+
+
+def _compiled(top: Path, leaf: str) -> float | None:
+    """When a module was compiled; None if it is not."""
+    for suffix in EXTENSION_SUFFIXES:
+        try:
+            return os.stat(top / (leaf.replace(".", "/") + suffix)).st_mtime
+        except OSError:
+            continue
+    return None
+
+
+def _edited(top: Path, leaf: str) -> float:
+    """When the newest source of a module was written."""
+    times = []
+    for suffix in (".py", ".pxd"):
+        try:
+            times.append(os.stat(top / (leaf.replace(".", "/") + suffix)).st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)
+
+
 def choose() -> None:
-    """See to it that the sources run where the user wants that, before any of them is imported."""
+    """See to it that the sources run where the user wants that, or where what is compiled is outdated, before
+    any of them is imported. Processes that are started from this one then choose the same."""
+    if not is_pure() and is_outdated(Path(__file__).parents[1]):
+        os.environ[PURE] = "1"
+        if sys.stderr is not None:
+            sys.stderr.write(OUTDATED + "\n")
     if is_pure():
         sys.meta_path.insert(0, SourceFinder)

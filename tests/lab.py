@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
+from kdissect.dissect import Event, dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.session.conversation import Connection
@@ -35,8 +35,13 @@ class Dissected(NamedTuple):
 
 def dissected(items: Iterable[Packet | Secrets | Fault]) -> Dissected:
     """Run the pipeline over packets and sort out what comes."""
+    return sorted_out(dissect(items))
+
+
+def sorted_out(events: Iterable[Event]) -> Dissected:
+    """Exchanges, connections and faults, each by themselves."""
     out = Dissected([], [], [])
-    for event in dissect(items):
+    for event in events:
         if isinstance(event, Exchange):
             out.exchanges.append(event)
         elif isinstance(event, Connection):

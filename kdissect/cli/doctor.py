@@ -184,7 +184,7 @@ def _leaves() -> Iterator[Row]:
 def _why_pure() -> str:
     if leaves.is_pure():
         return f"for {PURE} is set"
-    return "some ten times slower: an editable install, or no C compiler when kdissect was installed"
+    return "some ten times slower: there was no C compiler when kdissect was installed"
 
 
 def _definitions() -> Iterator[Row]:

@@ -25,7 +25,7 @@ from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token, bare_frame, parse_request, parse_response
-from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value
+from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value, endpoint_text
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.header import read_correlation_id
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
@@ -344,8 +344,9 @@ class Session:
         return [Recognised(exchange), Completed(exchange)]
 
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:
-        """A frame without a whole header belongs to no exchange."""
-        message = f"a frame of {plural(frame.size, 'byte')} {what}"
+        """A frame without a whole header belongs to no exchange: its fault says where in the stream it is."""
+        sender = endpoint_text(self._client if frame.direction is _TO_BROKER else self._broker)
+        message = f"from {sender}: a frame of {plural(frame.size, 'byte')} at byte {frame.offset:,}, {what}"
         faults = [fault("malformed", message, frame.last_packet, 0, layer="session")]
         return [each._replace(connection=self._connection) for each in _own_faults(frame) + faults]
 

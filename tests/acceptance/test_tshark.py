@@ -6,18 +6,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Chunk, Fault, Gap, Segment, endpoint_text
-from kdissect.session import conversation
+from kdissect.capture.segments import SegmentReader
+from kdissect.limits import DEFAULTS
+from kdissect.model import SYN, Chunk, Endpoint, Fault, Gap, Packet, Segment, endpoint_text
 from kdissect.tcp.duplex import Duplex, Piece
-from tests.lab import Case, dissected
+from tests.lab import Case
 from tests.shared import SHARED, requires_shared, shared
 
 pytestmark = [
@@ -42,46 +41,41 @@ TSHARK_IS_WRONG = {
 """tshark 4.0.17; :mod:`tests.acceptance.test_tcp_shapes` says what is right."""
 
 
-class WatchedDuplex(Duplex):
-    """A Duplex that keeps what it gives out."""
+class Stream:
+    """A connection, and what each side of it said."""
 
-    made: ClassVar[list[WatchedDuplex]] = []
-    __slots__ = ("pieces",)
+    def __init__(self, first: Segment) -> None:
+        self.duplex = Duplex(first, DEFAULTS)
+        self.said = {endpoint_text(endpoint): b"" for endpoint in self.duplex.endpoints}
 
-    def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
-        super().__init__(segment, limits)
-        self.pieces: list[Piece] = []
-        self.made.append(self)
-
-    def feed(self, segment: Segment) -> Sequence[Piece]:
-        return self._note(super().feed(segment))
-
-    def close(self) -> Sequence[Piece]:
-        return self._note(super().close())
-
-    def _note(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
-        self.pieces += pieces
-        return pieces
-
-    def said(self) -> Said:
-        """What both sides said."""
-        out = {endpoint_text(endpoint): b"" for endpoint in self.endpoints}
-        for side, piece in self.pieces:
+    def take(self, pieces: Iterable[Piece]) -> None:
+        for side, piece in pieces:
             if not isinstance(piece, Fault):
-                out[endpoint_text(self.endpoints[side])] += _bytes(piece)
-        return out
+                self.said[endpoint_text(self.duplex.endpoints[side])] += _bytes(piece)
 
 
 def _bytes(piece: Chunk | Gap) -> bytes:
     return piece.data if isinstance(piece, Chunk) else b"[%d bytes missing in capture file]" % piece.length
 
 
-def ours(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Said]:
+def ours(path: Path) -> list[Said]:
     """What kdissect says of each connection."""
-    monkeypatch.setattr(WatchedDuplex, "made", [])
-    monkeypatch.setattr(conversation, "Duplex", WatchedDuplex)
-    dissected(read_packets([path]))
-    return [duplex.said() for duplex in WatchedDuplex.made]
+    reader = SegmentReader(DEFAULTS)
+    streams: list[Stream] = []
+    latest: dict[frozenset[Endpoint], Stream] = {}
+    for item in read_packets([path]):
+        segment = reader.feed(item) if isinstance(item, Packet) else None
+        if not isinstance(segment, Segment):
+            continue
+        ends = frozenset((segment.source, segment.destination))
+        stream = latest.get(ends)
+        if stream is None or (segment.flags & SYN and stream.duplex.is_reopened_by(segment)):
+            stream = latest[ends] = Stream(segment)
+            streams.append(stream)
+        stream.take(stream.duplex.feed(segment))
+    for stream in streams:
+        stream.take(stream.duplex.close())
+    return [stream.said for stream in streams]
 
 
 def theirs(path: Path, streams: int) -> list[Said]:
@@ -102,9 +96,9 @@ def theirs(path: Path, streams: int) -> list[Said]:
     return [found[number] for number in range(streams)]
 
 
-def differing(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def differing(path: Path) -> list[int]:
     """The connections of which tshark says something else."""
-    mine = ours(path, monkeypatch)
+    mine = ours(path)
     its = theirs(path, len(mine))
     # Of a side that said nothing tshark may not know the endpoint.
     return [
@@ -120,21 +114,15 @@ def _as_followed(said: Said) -> Said:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_bytes_of_every_shape_are_those_that_tshark_follows(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert bool(differing(shared(f"testdata/tcp/{name}.pcap"), monkeypatch)) == (name in TSHARK_IS_WRONG)
+def test_the_bytes_of_every_shape_are_those_that_tshark_follows(name: str) -> None:
+    assert bool(differing(shared(f"testdata/tcp/{name}.pcap"))) == (name in TSHARK_IS_WRONG)
 
 
 @pytest.mark.parametrize("name", LAB)
-def test_the_bytes_of_real_captures_are_those_that_tshark_follows(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert differing(Case(name).capture, monkeypatch) == []
+def test_the_bytes_of_real_captures_are_those_that_tshark_follows(name: str) -> None:
+    assert differing(Case(name).capture) == []
 
 
-def test_where_tshark_is_wrong_the_bytes_are_those_of_the_capture_in_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    in_order = ours(shared("testdata/tcp/00_base.pcap"), monkeypatch)
-    assert ours(shared("testdata/tcp/02_ooo_far.pcap"), monkeypatch) == in_order
+def test_where_tshark_is_wrong_the_bytes_are_those_of_the_capture_in_order() -> None:
+    in_order = ours(shared("testdata/tcp/00_base.pcap"))
+    assert ours(shared("testdata/tcp/02_ooo_far.pcap")) == in_order

@@ -1,0 +1,83 @@
+"""Compiled modules of a checkout run only where they are as new as their sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+from kdissect.leaves import LEAVES, OUTDATED, PURE, is_outdated
+
+TOP = Path(__file__).resolve().parents[1]
+SUFFIX = EXTENSION_SUFFIXES[0]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout whose modules were all compiled a second after they were written."""
+    (tmp_path / "pyproject.toml").touch()
+    for leaf in LEAVES:
+        source = tmp_path / (leaf.replace(".", "/") + ".py")
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.touch()
+        os.utime(source, (1_000, 1_000))
+        library = source.with_suffix(SUFFIX)
+        library.touch()
+        os.utime(library, (1_001, 1_001))
+    return tmp_path
+
+
+def test_what_was_compiled_after_its_last_edit_is_not_outdated(checkout: Path) -> None:
+    assert not is_outdated(checkout)
+
+
+@pytest.mark.parametrize("suffix", [".py", ".pxd"])
+def test_one_edited_source_outdates_the_checkout(checkout: Path, suffix: str) -> None:
+    edited = checkout / f"kdissect/tcp/reassembly{suffix}"
+    edited.touch()
+    os.utime(edited, (1_002, 1_002))
+    assert is_outdated(checkout)
+
+
+def test_a_module_that_was_not_compiled_outdates_the_checkout(checkout: Path) -> None:
+    (checkout / f"kdissect/dissect{SUFFIX}").unlink()
+    assert is_outdated(checkout)
+
+
+def test_a_checkout_without_compiled_modules_is_not_outdated(checkout: Path) -> None:
+    for library in checkout.rglob(f"*{SUFFIX}"):
+        library.unlink()
+    assert not is_outdated(checkout)
+
+
+def test_what_a_wheel_installed_is_never_outdated(checkout: Path) -> None:
+    os.utime(checkout / "kdissect/dissect.py", (1_002, 1_002))
+    (checkout / "pyproject.toml").unlink()
+    assert not is_outdated(checkout)
+
+
+def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
+    shutil.copytree(
+        TOP / "kdissect", tmp_path / "kdissect", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
+    (tmp_path / "pyproject.toml").touch()
+    broken = tmp_path / f"kdissect/dissect{SUFFIX}"
+    broken.write_bytes(b"no library")
+    os.utime(broken, (1_000, 1_000))
+    code = "import kdissect.dissect, subprocess, sys; print(kdissect.dissect.__file__)"
+    environment = {name: value for name, value in os.environ.items() if name != PURE}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip().endswith("dissect.py")
+    assert run.stderr == OUTDATED + "\n"
