@@ -29,6 +29,7 @@ COMMANDS = {
     "schema": "What is known of Kafka's messages, field by field.",
     "client": "Requests of any version to a broker: metadata, produce, fetch, send, conformance.",
     "fields": "The columns, their aliases, and the kinds of faults.",
+    "help": "The documentation, page by page.",
     "doctor": "What is installed, what is missing, what is in use.",
     "completion": "Completion for bash, zsh or fish.",
 }

@@ -1,4 +1,4 @@
-"""The README's pictures show what the screens show.
+"""The pictures of the documentation show what the screens show.
 
 ``python -m tests.tui.test_pictures`` draws them anew.
 """
@@ -48,9 +48,10 @@ def test_a_picture_shows_the_screen(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_readme_shows_it_and_nobody_is_told(name: str) -> None:
+def test_the_documentation_shows_it_and_nobody_is_told(name: str) -> None:
     path = FOLDER / f"{name}.svg"
-    assert str(path.relative_to(ROOT)) in (ROOT / "README.md").read_text()
+    documents = (ROOT / "README.md").read_text() + (ROOT / "kdissect/help/screens.md").read_text()
+    assert str(path.relative_to(ROOT)) in documents
     assert not re.search(r"https?://(?!www\.w3\.org|www\.textualize\.io)", path.read_text())
 
 
