@@ -9,7 +9,7 @@ count from 1 over the whole input, as Wireshark's ``frame.number`` does for one 
 chunks, gaps and frames count bytes of one direction of one connection, from 0.
 
 A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data; it is never
-an exception that crosses a layer. The two exceptions below are the only ones kdissect defines.
+an exception that crosses a layer. Of the exceptions of kdissect, the two that every layer knows stand here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: one module a command, imported when the command is run.
+"""The command line: a module for each command, imported when the command is run, and what they share.
 
 stdout is data; everything else goes to stderr, one line each. No traceback ever reaches the user.
 """
