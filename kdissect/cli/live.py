@@ -14,6 +14,7 @@ from kdissect.cli.capturing import (
     opened,
     rotation_of,
     silence_of,
+    spool_size_of,
     started,
     stop_of,
 )
@@ -93,6 +94,9 @@ class _Live:
         self._writes_shown = given["packets_to"] is not None and chooser is not None and not has_trigger
         self._rotation = rotation_of(given["rotation"], self._keeps_all)
         self._stop = stop_of(given["stop"])
+        self._size = spool_size_of(given["spool_size"])
+        if self._keeps_all and given["spool_size"] is not None:
+            raise Wrong("--spool-size is for packets that go when they were decoded: those of -w stay")
         if given["packets_to"] == "-":
             raise Wrong("-w - is not possible here: packets are read back from the file that is written")
         if self._writes_shown:
@@ -115,7 +119,8 @@ class _Live:
         path = given["packets_to"] if self._keeps_all else None
         with ExitStack() as stack:
             session = started(
-                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"])
+                found,
+                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
             )
             stack.enter_context(closing(session))
             reading = stack.enter_context(closing(self._reading(session)))
@@ -147,7 +152,8 @@ class _Live:
         if death is not None:
             complain(death)
             return UNREADABLE
-        return code
+        # Who stopped reading before the end was not told of what was lost behind it.
+        return UNREADABLE if status.lost else code
 
     def _reading(self, session: Session) -> Reading:
         showing, limits = self._showing, self._config.limits

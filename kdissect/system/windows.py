@@ -48,6 +48,16 @@ def write_at(descriptor: int, data: bytes, place: int, /) -> int:
         return os.write(descriptor, data)
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """They cannot be held here."""
+    yield
+
+
+def take_signals() -> None:
+    """None are held here."""
+
+
 def lock(descriptor: int) -> None:
     with _moved_to(descriptor, _LOCKED_AT):
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)

@@ -281,15 +281,20 @@ def test_an_interface_that_goes_down_is_told_and_packets_come_again(begin: Begin
 
 
 @requires_namespaces
-def test_an_interface_that_is_gone_ends_it(begin: Begin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [(), ("down",)], ids=["at once", "down before"])
+def test_an_interface_that_is_gone_ends_it(begin: Begin, tmp_path: Path, before: tuple[str, ...]) -> None:
     with network() as own:
-        live = begin(own, "-T", "ndjson", "-e", "api")
+        live = begin(own, "-T", "faults")
         live.replay(BASIC)
+        for state in before:
+            own.ip("link", "set", "vb", state)
+            eventually(lambda: _said(live, "vb went down"))
         own.ip("link", "del", "vb")
         out, error = live.process.communicate(timeout=30)
-    assert live.process.returncode == 0
+    assert live.process.returncode == 3
     assert b"vb is gone" in error
-    assert out
+    row = json.loads(out.splitlines()[-1])
+    assert (row["layer"], row["kind"], row["packet"]) == ("file", "interface-gone", live.written)
 
 
 def _said(live: Live, words: str) -> bool:
