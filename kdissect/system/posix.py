@@ -74,14 +74,15 @@ def temporary_file(suffix: str) -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="kdissect-", suffix=suffix)
 
 
-def named_file(suffix: str) -> IO[bytes]:
+def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
     """A file that can be opened by its ``name`` too, until it is closed.
 
+    :param folder: where it is made; None for where temporary files are.
     :raises OSError: it cannot be made.
     """
     import tempfile
 
-    return tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=suffix)
+    return tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=suffix, dir=folder)
 
 
 def handed_on(descriptor: int) -> Any:

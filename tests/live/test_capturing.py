@@ -99,7 +99,7 @@ def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(
     capturing.step(0.3)
     assert len(capturing.status.notes) == 1  # it may be full again at once
     capturing.step(2)
-    assert capturing.status.notes[1:] == ("writing goes on; 2 packets lost",)
+    assert list(capturing.status.notes)[1:] == ["writing goes on; 2 packets lost"]
     assert (capturing.status.lost, capturing.status.written) == (2, 1)
     entries = entries_of(tmp_path)
     assert entries[1:] == [Lost(2, 0, BEGAN_NS, BEGAN_NS, f"{capturing.path}: No space left on device")]
