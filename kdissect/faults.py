@@ -26,6 +26,15 @@ KINDS: dict[str, tuple[str, str]] = {
         "a file of a stream is empty or ends inside a record, and nobody has written to it for long; it is "
         "read on if it grows",
     ),
+    "packets-lost": (
+        "file",
+        "packets came while capturing and could not be written: the disk was full, or what the spool may "
+        "take of it; the packet is the last before them",
+    ),
+    "interface-gone": (
+        "file",
+        "an interface has vanished while capturing; the packet is the last before that",
+    ),
     "trailing-bytes": ("file", "bytes follow the last complete entry"),
     # link
     "unknown-link-type": ("link", "packets of this link type cannot be read"),

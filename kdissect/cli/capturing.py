@@ -7,6 +7,7 @@ never does, unless the user says so.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,14 +19,19 @@ from typing import Any
 import click
 
 from kdissect.cli.errors import Refused, Unreadable, Wrong
+from kdissect.filter.units import SIZES
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
 from kdissect.live.opening import Opened, open_interfaces
+from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds, bounds_of
-from kdissect.live.session import SPOOL_FILE, Session
+from kdissect.live.session import Session
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from kdissect.wording import how_to_install
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_UNITS = {unit.casefold(): size for unit, size in SIZES.items()}
 
 _OPTIONS = (
     click.option(
@@ -51,6 +57,12 @@ _OPTIONS = (
         default=SNAP_LENGTH,
         metavar="BYTES",
         help="Keep so many bytes of a packet. Of messages that are cut only the beginning can be decoded.",
+    ),
+    click.option(
+        "--spool-size",
+        metavar="SIZE",
+        help="How much the packets may take that wait to be decoded: 500MB, 2GiB …; by default half of what "
+        "is free on the disk. What comes when that is full is lost, and told.",
     ),
     click.option("-p", "not_promiscuous", is_flag=True, help="Only packets from and to this machine."),
     click.option(
@@ -160,8 +172,8 @@ def live_in_own_home() -> None:
             os.environ["HOME"] = pwd.getpwuid(user).pw_dir
 
 
-def started(start: Callable[[], Session]) -> Session:
-    """A capture that runs.
+def started(found: Opened, start: Callable[[], Session]) -> Session:
+    """A capture that runs, with what was opened for it in its hands alone.
 
     :raises Wrong: it cannot begin.
     :raises Unreadable: what comes from elsewhere is no capture.
@@ -171,6 +183,8 @@ def started(start: Callable[[], Session]) -> Session:
         return start()
     except LiveError as error:
         raise _failure(error) from None
+    finally:
+        found.hand_over()
 
 
 def _failure(error: LiveError) -> click.ClickException:
@@ -182,13 +196,29 @@ def _failure(error: LiveError) -> click.ClickException:
     return Refused(str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}")
 
 
+def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
+    """``--spool-size``.
+
+    :param kept: bytes that stay when they were decoded, as long as there is room.
+    :raises Wrong: it is no size.
+    """
+    if text is None:
+        return SpoolSize(None, kept)
+    found = _SIZE.fullmatch(text.strip())
+    unit = _UNITS.get(found[2].casefold()) if found else None
+    size = round(float(found[1]) * unit) if found and unit else 0
+    if not size:
+        raise Wrong(f"--spool-size {text}: the form is 500MB, 2GB, 2GiB …")
+    return SpoolSize(size, kept)
+
+
 def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     """``-b``: when the next file is begun, and how many are kept.
 
     :raises Wrong: a rule is none, or there is nothing to rotate.
     """
     if not rules:
-        return Bounds() if kept else SPOOL_FILE
+        return Bounds()
     if not kept:
         raise Wrong("-b is for the files of -w: give -w FILE")
     try:

@@ -25,6 +25,7 @@ from kdissect.leaves import LEAVES, PURE
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.library import library, package_folder, user_folder
+from kdissect.system.confining import in_force, means
 from kdissect.wording import how_to_install
 
 PACKAGES = (
@@ -101,6 +102,7 @@ def _rows() -> Iterator[Row]:
         yield package, "ok" if found else "absent", f"{found or hint} ({purpose}; optional)"
     yield _java()
     yield from _capturing()
+    yield _confinement()
     yield from _leaves()
     yield from _definitions()
     yield from _configuration()
@@ -151,6 +153,22 @@ def _capturing() -> Iterator[Row]:
         yield "capturing", "impossible", f"packet sockets: {error.strerror}"
     else:
         yield "capturing", "ok", "permitted"
+
+
+def _confinement() -> Row:
+    """What a process that decodes cannot do any more, tried out."""
+    if sys.platform != "linux":
+        return "confinement", "absent", f"what decodes may do all that you may: {platform.system()}"
+    found, offered = in_force(), means() or "neither Landlock nor seccomp"
+    if not found.lacking():
+        done = "what decodes captures cannot write elsewhere, run programs or use the network"
+        return "confinement", "ok", f"{done} ({offered})"
+    state = "partly" if any(found) else "absent"
+    return (
+        "confinement",
+        state,
+        f"what decodes captures can still {found.lacking()}: this system offers {offered}",
+    )
 
 
 def _capturing_elsewhere() -> Row:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import ExitStack, closing
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import click
@@ -14,6 +17,7 @@ from kdissect.cli.capturing import (
     opened,
     rotation_of,
     silence_of,
+    spool_size_of,
     started,
     stop_of,
 )
@@ -30,6 +34,7 @@ from kdissect.cli.watching import Watch, drops
 from kdissect.live.following import Spooled
 from kdissect.live.session import Session
 from kdissect.present.form import plural
+from kdissect.system.confining import Allowed, confine
 
 
 @click.command(context_settings={"allow_extra_args": True})
@@ -93,6 +98,9 @@ class _Live:
         self._writes_shown = given["packets_to"] is not None and chooser is not None and not has_trigger
         self._rotation = rotation_of(given["rotation"], self._keeps_all)
         self._stop = stop_of(given["stop"])
+        self._size = spool_size_of(given["spool_size"])
+        if self._keeps_all and given["spool_size"] is not None:
+            raise Wrong("--spool-size is for packets that go when they were decoded: those of -w stay")
         if given["packets_to"] == "-":
             raise Wrong("-w - is not possible here: packets are read back from the file that is written")
         if self._writes_shown:
@@ -115,7 +123,8 @@ class _Live:
         path = given["packets_to"] if self._keeps_all else None
         with ExitStack() as stack:
             session = started(
-                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"])
+                found,
+                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
             )
             stack.enter_context(closing(session))
             reading = stack.enter_context(closing(self._reading(session)))
@@ -124,16 +133,26 @@ class _Live:
             silence = silence_of(given, found)
             stack.callback(silence.close)
             shows_line = self._showing.talks and not _is_terminal(given["output"])
+            inputs = tuple(inputs_of(given))
+            scratch = shown = packets = None
+            if self._writes_shown:
+                scratch = stack.enter_context(TemporaryDirectory(prefix="kdissect-"))
+                limits, with_secrets = self._config.limits, given["with_secrets"]
+                shown = Shown((), limits, True, with_secrets=with_secrets, scratch=scratch)
+                stack.enter_context(shown.kept(reading))
+            file = stack.enter_context(open_output(given["output"], inputs))
+            if shown is not None:
+                packets = stack.enter_context(open_output(given["packets_to"], inputs, is_private=True))
+            self._confine(session, scratch)
             with (
                 Watch(session, reading, shows_line, silence),
                 stopped_by_signals(session.stop),
             ):
-                if self._writes_shown:
-                    shown = Shown((), self._config.limits, True, with_secrets=given["with_secrets"])
-                    self._print_and_write(reading, shown)
-                else:
-                    with open_output(given["output"], inputs_of(given)) as file:
-                        self._print(reading, file, None)
+                try:
+                    self._print(reading, file, None if shown is None else shown.found)
+                finally:
+                    if shown is not None and packets is not None:
+                        shown.write(packets, reading.packets, reading.secrets)
             session.stop()
             return self._end(session, reading)
 
@@ -147,7 +166,8 @@ class _Live:
         if death is not None:
             complain(death)
             return UNREADABLE
-        return code
+        # Who stopped reading before the end was not told of what was lost behind it.
+        return UNREADABLE if status.lost else code
 
     def _reading(self, session: Session) -> Reading:
         showing, limits = self._showing, self._config.limits
@@ -161,18 +181,22 @@ class _Live:
             keys=keys_of(self._given, limits, growing=True),
         )
 
-    def _print_and_write(self, reading: Reading, shown: Shown) -> None:
-        """Print the rows, then write their packets."""
-        given = self._given
-        with (
-            shown.kept(reading),
-            open_output(given["output"], inputs_of(given)) as file,
-            open_output(given["packets_to"], inputs_of(given), is_private=True) as capture,
-        ):
-            try:
-                self._print(reading, file, shown.found)
-            finally:
-                shown.write(capture, reading.packets, reading.secrets)
+    def _confine(self, session: Session, scratch: str | None) -> None:
+        """From here on everything that is needed is open, but for what is allowed here. The threads of
+        ``--prometheus`` keep what Landlock sees; they have no part in decoding."""
+        path, folder = self._given["packets_to"], session.folder
+        written: tuple[str, ...] = ()
+        filled = [folder]
+        if scratch is not None:
+            filled.append(scratch)
+        emptied = tuple(map(os.path.dirname, filled))
+        if self._conditions.has_trigger:
+            filled.append(os.path.dirname(path) or ".")
+        elif self._keeps_all:  # the end of the file is mended if the capture process was killed
+            written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
+        lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
+        if lacking and self._showing.talks and sys.platform == "linux":
+            complain(f"the decoder is not confined, it can still {lacking}: kdissect doctor tells more")
 
     def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
         with closing(self._conditions.events(reading)) as events:
@@ -180,6 +204,4 @@ class _Live:
 
 
 def _is_terminal(output: str | None) -> bool:
-    import sys
-
     return output is None and sys.stdout.isatty()

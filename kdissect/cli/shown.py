@@ -75,15 +75,18 @@ class Shown:
         only_once: bool = False,
         *,
         with_secrets: bool = False,
+        scratch: str | None = None,
     ) -> None:
         """
         :param only_once: whether the packets can be read only once, whatever the paths are.
         :param with_secrets: whether TLS secrets are written too.
+        :param scratch: the folder for what can be read only once; None for where temporary files are.
         """
         self._paths = paths
         self._only_once = only_once or any(map(reads_once, paths))
         self._limits = limits
         self._with_secrets = with_secrets
+        self._scratch = scratch
         self.found = ShownPackets()
         self._spool: BinaryIO | None = None
         """What of the input can be read only once."""
@@ -94,7 +97,7 @@ class Shown:
         if not self._only_once:
             yield
             return
-        with named_file(".pcapng") as spool:
+        with named_file(".pcapng", self._scratch) as spool:
             # Packets have the same numbers there: it holds all of the input, in the order of the numbers.
             file = cast(BinaryIO, spool)
             reading.keep = PcapngWriter(file, reading.interfaces).write

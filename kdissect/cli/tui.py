@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli import DONE, root
-from kdissect.cli.capturing import capturing_options, live_in_own_home, opened, silence_of, started
+from kdissect.cli.capturing import (
+    capturing_options,
+    live_in_own_home,
+    opened,
+    silence_of,
+    spool_size_of,
+    started,
+)
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong, complain
@@ -30,6 +37,9 @@ if TYPE_CHECKING:
     from kdissect.tui.feed.batches import Feed
     from kdissect.tui.feed.live import Live
     from kdissect.tui.feed.source import Source
+
+KEPT_BYTES = 2 << 30
+"""Of the packets of a capture on the screen, which can be saved as long as they are there."""
 
 
 @click.command()
@@ -188,8 +198,9 @@ class _Opener:
         from kdissect.live.session import Session
         from kdissect.tui.feed.live import Live
 
+        size = spool_size_of(capturing["spool_size"], KEPT_BYTES)
         found = opened(capturing)
-        session = started(lambda: Session(found.openers))
+        session = started(found, lambda: Session(found.openers, size=size))
         self._stack.callback(session.close)
         keys = keys_of(self._options, self._config.limits, growing=True)
         source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)

@@ -18,6 +18,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
+from kdissect.system.confining import confine
+
 
 class Maybe(NamedTuple):
     """Lines of which only all batches before them tell whether they are wanted."""
@@ -71,6 +73,7 @@ def become(
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):  # they are the first process's
             os.dup2(nowhere, descriptor)
+        confine()  # it has its pipes, and decodes what anybody may have sent
         with suppress(BrokenPipeError):
             _serve(work, shared, asked, answered)
         code = 0

@@ -10,6 +10,8 @@
     opening      interfaces that are wanted → what opens them, in the capture process
     capturing    the capture process: blocks → spool → disk, and its status
     waiting      how it waits for packets
+    spool        blocks of packets → files, each whole at any time
+    room         how much of its disk the spool may take, and which of its files may go
     journal      what that process and whoever follows it agree on
     following    the spool, or files that others write → packets, as they come
     session      what starts the capture process and hears from it
@@ -17,5 +19,6 @@
     metrics      exchanges and status → Prometheus
     silence      what to say while nothing comes
 
-Whoever decodes reads the spool. It may fall behind, or die, without a packet being lost.
+Whoever decodes reads the spool. It may fall behind, or die, without a packet being lost, as long as there is
+room for what waits; what is lost then is counted, and told with its span.
 """

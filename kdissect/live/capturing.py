@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.capture.blocks import Captured
 from kdissect.live.errors import LiveError
-from kdissect.live.journal import MOST_NOTES, JournalWriter, Status
+from kdissect.live.journal import MOST_NOTES, Gone, JournalWriter, Status
+from kdissect.live.room import Room, SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts, Opener, Source
 from kdissect.live.spool import SECOND, Clock, Spool
 from kdissect.live.waiting import Waiting, waiting_for
-from kdissect.system import HANGING_UP, INTERRUPTS, leave_no_core
-from kdissect.wording import defect
+from kdissect.system import HANGING_UP, INTERRUPTS, leave_no_core, take_signals
+from kdissect.wording import defect, plural
 
 if TYPE_CHECKING:
     from kdissect.system import Pipe
@@ -46,6 +47,8 @@ class Job(NamedTuple):
     """Of the capture, or of its first file's name."""
     rotation: Bounds = Bounds()
     stop: Bounds = Bounds()
+    size: SpoolSize | None = None
+    """Of a spool; None where what is captured stays."""
 
 
 class Capturer:
@@ -74,7 +77,7 @@ class Capturer:
         self._last_wall_ns = clock.wall_ns()
         self._notes: deque[str] = deque(maxlen=MOST_NOTES)
         self._said = 0
-        self._failure: str | None = None
+        self._is_losing = False
         self._dropped = 0
         self._fill = 0.0
         self._due = 0.0
@@ -88,6 +91,11 @@ class Capturer:
                 self.stop()
             reason = self.step(waiting.forget)
         self.finish(reason)
+
+    @property
+    def written(self) -> int:
+        """Packets that were."""
+        return self._spool.packets
 
     def stop(self) -> None:
         """End with the next step."""
@@ -104,12 +112,19 @@ class Capturer:
             if trouble is not None:
                 self._note(trouble)
             if source.is_over():
+                if source.has_vanished():
+                    self._tell_gone(source)
                 forget(source)
                 del self._sources[number]
         self._spool.tick()
         if self._clock.seconds() >= self._due:
             self._tick()
         return self._reason()
+
+    def _tell_gone(self, source: Source) -> None:
+        name = source.interfaces[0].name or "an interface"
+        with suppress(OSError):  # it has been noted, too
+            self._journal.tell(Gone(name, self._spool.packets, self._clock.wall_ns()))
 
     def _reason(self) -> str | None:
         if self._is_stopped:
@@ -141,12 +156,13 @@ class Capturer:
         """Count, look at the clocks, and write the status."""
         self._due = self._clock.seconds() + TICK_SECONDS
         self._count()
-        if self._spool.failure != self._failure:
-            self._failure = self._spool.failure
-            if self._failure is not None:
-                self._note(f"{self._failure}: packets are lost until it can be written again")
+        failure = self._spool.failure
+        if self._is_losing != (failure is not None):
+            self._is_losing = failure is not None
+            if self._is_losing:
+                self._note(f"{failure}: packets are lost until it can be written again")
             else:
-                self._note(f"writing goes on; {self._spool.lost:,} packets were lost")
+                self._note(f"writing goes on; {plural(self._spool.lost, 'packet')} lost")
         self._watch_clock()
         self._tell(None)
 
@@ -213,40 +229,67 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     """What the process does. Sends None when it has begun, or the error that says why it cannot."""
     for number in INTERRUPTS:  # who started it decides when it stops
         signal.signal(number, signal.SIG_IGN)
+    take_signals()  # others end it at once, for there is nothing yet
     leave_no_core()
-    clock = Clock()
-    try:
-        journal = JournalWriter(job.folder)
-        opened = [opener() for opener in openers]
-        spool = Spool(job.path, job.rotation, clock, journal.began, job.stop)
-    except LiveError as error:
-        control.send(error)
+    begun = _begun(job, openers)
+    if isinstance(begun, LiveError):
+        _answer(control, begun)
         return
-    except OSError as error:
-        control.send(LiveError(f"{error.filename or 'the spool'}: {error.strerror or error}"))
-        return
-    except Exception as error:
-        control.send(LiveError(defect(error)))
-        return
-    control.send(None)
-    capturer = Capturer(opened, spool, journal, job.stop.seconds, clock)
+    capturer, sources = begun
     for number in (signal.SIGTERM, *HANGING_UP):
         signal.signal(number, lambda *_: capturer.stop())
+    if not _answer(control, None):
+        capturer.stop()
     try:
-        capturer.run(waiting_for(control, opened))
+        capturer.run(waiting_for(control, sources))
     except Exception as error:  # told in one line; a traceback would be written over the screens
         capturer.give_up(defect(error))
         sys.exit(1)
-    _leave_to_nobody(job)
+    _leave_to_nobody(job, capturer.written)
 
 
-def _leave_to_nobody(job: Job) -> None:
-    """Who started us may have been killed, and cannot clean up: a folder without a spool in it goes; of one
-    with a spool it is told where it is."""
+def _begun(job: Job, openers: Sequence[Opener]) -> tuple[Capturer, list[Source]] | LiveError:
+    """What captures, or why it cannot; then nothing of it is left."""
+    try:
+        sources = [opener() for opener in openers]
+        os.mkdir(job.folder, 0o700)
+    except LiveError as error:
+        return error
+    except OSError as error:
+        where = os.path.dirname(job.folder) if error.filename == job.folder else error.filename
+        return LiveError(f"{where or 'the spool'}: {error.strerror or error}")
+    except Exception as error:
+        return LiveError(defect(error))
+    clock = Clock()
+    try:
+        journal = JournalWriter(job.folder)
+        room = None if job.size is None else Room(job.folder, job.size, journal.decoded)
+        spool = Spool(job.path, job.rotation, clock, journal.tell, job.stop, room)
+        return Capturer(sources, spool, journal, job.stop.seconds, clock), sources
+    except OSError as error:
+        shutil.rmtree(job.folder, ignore_errors=True)
+        return LiveError(f"{error.filename or 'the spool'}: {error.strerror or error}")
+    except Exception as error:
+        shutil.rmtree(job.folder, ignore_errors=True)
+        return LiveError(defect(error))
+
+
+def _answer(control: Pipe, error: LiveError | None) -> bool:
+    """Say whether it has begun; gives whether there is anybody to hear it."""
+    try:
+        control.send(error)
+    except OSError:
+        return False
+    return True
+
+
+def _leave_to_nobody(job: Job, packets: int) -> None:
+    """Who started us may have been killed, and cannot clean up: a folder without packets in it goes; of one
+    with packets it is told where it is."""
     parent = parent_process()
     if parent is None or parent.is_alive():
         return
-    if os.path.dirname(job.path) != job.folder:
+    if not packets or os.path.dirname(job.path) != job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)
         return
     with suppress(OSError):  # the terminal has gone, too

@@ -51,6 +51,11 @@ _DENIED = re.compile(r"operation not permitted|permission to (perform|capture)",
 """What the programs say that may not capture. That somebody may not log in is something else."""
 _SAID = re.compile(r"(tcpdump|dumpcap|ssh): (?!listening on|cap_set_proc)")
 """How the line begins that tells what is wrong. Behind it there may be advice."""
+_VANISHED = re.compile(
+    r"interface.* (disappeared|no longer exists)|adapter.* no longer (running|attached)|No such device",
+    re.IGNORECASE,
+)
+"""What they say when the interface goes while they capture."""
 _LAST_WORDS = 4096
 """Bytes of what a program said last that are kept."""
 _ON_WINDOWS = "dumpcap -i INTERFACE -w - | kdissect read -"
@@ -109,6 +114,12 @@ class External:
 
     def __call__(self) -> Stream:
         return Stream(self.name, self.pid, self.output, self.errors)
+
+    def close(self) -> None:
+        """Leave the pipes to the capture process, with whose end the program hears that nobody reads them."""
+        if self.errors is not None:
+            os.close(self.output)
+            os.close(self.errors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         errors = None if self.errors is None else handed_on(self.errors)
@@ -290,6 +301,9 @@ class Stream:
 
     def is_over(self) -> bool:
         return self._is_over and not (self._ready or self._troubles or self._untold)
+
+    def has_vanished(self) -> bool:
+        return self._is_over and _VANISHED.search(self._words.decode("utf-8", "replace")) is not None
 
     def stop(self) -> None:
         if self._pid is not None:

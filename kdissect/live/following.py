@@ -24,8 +24,9 @@ from kdissect.capture.pcapng import HEADER_BYTES
 from kdissect.capture.reader import Interface, Item
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.live.journal import Journal
+from kdissect.live.journal import Begun, Complete, Gone, Journal, Lost, Progress
 from kdissect.model import CaptureError, Fault, Packet, renumbered
+from kdissect.present.form import Clock
 from kdissect.system import OPENING
 from kdissect.wording import plural
 
@@ -89,6 +90,8 @@ class Following(Iterator[Item]):
         self._capture: Capture | None = None
         self._numbers: dict[tuple[int, int, str | None, str | None], int] = {}
         """Of interfaces, by their description."""
+        self._told: list[Fault] = []
+        """What came to light beside the files, and is to be given next."""
         self._items = self._read()
 
     def __next__(self) -> Item:
@@ -123,7 +126,13 @@ class Following(Iterator[Item]):
 
     def _read(self) -> Iterator[Item | None]:
         while (path := self._next_file()) is not None:
+            yield from self._news()
             yield from self._read_file(path)
+        yield from self._news()
+
+    def _news(self) -> list[Fault]:
+        told, self._told = self._told, []
+        return told
 
     def _read_file(self, path: str) -> Iterator[Item | None]:
         try:
@@ -136,6 +145,8 @@ class Following(Iterator[Item]):
         before = self.packets
         try:
             for item in capture.with_pauses():
+                if self._told:
+                    yield from self._news()
                 if isinstance(item, Packet):
                     if item.interface >= len(numbers):
                         self._describe(capture.interfaces, numbers)
@@ -182,52 +193,96 @@ class Following(Iterator[Item]):
 
 
 class Spooled(Following):
-    """The files of a capture process, by its folder.
+    """The files of a capture process, by its folder, and what is missing between them.
 
     :param consume: remove each file when it was read.
+    :param tells: tell the capture process of each file that was read; it removes them when it needs the room.
     :raises OSError: there is no journal in the folder.
     """
 
-    def __init__(self, folder: str, limits: Limits = DEFAULTS, *, consume: bool = False) -> None:
+    def __init__(
+        self, folder: str, limits: Limits = DEFAULTS, *, consume: bool = False, tells: bool = False
+    ) -> None:
         self._journal = Journal(folder)
         self._consume = consume
+        self._progress = Progress(folder) if tells else None
         self._path: str | None = None
-        self._following: tuple[str, int] | None = None
-        """The file after this one, once it has begun, and how many packets are before it."""
+        self._files = 0
+        """How many were begun to be read."""
+        self._following: Begun | None = None
+        """The file after this one, once it has begun."""
+        self._has_ended = False
+        """Whether nothing more comes to this one, although no other has begun."""
         super().__init__(limits)
 
     def close(self) -> None:
         super().close()
         self._journal.close()
+        if self._progress is not None:
+            self._progress.close()
 
     def _next_file(self) -> str | None:
-        if self._consume and self._path is not None:
-            with suppress(OSError):  # the capture process was faster
-                os.unlink(self._path)
-        found, self._following = self._following, None
-        if found is None:
-            found = self._wait_for(self._journal.next_file)
+        if self._path is not None:
+            self._is_read(self._path)
+        self._path, self._has_ended = None, False
+        found = self._wait_for(self._listen)
+        self._following = None
         if found is None:
             return None
         # Files may be gone that nobody has read: packets keep their numbers.
         self._path, self.packets = found
+        self._files += 1
         return self._path
+
+    def _is_read(self, path: str) -> None:
+        with suppress(OSError):  # the capture process was faster
+            if self._consume:
+                os.unlink(path)
+        if self._progress is not None:
+            self._progress.tell(self._files)
 
     def _is_complete(self) -> bool:
         # In this order: what a process writes before its end is in the journal before its end.
         over = self._is_over()
-        if self._following is None:
-            self._following = self._journal.next_file()
-        return over or self._following is not None
+        return self._listen() is not None or self._has_ended or over
+
+    def _listen(self) -> Begun | None:
+        """Hear what the capture process has told up to the next file, which is given."""
+        while self._following is None and (entry := self._journal.next_entry()) is not None:
+            if isinstance(entry, Begun):
+                self._following = entry
+            elif isinstance(entry, Complete):
+                self._has_ended = True
+            elif isinstance(entry, Lost):
+                self._told.append(_lost(entry))
+            else:
+                self._told.append(_gone(entry))
+        return self._following
 
     def _why_unread(self, path: str) -> str | None:
         if os.path.exists(path) or not self._is_complete() or self._following is None:
             return None
-        count = plural(self._following[1] - self.packets, "packet")
-        return f"{path}: {count} given up, not decoded: decoding falls behind, and the spool is full"
+        count = plural(self._following.before - self.packets, "packet")
+        return f"{path}: {count} given up, not decoded: decoding falls behind, and no more files are kept"
 
     def _is_over(self) -> bool:
         return self.is_stopped or self._journal.is_over()
+
+
+def _lost(entry: Lost) -> Fault:
+    clock = Clock("u")
+    seconds = (entry.last_ns - entry.first_ns) / 1_000_000_000
+    return fault(
+        "packets-lost",
+        f"{plural(entry.packets, 'packet')} lost from {clock.text(entry.first_ns)} to "
+        f"{clock.text(entry.last_ns)} ({seconds:,.3f} s): {entry.why}",
+        packet=entry.before or None,
+    )
+
+
+def _gone(entry: Gone) -> Fault:
+    message = f"{entry.name} is gone; nothing of it was captured from {Clock('u').text(entry.time_ns)} on"
+    return fault("interface-gone", message, packet=entry.before or None)
 
 
 class Files(Following):

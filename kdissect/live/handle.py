@@ -114,6 +114,9 @@ class PcapSource:
     def is_over(self) -> bool:
         return self._is_over
 
+    def has_vanished(self) -> bool:
+        return self._is_over  # libpcap gives up an interface for no other reason
+
     def stop(self) -> None:
         self._until = time.monotonic() + _END_SECONDS
 

@@ -1,22 +1,31 @@
-"""What a capture process and whoever follows it agree on: a folder with two files.
+"""What a capture process and whoever follows it agree on: a folder with three files.
 
-    journal   JSON lines, one for each file of the spool, in order; locked as long as the capture goes on,
-              so that the end of the capture process is seen however it came
+    journal   JSON lines: the files of the spool, in order, and what is missing between packets; locked as
+              long as the capture goes on, so that the end of the capture process is seen however it came
     status    JSON in a file that never grows, so that it can be written when the disk is full
+    done      how many files of the spool were decoded, if they are to stay until their room is needed
 
-Only one process writes; any number may read, and none needs to be there.
+The capture process writes the first two, the decoder the third. Any number may read, and none needs to be
+there. What a journal tells when a disk is full must find its place: there is always some in reserve, zeros at
+the end of the file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kdissect.system import OPENING, is_locked, lock, write_at
+from kdissect.system import OPENING, is_locked, lock, read_at, write_at
 
 _STATUS_BYTES = 1 << 15
 """More than ten notes take, were all of it escapes."""
+_RESERVE, _LEAST_RESERVE = 1 << 14, 1 << 13
+"""Bytes by which a journal grows, and when."""
+_LINE_BYTES = 1 << 15
+"""More than a line takes."""
+_DONE_BYTES = 20
 MOST_NOTES = 10
 """Notes that a status holds; of more, the oldest are forgotten."""
 LONGEST_NOTE = 300
@@ -48,6 +57,43 @@ class Status(NamedTuple):
     """Why the capture is over, once it is."""
 
 
+class Begun(NamedTuple):
+    """A file of the spool."""
+
+    path: str
+    before: int
+    """Packets that are in the files before it."""
+
+
+class Complete(NamedTuple):
+    """Nothing more comes to the latest file, though no other has begun: there is no room for one."""
+
+
+class Lost(NamedTuple):
+    """Packets came and could not be written. Between the first and the last of them some may have been."""
+
+    packets: int
+    before: int
+    """Packets that were written before the first of them."""
+    first_ns: int
+    last_ns: int
+    why: str
+
+
+class Gone(NamedTuple):
+    """An interface has vanished."""
+
+    name: str
+    before: int
+    """Packets, of all interfaces, that were written before."""
+    time_ns: int
+
+
+Entry = Begun | Complete | Lost | Gone
+_ENTRIES: dict[str, type[Entry]] = {"begun": Begun, "complete": Complete, "lost": Lost, "gone": Gone}
+_NAMES = {kind: name for name, kind in _ENTRIES.items()}
+
+
 class JournalWriter:
     """The side of the capture process.
 
@@ -56,20 +102,59 @@ class JournalWriter:
 
     def __init__(self, folder: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | OPENING
-        self._journal = os.open(_journal(folder), flags | os.O_APPEND, 0o600)
+        self._folder = folder
+        self._journal = os.open(_journal(folder), flags, 0o600)
         lock(self._journal)
+        self._end = self._size = 0
+        self._grow()
         self._status = os.open(_status(folder), flags, 0o600)
         self.status(Status())
 
+    def _grow(self) -> None:
+        _write_all(self._journal, bytes(_RESERVE), self._size)
+        self._size += _RESERVE
+
+    def tell(self, entry: Entry) -> None:
+        """Append an entry.
+
+        :raises OSError: it cannot be written; then nothing of it is there.
+        """
+        line = json.dumps([_NAMES[type(entry)], *entry], ensure_ascii=False).encode(errors="surrogateescape")
+        line += b"\n"
+        if self._end + len(line) + _LEAST_RESERVE > self._size:
+            with suppress(OSError):  # there is a reserve yet
+                self._grow()
+        try:
+            _write_all(self._journal, line, self._end)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._journal, self._end)
+                self._size = self._end
+            raise
+        self._end += len(line)
+        self._size = max(self._size, self._end)
+
     def began(self, path: str, before: int = 0) -> None:
-        """A file of the spool was begun, ``before`` which so many packets are in others."""
-        os.write(self._journal, json.dumps([path, before]).encode() + b"\n")
+        """A file of the spool was begun, ``before`` which so many packets are in others.
+
+        :raises OSError: it cannot be told.
+        """
+        inside = os.path.dirname(path) == self._folder
+        self.tell(Begun(os.path.basename(path) if inside else path, before))
 
     def status(self, status: Status) -> None:
         """How the capture goes now."""
         notes = tuple(note[:LONGEST_NOTE] for note in status.notes[-MOST_NOTES:])
         text = json.dumps(status._replace(notes=notes)._asdict(), ensure_ascii=False)
         write_at(self._status, text.encode(errors="backslashreplace").ljust(_STATUS_BYTES), 0)
+
+    def decoded(self) -> int:
+        """How many files were decoded, as far as somebody tells."""
+        try:
+            with open(_done(self._folder), "rb") as file:
+                return int(file.read(_DONE_BYTES))
+        except (OSError, ValueError):
+            return 0
 
     def close(self) -> None:
         """The capture is over."""
@@ -84,19 +169,27 @@ class Journal:
     """
 
     def __init__(self, folder: str) -> None:
-        self._file = open(_journal(folder), "rb")  # noqa: SIM115 - closed with this
+        self._file = open(_journal(folder), "rb", buffering=0)  # noqa: SIM115 - closed with this
         self._folder = folder
-        self._line = b""
+        self._at = 0
+        self._known = b""
+        """What was read behind there."""
 
-    def next_file(self) -> tuple[str, int] | None:
-        """The path of the next file of the spool, and how many packets are before it; None if none was begun
-        yet."""
-        self._line += self._file.readline()
-        if not self._line.endswith(b"\n"):
-            return None
-        line, self._line = self._line, b""
-        path, before = json.loads(line)
-        return path, before
+    def next_entry(self) -> Entry | None:
+        """What was told next; None if nothing was, yet."""
+        line, end, _ = self._known.partition(b"\n")
+        if not end:
+            self._known = read_at(self._file.fileno(), _LINE_BYTES, self._at)
+            line, end, _ = self._known.partition(b"\n")
+            if not end:
+                return None
+        self._at += len(line) + 1
+        self._known = self._known[len(line) + 1 :]
+        name, *fields = json.loads(line.decode(errors="surrogateescape"))
+        entry = _ENTRIES[name](*fields)
+        if isinstance(entry, Begun):
+            return entry._replace(path=os.path.join(self._folder, entry.path))
+        return entry
 
     def is_over(self) -> bool:
         """Whether the capture process has ended; what it wrote is all there then."""
@@ -105,6 +198,25 @@ class Journal:
     def close(self) -> None:
         """Close the files."""
         self._file.close()
+
+
+class Progress:
+    """Tells the capture process which files were decoded.
+
+    :raises OSError: it cannot be told.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._file = os.open(_done(folder), os.O_WRONLY | os.O_CREAT | OPENING, 0o600)
+        self.tell(0)
+
+    def tell(self, files: int) -> None:
+        """So many were decoded."""
+        write_at(self._file, str(files).encode().ljust(_DONE_BYTES), 0)
+
+    def close(self) -> None:
+        """Nothing more will be told."""
+        os.close(self._file)
 
 
 def status_of(folder: str) -> Status | None:
@@ -118,9 +230,19 @@ def status_of(folder: str) -> Status | None:
     return Status(**said)
 
 
+def _write_all(descriptor: int, data: bytes, place: int) -> None:
+    while data:
+        written = write_at(descriptor, data, place)
+        data, place = data[written:], place + written
+
+
 def _journal(folder: str) -> str:
     return os.path.join(folder, "journal")
 
 
 def _status(folder: str) -> str:
     return os.path.join(folder, "status")
+
+
+def _done(folder: str) -> str:
+    return os.path.join(folder, "done")

@@ -36,6 +36,9 @@ class _Ring:
             return RingListenSocket(self.opened, interface, self.link_type, self.snap_length)
         raise NotImplementedError
 
+    def close(self) -> None:
+        self.opened.close()
+
 
 @dataclass(frozen=True)
 class _Pcap:
@@ -51,6 +54,9 @@ class _Pcap:
 
         return PcapSource(self.name, self.wanted, self.device)
 
+    def close(self) -> None:
+        """Nothing is opened for it beforehand."""
+
 
 class Opened(NamedTuple):
     """Interfaces that can be captured from."""
@@ -58,6 +64,12 @@ class Opened(NamedTuple):
     openers: list[Opener]
     probe: Probe | None
     """Sees what the capture filter does not let through; None where it lets everything through."""
+
+    def hand_over(self) -> None:
+        """The capture process has what was opened for it: who decodes has no use for packets that nobody
+        has filtered, nor for a socket by which some could be sent."""
+        for each in self.openers:
+            each.close()
 
 
 def open_interfaces(wanted: Interfaces) -> Opened:

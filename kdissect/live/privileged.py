@@ -22,6 +22,7 @@ import socket
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 _SO_ATTACH_FILTER, _SO_LOCK_FILTER = 26, 44
@@ -60,13 +61,16 @@ def open_sockets(wanted: list[Wanted]) -> list[socket.socket]:
         }
         for each in wanted
     ]
+    from kdissect.system import signals_held  # what runs by itself has nothing of kdissect's
+
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         command = [sys.executable, "-I", "-S", os.path.abspath(__file__)]
         try:
-            process = subprocess.Popen(
-                [*command, str(theirs.fileno()), json.dumps(asked)], pass_fds=[theirs.fileno()]
-            )
+            with signals_held():  # it ends at once, and by itself
+                process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), json.dumps(asked)], pass_fds=[theirs.fileno()]
+                )
         except OSError as error:  # of Python itself, which is no privilege to capture
             raise OSError(errno.ENOEXEC, f"cannot be run: {error.strerror}", sys.executable) from None
         theirs.close()
@@ -178,8 +182,9 @@ def _main() -> None:
                 answers.append(({"errno": error.errno or 0}, []))
                 break
         drop_privileges(*invoking_user())
-        for answer, descriptors in answers:
-            socket.send_fds(theirs, [json.dumps(answer).encode()], descriptors)
+        with suppress(ConnectionError):  # who asked has been killed
+            for answer, descriptors in answers:
+                socket.send_fds(theirs, [json.dumps(answer).encode()], descriptors)
 
 
 if __name__ == "__main__":

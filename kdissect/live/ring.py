@@ -158,13 +158,22 @@ class RingListenSocket(L2ListenSocket):
             return f"{self.name} {what}"
         if error:
             return f"{self.name}: {os.strerror(error)}"
-        if self._is_down and not self._is_gone and devices.is_up(self._interface):
-            self._is_down = False
-            return f"{self.name} is up again"
+        if self._is_down and not self._is_gone:
+            found = devices.is_up(self._interface)
+            if found is None:  # the kernel says nothing more of one that was down before
+                self._is_gone = True
+                return f"{self.name} is gone"
+            if found:
+                self._is_down = False
+                return f"{self.name} is up again"
         return None
 
     def is_over(self) -> bool:
         """Whether the interface does not exist any more."""
+        return self._is_gone
+
+    def has_vanished(self) -> bool:
+        """The same: there is no other end."""
         return self._is_gone
 
     def stop(self) -> None:

@@ -8,28 +8,28 @@ left to itself, or nobody decoded what is in it.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, redirect_stderr, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
 from kdissect.live import capturing
 from kdissect.live.errors import LiveError
-from kdissect.live.journal import Journal, Status, status_of
+from kdissect.live.journal import Begun, Journal, Status, status_of
+from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Opener
 from kdissect.live.spool import cut_to_whole_blocks
+from kdissect.system import signals_held
 
 if TYPE_CHECKING:
     from kdissect.system import Pipe
 
-SPOOL_FILE = Bounds(bytes=64 << 20, files=32)
-"""The spool of a capture that nobody asked to keep: what is not decoded by the time 2 GiB came after it is
-given up, and that is told."""
 _END_SECONDS = 10.0
 """How long the capture process may take to end."""
 
@@ -39,6 +39,7 @@ class Session:
 
     :param path: where the capture is written, if it is to be kept.
     :param folder: where the folder of the journal is made; None for where temporary files are.
+    :param size: of the spool, where it is not to be kept.
     :raises LiveError: it cannot begin.
     """
 
@@ -46,20 +47,25 @@ class Session:
         self,
         openers: Sequence[Opener],
         path: str | None = None,
-        rotation: Bounds = SPOOL_FILE,
+        rotation: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
         stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
         folder: str | None = None,
+        size: SpoolSize = SpoolSize(),  # noqa: B008 - it cannot be changed
     ) -> None:
-        self.folder = tempfile.mkdtemp(prefix="kdissect-live-", dir=folder)
+        # Made by the capture process: who is killed here leaves nothing behind.
+        self.folder = os.path.join(folder or tempfile.gettempdir(), f"kdissect-live-{secrets.token_hex(8)}")
         """Of the journal; whoever follows the capture needs nothing else."""
-        job = capturing.Job(self.folder, path or os.path.join(self.folder, "spool.pcapng"), rotation, stop)
+        spool = os.path.join(self.folder, "spool.pcapng")
+        job = capturing.Job(self.folder, path or spool, rotation, stop, size if path is None else None)
+        self._is_mended = self._is_kept = False
+        self._latest = Status()
+        if sys.platform != "win32":  # where nothing helps to start processes
+            resource_tracker.ensure_running()  # which would let the signals come
         context = get_context("spawn")
         self._control, theirs = context.Pipe()
         self._process = context.Process(
             target=capturing.run, args=(job, tuple(openers), theirs), daemon=True, name="capture"
         )
-        self._is_mended = self._is_kept = False
-        self._latest = Status()
         try:
             error = self._begin(theirs)
         except BaseException:  # Ctrl-C, say, while a stream is waited for: nothing is captured yet
@@ -74,7 +80,8 @@ class Session:
 
     def _begin(self, theirs: Pipe) -> LiveError | None:
         """Start the process; gives why it cannot capture."""
-        with redirect_stderr(sys.__stderr__):  # Textual's has no descriptor that could be handed on
+        # Textual's stderr has no descriptor that could be handed on.
+        with signals_held(), redirect_stderr(sys.__stderr__):
             self._process.start()
         theirs.close()
         try:
@@ -118,8 +125,9 @@ class Session:
         latest: str | None = None
         with suppress(OSError):
             with closing(Journal(self.folder)) as journal:
-                while (found := journal.next_file()) is not None:
-                    latest = found[0]
+                while (entry := journal.next_entry()) is not None:
+                    if isinstance(entry, Begun):
+                        latest = entry.path
             if latest is not None:
                 cut_to_whole_blocks(latest)
 

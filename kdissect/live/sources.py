@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from kdissect.capture.blocks import Captured
@@ -52,6 +52,9 @@ class Source(Protocol):
     def is_over(self) -> bool:
         """Whether no more packets can come."""
 
+    def has_vanished(self) -> bool:
+        """Whether it is over because its interface does not exist any more."""
+
     def stop(self) -> None:
         """Take no more packets in; those that have come can still be read."""
 
@@ -59,5 +62,11 @@ class Source(Protocol):
         """Let go of everything."""
 
 
-Opener = Callable[[], Source]
-"""Makes a source, in the capture process."""
+class Opener(Protocol):
+    """Makes a source, in the capture process."""
+
+    def __call__(self) -> Source:
+        """The source."""
+
+    def close(self) -> None:
+        """Let go of what was opened for it, in the process that has handed it on."""

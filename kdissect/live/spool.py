@@ -1,12 +1,14 @@
 """Blocks of packets ─► rotating pcapng files, each whole at any time.
 
 Only whole pcapng blocks are written. Where the disk is full, what could not be written is taken away again
-and counted as lost; the capture goes on, and so does the file when there is room. A file ends with what its
-interfaces counted since the capture began (Interface Statistics Blocks), as dumpcap's do.
+and counted as lost; the capture goes on, and so does the file when there is room. What was lost is told with
+its span as soon as writing has gone well for a while. A file ends with what its interfaces counted since the
+capture began (Interface Statistics Blocks), as dumpcap's do.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections import deque
@@ -21,6 +23,8 @@ from kdissect.capture.blocks import (
     statistics_block,
 )
 from kdissect.capture.reader import Interface
+from kdissect.live.journal import Begun, Complete, Entry, Lost
+from kdissect.live.room import Room
 from kdissect.live.rotation import Bounds, file_name
 from kdissect.live.sources import Counts
 from kdissect.system import OPENING
@@ -28,6 +32,8 @@ from kdissect.system import OPENING
 SECOND = 1_000_000_000
 _BLOCK_BYTES = 32
 """Of a packet in a file, beside its data."""
+_CALM_SECONDS = 1.0
+"""How long nothing must have been lost before that is told: losses in quick succession are one."""
 
 
 class Clock:
@@ -47,7 +53,7 @@ class _File:
 
     def __init__(self, path: str, clock: Clock) -> None:
         """:raises OSError: it cannot be made."""
-        self._path = path
+        self.path = path
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OPENING, 0o600)
         self.bytes = self.packets = 0
         self.began_ns = clock.wall_ns()
@@ -66,7 +72,7 @@ class _File:
             with suppress(OSError):  # a pipe, whose reader has gone
                 os.ftruncate(self._descriptor, self.bytes)
                 os.lseek(self._descriptor, self.bytes, os.SEEK_SET)
-            error.filename = self._path
+            error.filename = self.path
             raise
         self.bytes += len(blocks)
 
@@ -78,8 +84,9 @@ class Spool:
     """Writes the files of one capture.
 
     :param path: where to; with bounds that rotate, each file has its number and time in its name.
-    :param began: is told the path of each file, when it is begun, and how many packets are before it.
+    :param tell: is told of each file that is begun, and of what is lost.
     :param stop: what ends the capture: beyond these bytes, packets and files nothing is written.
+    :param room: how much all files may take: each is as long as that allows then, and ``bounds`` are none.
     :raises OSError: the first file cannot be written.
     """
 
@@ -88,27 +95,37 @@ class Spool:
         path: str,
         bounds: Bounds,
         clock: Clock,
-        began: Callable[[str, int], None],
+        tell: Callable[[Entry], None],
         stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
+        room: Room | None = None,
     ) -> None:
         self._path = path
         self._stop = stop
         self._interfaces: list[Interface] = []
         self._bounds = bounds
+        self._room = room
         self._clock = clock
-        self._began = began
+        self._tell = tell
         self._start_ns = clock.wall_ns()
         self._kept: deque[str] = deque()
         self.bytes = self.files = self.packets = 0
         """Of all files."""
         self._lost: list[int] = []
         """By interface."""
-        self.failure: str | None = None
-        """Why nothing can be written at the moment."""
+        self._loss: Lost | None = None
+        """What was lost of late and was not told yet."""
+        self._lost_at = 0.0
         self.counts: list[Counts] = []
         """By interface."""
         self._delivered: list[int] = []
-        self._file: _File | None = self._begin()
+        self._file: _File | None = None
+        self._look()
+        self._file = self._begin()
+
+    @property
+    def failure(self) -> str | None:
+        """Why packets are lost at the moment."""
+        return None if self._loss is None else self._loss.why
 
     @property
     def lost(self) -> int:
@@ -133,7 +150,7 @@ class Spool:
             try:
                 self._write(self._file, interface_block(interface))
             except OSError:  # the file would lack it: the next one, in which it is, begins
-                self.close()
+                self._end_file()
         return len(self._interfaces) - 1
 
     def write(self, interface: int, packets: Sequence[Captured]) -> None:
@@ -143,11 +160,11 @@ class Spool:
             self.tick()
             if self.is_complete:
                 return
-            end = done + self._room(packets, done)
+            end = done + self._fitting(packets, done)
             self._append(interface, packets[done:end])
             done = end
 
-    def _room(self, packets: Sequence[Captured], start: int) -> int:
+    def _fitting(self, packets: Sequence[Captured], start: int) -> int:
         """How many of the packets, from ``start`` on, go to the file that is being written: one at least."""
         count = len(packets) - start
         size, written = (0, 0) if self._file is None else (self._file.bytes, self._file.packets)
@@ -160,6 +177,8 @@ class Spool:
                 count = min(count, max(1, bounds.packets - has_packets))
             if bounds.bytes is not None:
                 rooms.append(bounds.bytes - has_bytes)
+        if self._room is not None:
+            rooms.append(self._room.file_bytes - size)
         if not rooms:
             return count
         room = min(rooms)
@@ -170,28 +189,84 @@ class Spool:
         return count
 
     def _append(self, interface: int, packets: Sequence[Captured]) -> None:
+        blocks = packet_blocks(interface, packets)
         try:
-            if self._file is None:
-                self._file = self._begin()
-            self._write(self._file, packet_blocks(interface, packets))
+            self._write_packets(blocks)
         except OSError as error:
-            self.failure = f"{error.filename}: {error.strerror}"
-            self._lost[interface] += len(packets)
-            return
-        self.failure = None
+            if self._is_no_room(error) and self._room is not None and self._room.make(len(blocks)):
+                try:
+                    self._write_packets(blocks)
+                except OSError as again:
+                    self._lose(interface, packets, again)
+                    return
+            else:
+                self._lose(interface, packets, error)
+                return
+        assert self._file is not None
         self._file.packets += len(packets)
         self.packets += len(packets)
         self._delivered[interface] += len(packets)
+
+    @staticmethod
+    def _is_no_room(error: OSError) -> bool:
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+    def _write_packets(self, blocks: bytes) -> None:
+        """:raises OSError: there is no room for them, or they cannot be written."""
+        room = self._room
+        if room is not None and not room.takes(len(blocks) + (0 if self._file is None else self._file.bytes)):
+            raise OSError(errno.ENOSPC, "", room.why_full())
+        if self._file is None:
+            self._file = self._begin()
+        self._write(self._file, blocks)
+
+    def _lose(self, interface: int, packets: Sequence[Captured], error: OSError) -> None:
+        self._lost[interface] += len(packets)
+        self._lost_at = self._clock.seconds()
+        first_ns, last_ns = packets[0][0], packets[-1][0]
+        loss = self._loss
+        if loss is None:
+            why = f"{error.filename}: {error.strerror}" if error.strerror else str(error.filename)
+            loss = Lost(0, self.packets, first_ns, last_ns, why)
+        self._loss = loss._replace(
+            packets=loss.packets + len(packets),
+            first_ns=min(loss.first_ns, first_ns),
+            last_ns=max(loss.last_ns, last_ns),
+        )
+        if self._room is not None and self._file is not None and self._file.packets:
+            # Who decodes it can let go of it only when it is complete.
+            self._end_file()
+            with suppress(OSError):
+                self._tell(Complete())
+
+    def _tell_loss(self) -> None:
+        """What was lost and is told by now, or else later again."""
+        loss = self._loss
+        if loss is not None:
+            with suppress(OSError):
+                self._tell(loss)
+                self._loss = None
 
     def tick(self) -> None:
         """Some time has passed: a file may be complete though no packets come. The next one begins with the
         next packet."""
         if self._file is not None and self._is_full(self._file):
-            self.close()
+            self._end_file()
+        self._look()
         self._remove_old()
+        if self._loss is not None and self._clock.seconds() - self._lost_at >= _CALM_SECONDS:
+            self._tell_loss()
+
+    def _look(self) -> None:
+        if self._room is not None:
+            self._room.look(self._clock.seconds(), 0 if self._file is None else self._file.bytes)
 
     def close(self) -> None:
-        """End the file that is being written."""
+        """Nothing more comes: end the file that is being written, and tell what is untold."""
+        self._end_file()
+        self._tell_loss()
+
+    def _end_file(self) -> None:
         file, self._file = self._file, None
         if file is None:
             return
@@ -205,6 +280,8 @@ class Spool:
         with suppress(OSError):  # the disk is full, which was told when packets were lost
             self._write(file, blocks)
         file.close()
+        if self._room is not None:
+            self._room.complete(file.path, file.bytes)
 
     def _write(self, file: _File, blocks: bytes) -> None:
         file.write(blocks)
@@ -213,19 +290,20 @@ class Spool:
     def _begin(self) -> _File:
         number = self.files + 1
         path = self._path
-        if self._bounds.rotates:
+        rotates = self._bounds.rotates or self._room is not None
+        if rotates:
             path = file_name(path, number, self._clock.wall_ns())
         file = _File(path, self._clock)
         head = [section_block(), *(interface_block(each) for each in self._interfaces)]
         try:
             self._write(file, b"".join(head))
+            self._tell(Begun(path, self.packets))
         except OSError:
             file.close()
-            if self._bounds.rotates:  # the next try has another name
+            if rotates:  # the next try has another name
                 os.unlink(path)
             raise
         self.files = number
-        self._began(path, self.packets)
         if self._bounds.files is not None:
             self._kept.append(path)
             self._remove_old()
@@ -242,7 +320,11 @@ class Spool:
 
     def _is_full(self, file: _File) -> bool:
         bounds = self._bounds
-        if not bounds.rotates or not file.packets:
+        if not file.packets:
+            return False
+        if self._room is not None:
+            return file.bytes >= self._room.file_bytes
+        if not bounds.rotates:
             return False
         every = bounds.interval
         if every is not None and file.began_ns // (every * SECOND) != self._clock.wall_ns() // (

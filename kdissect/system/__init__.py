@@ -26,6 +26,8 @@ if sys.platform == "win32":
         lock,
         named_file,
         read_at,
+        signals_held,
+        take_signals,
         temporary_file,
         write_at,
     )
@@ -43,6 +45,8 @@ else:
         lock,
         named_file,
         read_at,
+        signals_held,
+        take_signals,
         temporary_file,
         write_at,
     )
@@ -70,6 +74,8 @@ __all__ = [
     "lock",
     "named_file",
     "read_at",
+    "signals_held",
+    "take_signals",
     "temporary_file",
     "write_at",
 ]

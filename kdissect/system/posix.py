@@ -8,7 +8,8 @@ import os
 import resource
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 assert sys.platform != "win32"
@@ -27,6 +28,22 @@ read_at = os.pread
 """Bytes from a place of a file, by descriptor, count and place; its position stays."""
 write_at = os.pwrite
 """Write to a place of a file, by descriptor, bytes and place; its position stays."""
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """In here what would end this process waits, and a process that is started here begins with that waiting:
+    it cannot be met half made. It lets them come by :func:`take_signals`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (*ENDING, *HANGING_UP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def take_signals() -> None:
+    """For a process that was started with its signals held, when it knows what to do them."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING, *HANGING_UP))
 
 
 def lock(descriptor: int) -> None:
@@ -57,14 +74,15 @@ def temporary_file(suffix: str) -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="kdissect-", suffix=suffix)
 
 
-def named_file(suffix: str) -> IO[bytes]:
+def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
     """A file that can be opened by its ``name`` too, until it is closed.
 
+    :param folder: where it is made; None for where temporary files are.
     :raises OSError: it cannot be made.
     """
     import tempfile
 
-    return tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=suffix)
+    return tempfile.NamedTemporaryFile(prefix="kdissect-", suffix=suffix, dir=folder)
 
 
 def handed_on(descriptor: int) -> Any:

@@ -48,6 +48,16 @@ def write_at(descriptor: int, data: bytes, place: int, /) -> int:
         return os.write(descriptor, data)
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """They cannot be held here."""
+    yield
+
+
+def take_signals() -> None:
+    """None are held here."""
+
+
 def lock(descriptor: int) -> None:
     with _moved_to(descriptor, _LOCKED_AT):
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
@@ -71,8 +81,8 @@ class _NamedFile(io.BufferedRandom):
     _paths: ClassVar[dict[int, str]] = {}
     """Of those that are open, by descriptor."""
 
-    def __init__(self, suffix: str) -> None:
-        descriptor, self._path = tempfile.mkstemp(prefix="kdissect-", suffix=suffix)
+    def __init__(self, suffix: str, folder: str | None = None) -> None:
+        descriptor, self._path = tempfile.mkstemp(prefix="kdissect-", suffix=suffix, dir=folder)
         super().__init__(io.FileIO(descriptor, "r+b"))
         self._paths[descriptor] = self._path
 
@@ -107,8 +117,8 @@ def temporary_file(suffix: str) -> IO[bytes]:
     return cast(IO[bytes], _NamedFile(suffix))
 
 
-def named_file(suffix: str) -> IO[bytes]:
-    return cast(IO[bytes], _NamedFile(suffix))
+def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
+    return cast(IO[bytes], _NamedFile(suffix, folder))
 
 
 def handed_on(descriptor: int) -> Any:

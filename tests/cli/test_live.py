@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.live.journal import status_of
 from kdissect.model import Fault, Packet
+from kdissect.system import landlock, seccomp
 from tests.cli.run import CAPTURES, ROOT, run, spawn
 from tests.lab import LAB
 from tests.live.machine import (
@@ -26,6 +28,7 @@ from tests.live.machine import (
     children,
     end,
     eventually,
+    kdissect_of,
     network,
     requires_namespaces,
     start,
@@ -281,15 +284,46 @@ def test_an_interface_that_goes_down_is_told_and_packets_come_again(begin: Begin
 
 
 @requires_namespaces
-def test_an_interface_that_is_gone_ends_it(begin: Begin, tmp_path: Path) -> None:
+def test_who_decodes_has_no_packet_socket_and_is_confined(begin: Begin, cable: Network) -> None:
+    live = begin(cable, "-T", "ndjson", "-e", "api")
+    live.replay(BASIC)
+    decoder = kdissect_of(live.process.pid)
+    capture = children(decoder)["capture"]
+    packet_sockets = {line.split()[-1] for line in _of(decoder, "net/packet").splitlines()[1:]}
+    assert len(packet_sockets & _sockets(capture)) == 1
+    assert not packet_sockets & _sockets(decoder)
+    if landlock.version() and seccomp.is_offered():
+        eventually(lambda: re.search(r"Seccomp:\s+2", _of(decoder, "status")) is not None)
+    code, rows, error = live.end()
+    assert (code, error, len(rows)) == (0, "", len(spawn("read", BASIC, "-T", "ndjson").lines))
+
+
+def _of(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
+
+
+def _sockets(pid: int) -> set[str]:
+    """Inodes of the sockets that a process has."""
+    links = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    return {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+
+
+@requires_namespaces
+@pytest.mark.parametrize("before", [(), ("down",)], ids=["at once", "down before"])
+def test_an_interface_that_is_gone_ends_it(begin: Begin, tmp_path: Path, before: tuple[str, ...]) -> None:
     with network() as own:
-        live = begin(own, "-T", "ndjson", "-e", "api")
+        live = begin(own, "-T", "faults")
         live.replay(BASIC)
+        written = live.written
+        for state in before:
+            own.ip("link", "set", "vb", state)
+            eventually(lambda: _said(live, "vb went down"))
         own.ip("link", "del", "vb")
         out, error = live.process.communicate(timeout=30)
-    assert live.process.returncode == 0
+    assert live.process.returncode == 3
     assert b"vb is gone" in error
-    assert out
+    row = json.loads(out.splitlines()[-1])
+    assert (row["layer"], row["kind"], row["packet"]) == ("file", "interface-gone", written)
 
 
 def _said(live: Live, words: str) -> bool:

@@ -35,7 +35,7 @@ class FakeSource:
         self.blocks: deque[tuple[int, list[Captured]]] = deque()
         self.dropped = self.given = 0
         self.troubles: deque[str] = deque()
-        self.is_ended = self.is_stopped = self.is_closed = False
+        self.is_ended = self.is_gone = self.is_stopped = self.is_closed = False
         self._pipe = os.pipe()
 
     def put(self, *datas: bytes, interface: int = 0) -> None:
@@ -62,6 +62,9 @@ class FakeSource:
 
     def is_over(self) -> bool:
         return self.is_ended
+
+    def has_vanished(self) -> bool:
+        return self.is_gone
 
     def stop(self) -> None:
         self.is_stopped = True

@@ -104,7 +104,7 @@ def until_it_captures(process: subprocess.Popen[bytes], folder: Path) -> Path:
     """Wait until ``kdissect live --spool FOLDER`` has begun; gives the folder of its journal."""
 
     def begun() -> Path | None:
-        return next((each.parent for each in folder.glob("*/journal") if each.stat().st_size), None)
+        return next((each.parent for each in folder.glob("*/journal") if b"\n" in each.read_bytes()), None)
 
     assert wait_until(lambda: begun() is not None or process.poll() is not None, 30)
     found = begun()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
+from contextlib import closing
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,12 @@ import pytest
 
 from kdissect.capture.reader import Interface
 from kdissect.live.capturing import Capturer
-from kdissect.live.journal import Journal, JournalWriter, Status, status_of
+from kdissect.live.journal import Entry, Gone, Journal, JournalWriter, Lost, Status, status_of
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Source
 from kdissect.live.spool import SECOND, Spool
 from kdissect.live.waiting import InTurns, Waiting, waiting_for
-from tests.live.fakes import FakeClock, FakeSource
+from tests.live.fakes import BEGAN_NS, FakeClock, FakeSource
 from tests.live.test_spool import packets_of
 
 
@@ -28,7 +31,7 @@ class Capturing:
         self.path = folder / "out.pcapng"
         self.clock = FakeClock()
         journal = JournalWriter(str(folder))
-        spool = Spool(str(self.path), Bounds(), self.clock, journal.began, stop)
+        spool = Spool(str(self.path), Bounds(), self.clock, journal.tell, stop)
         self.capturer = Capturer(sources, spool, journal, stop.seconds, self.clock)
 
     def step(self, passed: float = 1) -> str | None:
@@ -75,20 +78,45 @@ def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step: int, words: str)
     assert capturing.status.notes == (f"the clock was set {words}; times before and after do not compare",)
 
 
-def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = FakeSource()
     capturing = Capturing(tmp_path, source)
-    spool = capturing.capturer._spool
-    spool.failure, spool._lost = f"{capturing.path}: No space left on device", [5]
-    capturing.step()
-    capturing.step()
+
+    def fails(_: int, __: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kdissect.live.spool.os.write", fails)
+        source.put(b"lost", b"lost too")
+        capturing.step()
+        capturing.step(0.5)
     assert [note.split(": ", 1)[1] for note in capturing.status.notes] == [
         "No space left on device: packets are lost until it can be written again"
     ]
     source.put(b"a")
-    capturing.step()
-    assert capturing.status.notes[1:] == ("writing goes on; 5 packets were lost",)
-    assert (capturing.status.lost, capturing.status.written) == (5, 1)
+    capturing.step(0.3)
+    assert len(capturing.status.notes) == 1  # it may be full again at once
+    capturing.step(2)
+    assert list(capturing.status.notes)[1:] == ["writing goes on; 2 packets lost"]
+    assert (capturing.status.lost, capturing.status.written) == (2, 1)
+    entries = entries_of(tmp_path)
+    assert entries[1:] == [Lost(2, 0, BEGAN_NS, BEGAN_NS, f"{capturing.path}: No space left on device")]
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    with closing(Journal(str(folder))) as journal:
+        return list(iter(journal.next_entry, None))
+
+
+def test_an_interface_that_has_vanished_is_in_the_journal_and_one_that_ended_is_not(tmp_path: Path) -> None:
+    one, other = FakeSource("eth0"), FakeSource("eth1")
+    capturing = Capturing(tmp_path, one, other)
+    one.put(b"a")
+    one.is_ended = one.is_gone = other.is_ended = True
+    assert capturing.step() == "nothing is left to capture from"
+    assert entries_of(tmp_path)[1:] == [Gone("eth0", 1, capturing.clock.wall_ns())]
 
 
 def test_trouble_with_an_interface_is_told_and_the_others_go_on(tmp_path: Path) -> None:

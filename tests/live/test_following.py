@@ -18,7 +18,8 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface, Item
 from kdissect.capture.writer import PcapngWriter
 from kdissect.live.following import PAUSE, Files, Following, Growing, Spooled
-from kdissect.live.journal import JournalWriter
+from kdissect.live.journal import Complete, Gone, JournalWriter, Lost
+from kdissect.live.session import wait_until
 from kdissect.model import Fault, Packet
 from tests.cli.run import CAPTURES
 
@@ -225,6 +226,72 @@ def test_a_file_that_was_given_up_before_it_was_read_is_told(tmp_path: Path) -> 
     (fault,) = [item for item in items if isinstance(item, Fault)]
     assert fault.kind == "unreadable"
     assert "2: 1 packet given up, not decoded: decoding falls behind" in fault.message
+    following.close()
+
+
+def test_what_was_lost_is_told_between_the_packets_and_what_has_vanished_at_the_end(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.file("1", capture_of(1, 2))
+    spool.journal.tell(Lost(1_234, 1, 1_000_000_000, 3_500_000_000, "out.pcapng: No space left on device"))
+    spool.file("2", capture_of(3), 2)
+    spool.journal.tell(Gone("eth0", 3, 5_000_000_000))
+    spool.journal.close()
+    following = Spooled(str(tmp_path))
+    items = list(following)
+    following.close()
+    faults = [item for item in items if isinstance(item, Fault)]
+    assert [(each.layer, each.kind, each.packet) for each in faults] == [
+        ("file", "packets-lost", 1),
+        ("file", "interface-gone", 3),
+    ]
+    assert [each.message for each in faults] == [
+        "1,234 packets lost from 1970-01-01T00:00:01.000000Z to 1970-01-01T00:00:03.500000Z (2.500 s): "
+        "out.pcapng: No space left on device",
+        "eth0 is gone; nothing of it was captured from 1970-01-01T00:00:05.000000Z on",
+    ]
+    assert data_of([item for item in items if isinstance(item, Packet)]) == [1, 2, 3]
+
+
+def test_a_loss_is_told_while_a_file_grows(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.file("1", capture_of(1))
+    following = Spooled(str(tmp_path))
+    assert isinstance(next(following), Packet)
+    spool.journal.tell(Lost(1, 1, 1, 1, "why"))
+    assert isinstance(next(following), Fault)
+    spool.journal.close()
+    assert list(following) == []
+    following.close()
+
+
+def test_a_file_after_which_there_is_no_room_goes_when_it_was_read(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    path = spool.file("1", capture_of(1))
+    following = Spooled(str(tmp_path), consume=True)
+    assert isinstance(next(following), Packet)
+    spool.journal.tell(Complete())
+    rest: list[Item] = []
+    reading = Thread(target=lambda: rest.extend(following))
+    reading.start()
+    assert wait_until(lambda: not path.exists(), 10)
+    spool.file("2", capture_of(2), 1)
+    spool.journal.close()
+    reading.join(10)
+    assert data_of(rest) == [2]
+    following.close()
+
+
+def test_who_captures_is_told_of_what_was_read(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for number in (1, 2, 3):
+        spool.file(str(number), capture_of(number), number - 1)
+    following = Spooled(str(tmp_path), tells=True)
+    for decoded in (0, 1, 2):
+        next(following)
+        assert spool.journal.decoded() == decoded
+    spool.journal.close()
+    assert list(following) == []
+    assert (tmp_path / "1").exists()
     following.close()
 
 

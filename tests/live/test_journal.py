@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
-from kdissect.live.journal import LONGEST_NOTE, MOST_NOTES, Journal, JournalWriter, Status, status_of
+import pytest
+
+from kdissect.live.journal import (
+    LONGEST_NOTE,
+    MOST_NOTES,
+    Begun,
+    Complete,
+    Gone,
+    Journal,
+    JournalWriter,
+    Lost,
+    Progress,
+    Status,
+    status_of,
+)
 
 
 def test_files_are_told_in_order_to_who_comes_late_too(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     early = Journal(str(tmp_path))
-    assert early.next_file() is None
-    writer.began("a\nb.pcapng")
-    assert early.next_file() == ("a\nb.pcapng", 0)
-    assert early.next_file() is None
-    writer.began("ü.pcapng", 7)
+    assert early.next_entry() is None
+    writer.began(f"{tmp_path}/a\nb.pcapng")
+    assert early.next_entry() == Begun(f"{tmp_path}/a\nb.pcapng", 0)
+    assert early.next_entry() is None
+    writer.began("/else/ü.pcapng", 7)
     late = Journal(str(tmp_path))
-    assert [late.next_file(), late.next_file(), late.next_file()] == [
-        ("a\nb.pcapng", 0),
-        ("ü.pcapng", 7),
+    assert [late.next_entry(), late.next_entry(), late.next_entry()] == [
+        Begun(f"{tmp_path}/a\nb.pcapng", 0),
+        Begun("/else/ü.pcapng", 7),
         None,
     ]
-    assert early.next_file() == ("ü.pcapng", 7)
+    assert early.next_entry() == Begun("/else/ü.pcapng", 7)
     writer.close()
     early.close()
     late.close()
 
 
 def test_a_line_that_is_half_written_waits(tmp_path: Path) -> None:
-    (tmp_path / "journal").write_bytes(b'["one.pca')
+    (tmp_path / "journal").write_bytes(b'["begun", "one.pca')
     journal = Journal(str(tmp_path))
-    assert journal.next_file() is None
+    assert journal.next_entry() is None
     with (tmp_path / "journal").open("ab") as file:
         file.write(b'png", 3]\n')
-    assert journal.next_file() == ("one.pcapng", 3)
+    assert journal.next_entry() == Begun(f"{tmp_path}/one.pcapng", 3)
     journal.close()
 
 
@@ -70,3 +86,54 @@ def test_no_status_is_none(tmp_path: Path) -> None:
     assert status_of(str(tmp_path)) is None
     (tmp_path / "status").write_bytes(b"{")
     assert status_of(str(tmp_path)) is None
+
+
+ENTRIES = (Complete(), Lost(5, 7, 1, 2, "ü: no room"), Gone("eth0", 7, 3))
+
+
+def test_what_is_told_beside_files_comes_back(tmp_path: Path) -> None:
+    writer = JournalWriter(str(tmp_path))
+    for entry in ENTRIES:
+        writer.tell(entry)
+    journal = Journal(str(tmp_path))
+    assert tuple(journal.next_entry() for _ in ENTRIES) == ENTRIES
+    assert journal.next_entry() is None
+    writer.close()
+    journal.close()
+
+
+def test_a_full_disk_keeps_nothing_from_being_told_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = JournalWriter(str(tmp_path))
+    path = tmp_path / "journal"
+    size, write = path.stat().st_size, os.pwrite
+
+    def within(descriptor: int, data: bytes, place: int) -> int:
+        if place + len(data) > size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data, place)
+
+    monkeypatch.setattr("kdissect.live.journal.write_at", within)
+    told = 100
+    for _ in range(told):
+        writer.tell(ENTRIES[1])
+    with pytest.raises(OSError, match="No space"):
+        writer.tell(Lost(1, 1, 1, 1, "x" * size))
+    monkeypatch.undo()
+    writer.tell(ENTRIES[2])
+    journal = Journal(str(tmp_path))
+    assert [journal.next_entry() for _ in range(told + 2)] == [*[ENTRIES[1]] * told, ENTRIES[2], None]
+    writer.close()
+    journal.close()
+
+
+def test_who_writes_hears_how_much_was_decoded(tmp_path: Path) -> None:
+    writer = JournalWriter(str(tmp_path))
+    assert writer.decoded() == 0
+    progress = Progress(str(tmp_path))
+    for number in (0, 12, 3):
+        progress.tell(number)
+        assert writer.decoded() == number
+    progress.close()
+    writer.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -43,3 +45,18 @@ def test_programs_that_are_started_do_not_get_the_sockets() -> None:
     (opened,) = privileged.open_sockets([privileged.Wanted("lo", program_of("tcp", ETHERNET, 96, None))])
     with opened:
         assert not opened.get_inheritable()
+
+
+def test_who_opens_sockets_for_somebody_who_was_killed_says_nothing() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    asked = {"interface": "lo", "cooked": False, "program": program_of("tcp", ETHERNET, 96, None).hex()}
+    asked["promiscuous"] = False
+    ours.close()
+    with theirs:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", privileged.__file__, str(theirs.fileno()), json.dumps([asked])],
+            pass_fds=[theirs.fileno()],
+            capture_output=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -123,6 +123,61 @@ def test_a_capture_process_ends_cleanly_when_who_started_it_is_killed(tmp_path: 
     assert not Path(folder.decode()).exists()
 
 
+_STARTING = """
+import multiprocessing.connection, multiprocessing.util, os, signal
+from kdissect.live.external import External
+from kdissect.live.session import Session
+from tests.live.test_following import capture_of
+
+start = multiprocessing.util.spawnv_passfds
+
+def started(path, arguments, descriptors):
+    pid = start(path, arguments, descriptors)
+    if any("spawn_main" in str(each) for each in arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return pid
+
+def killed(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    {when}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    read, write = os.pipe()
+    os.write(write, capture_of(1))
+    try:
+        Session([External("ours", None, read, None)], {path!r}, folder={folder!r})
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("multiprocessing.util.spawnv_passfds = started", b"interrupted\n"),
+        ("multiprocessing.connection.Connection.recv = killed", b""),
+    ],
+    ids=["TERM while it starts it", "KILL while it waits for it"],
+)
+def test_who_is_killed_when_the_capture_begins_leaves_neither_a_folder_nor_a_traceback(
+    tmp_path: Path, when: str, said: bytes
+) -> None:
+    folder, script = tmp_path / "folder", tmp_path / "owner.py"
+    folder.mkdir()
+    script.write_text(_STARTING.format(when=when, path=str(tmp_path / "out.pcapng"), folder=str(folder)))
+    # Its standard error is shut when the capture process has ended, too.
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (said, b"")
+    assert list(folder.iterdir()) == []
+
+
 def _runs(pid: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
@@ -146,6 +201,9 @@ class Failing:
 
     def __call__(self) -> Source:
         raise self.error
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
 
 @pytest.mark.parametrize(

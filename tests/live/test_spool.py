@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface
+from kdissect.live.journal import Begun, Complete, Entry, Lost
+from kdissect.live.room import FILES, LARGEST_FILE, SMALLEST_FILE, Room, SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import Counts
 from kdissect.live.spool import SECOND, Spool, cut_to_whole_blocks
@@ -25,17 +29,25 @@ class Written:
         folder: Path,
         bounds: Bounds = Bounds(),  # noqa: B008
         stop: Bounds = Bounds(),  # noqa: B008
+        room: Room | None = None,
     ) -> None:
         self.folder = folder
         self.clock = FakeClock()
-        self.began: list[str] = []
-        self.spool = Spool(
-            str(folder / "out.pcapng"), bounds, self.clock, lambda path, _: self.began.append(path), stop
-        )
+        self.told: list[Entry] = []
+        self.spool = Spool(str(folder / "out.pcapng"), bounds, self.clock, self.told.append, stop, room)
         self.spool.add(Interface(1, 262_144, "eth0"))
 
     def write(self, *datas: bytes) -> None:
         self.spool.write(0, [(self.clock.wall_ns(), len(data), data) for data in datas])
+
+    @property
+    def began(self) -> list[str]:
+        return [entry.path for entry in self.told if isinstance(entry, Begun)]
+
+    @property
+    def lost(self) -> list[Lost]:
+        """What was told of that."""
+        return [entry for entry in self.told if isinstance(entry, Lost)]
 
     def files(self) -> list[list[bytes]]:
         """The data of the packets of each file, in the order of their names. None is damaged."""
@@ -174,6 +186,8 @@ def test_a_full_disk_loses_packets_and_counts_them_and_the_file_stays_whole(
     assert packets_of(tmp_path / "out.pcapng") == [b"before"]
     monkeypatch.setattr("kdissect.live.spool.os.write", write)
     written.write(b"after")
+    written.clock.passed += 2
+    written.spool.tick()
     assert written.spool.failure is None
     written.spool.close()
     assert packets_of(tmp_path / "out.pcapng") == [b"before", b"after"]
@@ -281,3 +295,169 @@ def test_a_half_written_block_can_be_taken_away_and_no_whole_one_is(tmp_path: Pa
         kept = longer if size == len(longer) else whole
         assert path.read_bytes() == kept
         assert taken == size - len(kept)
+
+
+def none_decoded() -> int:
+    return 0
+
+
+class Disk:
+    """A disk of some size, on which others take room too."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, size: int) -> None:
+        self.size = size
+        self.others = 0
+        self._folder = folder
+        monkeypatch.setattr("kdissect.live.room.disk_usage", self._usage)
+
+    def _usage(self, _: str) -> SimpleNamespace:
+        return SimpleNamespace(free=self.free)
+
+    @property
+    def free(self) -> int:
+        own = sum(path.stat().st_size for path in self._folder.iterdir())
+        return max(0, self.size - self.others - own)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Disk:
+    return Disk(monkeypatch, tmp_path, 4 << 20)
+
+
+def roomy(tmp_path: Path, decoded: Callable[[], int] = none_decoded, **wanted: int) -> Written:
+    return Written(tmp_path, room=Room(str(tmp_path), SpoolSize(**wanted), decoded))
+
+
+PIECE = b"x" * 1_000
+MIB = 1 << 20
+
+
+def put(written: Written, count: int) -> None:
+    """Packets, one after another."""
+    for _ in range(count):
+        written.clock.passed += 0.01
+        written.write(PIECE)
+
+
+def bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_a_spool_takes_half_of_what_is_free_and_what_comes_then_is_lost_and_told(
+    tmp_path: Path, disk: Disk
+) -> None:
+    written = roomy(tmp_path)
+    put(written, 3_000)
+    # Nothing that waits to be decoded has gone.
+    assert 0.9 * 2 * MIB < bytes_in(tmp_path) <= 2 * MIB
+    kept = sum(len(file) for file in written.files())
+    assert kept == written.spool.packets
+    assert written.spool.lost == 3_000 - kept
+    assert written.lost == []  # it goes on
+    written.spool.close()
+    (lost,) = written.lost
+    first = BEGAN_NS + round((kept + 1) * 0.01 * SECOND)
+    assert lost[:3] == (3_000 - kept, kept, first)
+    assert lost.last_ns == written.clock.wall_ns()
+    assert "the spool is full (2.0 MiB)" in lost.why
+
+
+def test_what_was_decoded_goes_so_that_as_much_as_wanted_passes_through_a_small_disk(
+    tmp_path: Path, disk: Disk
+) -> None:
+    written = roomy(tmp_path)
+    for _ in range(10):
+        put(written, 1_000)
+        for path in written.began[:-1]:
+            Path(path).unlink(missing_ok=True)
+    assert (written.spool.lost, written.spool.packets) == (0, 10_000)
+    assert bytes_in(tmp_path) <= 2 * MIB / FILES + len(PIECE) + 200
+
+
+def test_a_file_that_nobody_can_follow_up_is_said_to_be_complete(tmp_path: Path, disk: Disk) -> None:
+    written = roomy(tmp_path, most=100_000)  # not twice what a file has
+    for turn in range(5):
+        put(written, 100)
+        assert isinstance(written.told[-1], Complete), turn
+        for path in written.began:
+            Path(path).unlink(missing_ok=True)
+    assert written.spool.files == 2 * 5
+
+
+def test_files_that_were_decoded_stay_until_their_room_is_needed(tmp_path: Path, disk: Disk) -> None:
+    decoded = 0
+    written = roomy(tmp_path, lambda: decoded, kept=1 * MIB)
+    put(written, 1_500)
+    assert bytes_in(tmp_path) > 1.5 * MIB * 0.9
+    decoded = written.spool.files - 1
+    put(written, 20)
+    assert 0.8 * MIB < bytes_in(tmp_path) < 1.2 * MIB
+    assert written.spool.lost == 0
+
+
+def test_the_room_follows_what_is_free(tmp_path: Path, disk: Disk) -> None:
+    written = roomy(tmp_path, most=3 * MIB)
+    put(written, 1_000)
+    disk.others = int(2.5 * MIB)
+    put(written, 1_000)
+    assert written.spool.lost > 0
+    assert bytes_in(tmp_path) <= 1.5 * MIB
+    disk.others = 0
+    before = written.spool.lost
+    written.clock.passed += 1
+    put(written, 1_000)
+    assert written.spool.lost == before
+    assert len(written.lost) == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "size", "expected"),
+    [(None, 1 << 40, LARGEST_FILE), (None, 1 * MIB, SMALLEST_FILE), (80_000_000, 1 << 40, 10_000_000)],
+)
+def test_a_file_is_as_long_as_the_room_allows(
+    tmp_path: Path, disk: Disk, most: int | None, size: int, expected: int
+) -> None:
+    disk.size = size
+    room = Room(str(tmp_path), SpoolSize(most), none_decoded)
+    room.look(0, 0)
+    assert room.file_bytes == expected
+
+
+def test_losses_in_quick_succession_are_one_and_others_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(tmp_path)
+
+    def fails(_: int, __: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for at in (0, 0.5, 10):
+        written.clock.passed = at
+        with monkeypatch.context() as patch:
+            patch.setattr("kdissect.live.spool.os.write", fails)
+            written.write(b"lost")
+        written.write(b"written")
+    written.spool.close()
+    why = f"{tmp_path}/out.pcapng: No space left on device"
+    assert written.lost == [
+        Lost(2, 0, BEGAN_NS, BEGAN_NS + SECOND // 2, why),
+        Lost(1, 2, BEGAN_NS + 10 * SECOND, BEGAN_NS + 10 * SECOND, why),
+    ]
+
+
+def test_a_file_that_cannot_be_told_of_is_not_begun(tmp_path: Path) -> None:
+    written = Written(tmp_path, Bounds(packets=1))
+    tell = written.spool._tell
+
+    def fails(_: Entry) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal")
+
+    written.write(b"a")
+    written.spool._tell = fails
+    written.write(b"lost")
+    assert len(list(tmp_path.iterdir())) == 1
+    written.spool._tell = tell
+    written.write(b"b")
+    written.spool.close()
+    assert written.files() == [[b"a"], [b"b"]]
+    assert [lost.packets for lost in written.lost] == [1]

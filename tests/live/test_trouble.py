@@ -37,12 +37,16 @@ pytestmark = requires_namespaces
 pytest.importorskip("scapy")
 
 
+_BESIDE = re.compile("nothing of Kafka|no packet has|^kdissect: 0 dropped")
+
+
 class Live:
     """``kdissect live -w`` on one end of a cable."""
 
     def __init__(self, cable: Network, process: subprocess.Popen[bytes], folder: Path, path: Path) -> None:
-        self._cable, self._process, self.path = cable, process, path
+        self._cable, self.process, self.path = cable, process, path
         self._sent = 0
+        self.out = b""
         self._journal = until_it_captures(process, folder)
         self.capture = children(kdissect_of(process.pid))["capture"]
 
@@ -71,19 +75,21 @@ class Live:
         eventually(is_settled)
         return self.status
 
-    def end(self) -> list[str]:
-        """End it; gives what it said, but for that nothing of Kafka's came."""
-        code, _, error = end(self._process)
-        assert code == 0
-        return [line for line in error.splitlines() if not re.search("nothing of Kafka|no packet has", line)]
+    def end(self, expected: int = 0) -> list[str]:
+        """End it; gives what it said, but for that nothing of Kafka's came, and how many are lost by now."""
+        code, self.out, error = end(self.process)
+        assert code == expected, error
+        return [line for line in error.splitlines() if not re.search(_BESIDE, line)]
 
 
 @contextmanager
-def live(folder: Path, path: Path) -> Iterator[Live]:
+def live(folder: Path, path: Path | None, *more: object) -> Iterator[Live]:
     with network() as cable:
-        given = ("live", "-i", "vb", "--allow-root", "-q", "--spool", folder, "-w", path)
+        if path is not None:
+            more = (*more, "-w", path)
+        given = ("live", "-i", "vb", "--allow-root", "-q", "--spool", folder, *more)
         with ended(cable.start(*given)) as process:
-            yield Live(cable, process, folder, path)
+            yield Live(cable, process, folder, path or Path())
 
 
 @contextmanager
@@ -128,15 +134,53 @@ def test_a_disk_that_is_full_costs_what_does_not_fit_and_no_more(tmp_path: Path)
         after = capturing.settled()
         assert after.lost == full.lost
         eventually(lambda: len(capturing.status.notes) == 2)
-        said = capturing.end()
+        said = capturing.end(3)
         assert packets_by_all(capturing.path) == {after.written}
     path = capturing.path
     lost = f"{after.lost:,} could not be written"
-    assert said == [
-        f"kdissect: {path}: No space left on device: packets are lost until it can be written again",
-        f"kdissect: writing goes on; {full.lost:,} packets were lost",
-        f"kdissect: {after.written:,} packets captured, 0 dropped by the system, {lost}",
-    ]
+    why = f"{path}: No space left on device"
+    assert [re.sub("[-0-9T:.]+(Z| s(?=.:))", "TIME", line) for line in sorted(said)] == sorted(
+        [
+            f"kdissect: {why}: packets are lost until it can be written again",
+            f"kdissect: writing goes on; {full.lost:,} packets lost",
+            f"kdissect: {full.lost:,} packets lost from TIME to TIME (TIME): {why}",
+            f"kdissect: {after.written:,} packets captured, 0 dropped by the system, {lost}",
+        ]
+    )
+
+
+def test_more_than_a_small_disk_holds_passes_through_it(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, live(disk, None, "-T", "faults") as capturing:
+        for _ in range(8):
+            capturing.send(2_000, 0.5)
+        status = capturing.settled()
+        eventually(lambda: taken(disk) < 1 << 20)
+        said = capturing.end()
+    assert status.bytes > 2 << 20
+    assert (status.lost, said, capturing.out) == (0, [], b"")
+
+
+def taken(folder: Path) -> int:
+    """Bytes of the packets that are in a spool."""
+    return sum(path.stat().st_size for path in folder.rglob("spool*"))
+
+
+def test_a_spool_whose_size_is_given_loses_what_is_too_much_and_tells_it_in_a_row(tmp_path: Path) -> None:
+    with live(tmp_path, None, "--spool-size", "200kB", "-T", "faults") as capturing:
+        decoder = kdissect_of(capturing.process.pid)
+        os.kill(decoder, signal.SIGSTOP)
+        try:
+            capturing.send(5_000, 0.5)
+            status = capturing.settled()
+            assert taken(tmp_path) <= 200_000
+        finally:
+            os.kill(decoder, signal.SIGCONT)
+        assert status.lost > 0
+        said = capturing.end(3)
+    (row,) = [json.loads(line) for line in capturing.out.splitlines()]
+    assert (row["layer"], row["kind"], row["packet"]) == ("file", "packets-lost", status.written)
+    assert f"{status.lost:,} packets lost from " in row["message"]
+    assert said[-1].endswith(f"{status.lost:,} could not be written")
 
 
 def test_a_ring_that_overflows_is_told_and_counted(tmp_path: Path) -> None:

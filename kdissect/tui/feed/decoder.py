@@ -33,7 +33,7 @@ _PIPE_BYTES = 1 << 20
 
 def _run(source: Source, spool: Arrived, pipe: Pipe) -> None:
     """What the process does."""
-    be_quiet()
+    be_quiet(*(() if source.spool is None else (source.spool,)))
     with suppress(BrokenPipeError), os.fdopen(spool.detach(), "wb") as file:
         try:
             ended = decode_all(source, file, pipe.send)

@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from kdissect.system import handed_on
+from kdissect.system import handed_on, signals_held, take_signals
+from kdissect.system.confining import Allowed, confine
 
 if TYPE_CHECKING:
     from kdissect.system import Pipe
@@ -50,7 +51,10 @@ def start_process(target: Callable[..., None], *given: Any) -> BaseProcess:
     """
     process = get_context("spawn").Process(target=target, args=given, daemon=True)
     with redirect_stderr(sys.__stderr__):
-        process.start()
+        if sys.platform != "win32":  # where nothing helps to start processes
+            resource_tracker.ensure_running()  # which would let the signals come
+        with signals_held():
+            process.start()
     return process
 
 
@@ -96,11 +100,14 @@ class Beside(Generic[Said]):
         self._pipe.close()
 
 
-def be_quiet() -> None:
+def be_quiet(*folders: str) -> None:
     """To be called first in a process: the interrupt key is the screens' to answer, and a traceback would be
-    written over them. That the process failed is told by its end."""
+    written over them. That the process failed is told by its end. What was captured may be anybody's: whoever
+    decodes it may read, and write to what is open and in ``folders``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    take_signals()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    confine(Allowed(filled=folders))
 
 
 def how_it_ended(name: str, process: BaseProcess) -> str:

@@ -61,7 +61,7 @@ def packets_of(source: Source, *, waits: bool) -> Packets:
     following: Following
     if source.spool is not None:
         try:
-            following = Spooled(source.spool, source.limits)
+            following = Spooled(source.spool, source.limits, tells=waits)
         except OSError as error:
             raise CaptureError(f"the capture has gone: {error.strerror}") from None
     elif source.follows:

@@ -124,8 +124,11 @@ def _become_windows() -> None:
             importlib.import_module(name)
         except ImportError:
             assert name.partition(".")[0] in ("click", "numpy", "scapy", "textual"), name
+    import shutil
     from multiprocessing import resource_tracker
 
+    free = shutil.disk_usage(".")  # Windows has no statvfs to ask
+    vars(shutil).update(disk_usage=lambda _: free)
     resource_tracker._HAVE_SIGMASK = False  # type: ignore[attr-defined]
     ctrl_break, no_inherit = signal.SIGUSR1, os.O_CLOEXEC
     for module, names in _GONE.items():

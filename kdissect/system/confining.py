@@ -1,0 +1,93 @@
+"""A process that decodes what anybody may have sent gives up what it does not need: writing elsewhere,
+running programs, the network. Where the system does not offer that, it goes on without."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kdissect.system import landlock, seccomp
+from kdissect.system.landlock import Allowed
+
+__all__ = ["Allowed", "Confinement", "confine", "in_force", "means"]
+
+
+class Confinement(NamedTuple):
+    """What a process has given up."""
+
+    writing: bool = False
+    """Files, but where it is allowed."""
+    programs: bool = False
+    network: bool = False
+
+    def lacking(self) -> str:
+        """What it has not, in words; nothing if there is nothing."""
+        words = ("write files", "run programs", "use the network")
+        return ", ".join(word for word, given_up in zip(words, self, strict=True) if not given_up)
+
+
+def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it cannot be changed
+    """Give up everything but what is allowed. What is open stays open, sockets too.
+
+    Other threads that there are give up system calls only, not what Landlock sees.
+    """
+    files = landlock.restrict(allowed) > 0
+    calls = seccomp.restrict()
+    return Confinement(files, files or calls, calls)
+
+
+def in_force() -> Confinement:
+    """What a confined process cannot do here, found out by one. Who asks must have no other threads."""
+    if sys.platform != "linux":
+        return Confinement()
+    pid = os.fork()
+    if pid == 0:
+        found = 0
+        try:
+            found = _tried()
+        finally:
+            os._exit(found)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return Confinement(*(bool(code > 0 and code & 1 << bit) for bit in range(3)))
+
+
+def _tried() -> int:
+    """Confine this process, and see what it cannot do any more: a bit each."""
+    confine()
+    return sum(_is_refused(attempt) << bit for bit, attempt in enumerate((_write, _run, _reach)))
+
+
+def means() -> str:
+    """What the system offers, in words."""
+    version = landlock.version()
+    offered = [f"Landlock {version}"] if version else []
+    if seccomp.is_offered():
+        offered.append("seccomp")
+    return " and ".join(offered)
+
+
+def _is_refused(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return True
+    return False
+
+
+def _write() -> None:
+    with tempfile.TemporaryFile():
+        pass
+
+
+def _run() -> None:
+    subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=False, stdin=subprocess.DEVNULL)
+
+
+def _reach() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM):
+        pass
