@@ -21,9 +21,13 @@ STRANGE_PAIRS = 8
 """The same where an API is among them that they do not have."""
 
 USUAL_PORTS = frozenset((9092,))
-"""Where brokers listen if nobody says otherwise. There fewer exchanges are enough."""
+"""Where brokers listen if nobody says otherwise."""
 
-USUAL_PAIRS, USUAL_STRANGE_PAIRS = 2, 3
+USUAL_STRANGE_PAIRS = 4
+"""As many as :data:`STRANGE_PAIRS` elsewhere are enough there."""
+
+LIKELY_PAIRS, LIKELY_REQUESTS = 2, 8
+"""Exchanges, or requests without responses, that look like Kafka's in the midst of a stream."""
 
 LONGEST_CLIENT_ID = 255
 """Bytes. Longer ones are allowed, and no evidence."""
@@ -55,7 +59,7 @@ class Chain:
     """What is known of the frames of one direction if they are requests, and of the other's answers."""
 
     __slots__ = (
-        *("_answered", "_asked", "_is_broken", "_last", "_limits", "_pending", "_strange"),
+        *("_answered", "_asked", "_is_broken", "_last", "_limits", "_pending", "_requests", "_strange"),
         *("client_id", "pairs"),
     )
 
@@ -67,6 +71,8 @@ class Chain:
         """Correlation ids of requests that wait, oldest first, and whether their APIs are known."""
         self._is_broken = False
         self._last: int | None = None
+        self._requests = 0
+        """In a row."""
         self._strange = 0
         """Of the pairs, those of an unknown API."""
         self.pairs = 0
@@ -85,11 +91,22 @@ class Chain:
         """Of the latest request."""
         return self._last
 
-    def is_enough(self, port: int) -> bool:
-        """Whether the pairs show Kafka. ``port`` is that of the side that answers."""
-        if port in USUAL_PORTS:
-            return self.pairs >= (USUAL_STRANGE_PAIRS if self._strange else USUAL_PAIRS)
-        return self.pairs >= (STRANGE_PAIRS if self._strange else PAIRS)
+    def is_enough(self, port: int, is_doubtful: bool) -> bool:
+        """Whether the pairs show Kafka.
+
+        :param port: of the side that answers.
+        :param is_doubtful: whether a request was among them whose body is not that of its API.
+        """
+        if not self._strange and not is_doubtful:
+            return self.pairs >= PAIRS
+        return self.pairs >= (USUAL_STRANGE_PAIRS if port in USUAL_PORTS else STRANGE_PAIRS)
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether what was seen so far looks like Kafka, enough or not."""
+        if self._is_broken or not self._requests:
+            return False
+        return self._asked.is_sure or self.pairs >= LIKELY_PAIRS or self._requests >= LIKELY_REQUESTS
 
     def feed(self, asks: bool, piece: Chunk | Gap, opened: bool) -> None:
         """Look at the next bytes of a direction.
@@ -150,6 +167,7 @@ class Chain:
             self._begin_anew()  # clients count up
         self.client_id = head.client_id
         self._last = head.correlation_id
+        self._requests += 1
         self._pending[head.correlation_id] = head.is_api
         if len(self._pending) > MOST_PENDING:
             del self._pending[next(iter(self._pending))]
@@ -182,4 +200,4 @@ class Chain:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self.pairs = self._strange = 0
+        self.pairs = self._requests = self._strange = 0

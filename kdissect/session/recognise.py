@@ -105,7 +105,7 @@ class _Side:
 
     __slots__ = (
         *("broken", "data", "examined", "is_loose", "is_settled"),
-        *("opened", "passed", "starts", "total", "whole"),
+        *("opened", "passed", "starts", "strange", "total", "whole"),
     )
 
     def __init__(self) -> None:
@@ -124,7 +124,9 @@ class _Side:
         self.is_loose = False
         """It is a request but for bytes that are left."""
         self.broken: bytes | None = None
-        """The first frame that is a request but for its body, or for its API or version."""
+        """The first frame that is a request but for its body."""
+        self.strange: bytes | None = None
+        """The first frame that is one but for its API or version."""
 
     def add(self, chunk: Chunk) -> None:
         self.starts.append(len(self.data))
@@ -141,7 +143,7 @@ class _Side:
         self.starts.clear()
         self.examined = 0
         self.is_settled = self.is_loose = False
-        self.broken = None
+        self.broken = self.strange = None
 
 
 class Recogniser:
@@ -157,6 +159,8 @@ class Recogniser:
         self._effort = PROBE_EFFORT * limits.settle_bytes
         self._doubt: Doubt | None = None
         """The first there was."""
+        self._stranger: Doubt | None = None
+        """The same of a frame that is a request but for its API or version."""
         self.is_late = False
         """The limit was reached, and what was held is let go: a verdict is only of what follows."""
 
@@ -184,6 +188,8 @@ class Recogniser:
         verdict = self._greeting(here) or self._settle(side, Evidence.EXACT)
         if self._doubt is None and here.broken is not None:
             self._doubt = Doubt(side, piece.packet, *defect_of(here.broken, self._limits))
+        if self._stranger is None and here.strange is not None:
+            self._stranger = Doubt(side, piece.packet, *defect_of(here.strange, self._limits))
         verdict = verdict or self._settle_by_exchanges(side, piece)
         if verdict is None and self._sides[0].total + self._sides[1].total >= self._limits.settle_bytes:
             verdict = self.close()
@@ -195,7 +201,7 @@ class Recogniser:
     def close(self) -> Verdict:
         """It has to be settled now."""
         if self.is_late:
-            return UNKNOWN._replace(doubt=self._doubt)
+            return self._unknown()
         for side in (0, 1):
             verdict = self._settle(side, Evidence.HEADER)
             if verdict is not None:
@@ -204,13 +210,19 @@ class Recogniser:
             verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
             if verdict is not None:
                 return verdict
-        return UNKNOWN._replace(doubt=self._doubt)
+        return self._unknown()
+
+    def _unknown(self) -> Verdict:
+        doubt = self._doubt
+        if doubt is None and self._stranger is not None and self._chains[self._stranger.side].is_likely:
+            doubt = self._stranger
+        return UNKNOWN._replace(doubt=doubt)
 
     def _settle_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
         """Requests and responses whose heads fit, of which ``piece`` brought more."""
         for client, chain in enumerate(self._chains):
             chain.feed(client == side, piece, self._sides[side].opened)
-            if chain.is_enough(self._ports[1 - client]):
+            if chain.is_enough(self._ports[1 - client], self._sides[client].broken is not None):
                 name = (chain.client_id or b"").decode("utf-8")
                 why = (
                     f"role: {chain.pairs} requests of the client {name!r} and responses whose heads fit, end "
@@ -269,13 +281,18 @@ class Recogniser:
         """What the first frame is that is neither a token nor broken. Every frame is judged once."""
         while not here.is_settled:
             evidence, end = examine_request(here.data, here.examined, self._limits)
-            if evidence is Evidence.EXACT or (evidence is Evidence.HEADER and here.broken is None):
+            if evidence is Evidence.EXACT or (
+                evidence is Evidence.HEADER and here.broken is here.strange is None
+            ):
                 return evidence
             is_open = evidence in (Evidence.MORE, Evidence.HEADER)
-            if evidence in (Evidence.BROKEN, Evidence.STRANGE):
+            if evidence is Evidence.BROKEN:
                 here.broken = here.broken or bytes(here.data[here.examined + 4 : end])
                 here.examined = end
-            elif evidence is Evidence.LOOSE and here.broken is None:
+            elif evidence is Evidence.STRANGE:
+                here.strange = here.strange or bytes(here.data[here.examined + 4 : end])
+                here.examined = end
+            elif evidence is Evidence.LOOSE and here.broken is here.strange is None:
                 here.is_settled = here.is_loose = True
             elif is_open or _may_become_token(here.data, here.examined, end):
                 return Evidence.MORE

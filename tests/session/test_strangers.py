@@ -9,9 +9,9 @@ import pytest
 
 from kdissect.limits import DEFAULTS
 from kdissect.protocol import apis
-from kdissect.session.chain import PAIRS, STRANGE_PAIRS, USUAL_PAIRS, USUAL_STRANGE_PAIRS
+from kdissect.session.chain import PAIRS, STRANGE_PAIRS, USUAL_STRANGE_PAIRS
 from kdissect.session.conversation import Conversation
-from tests.kafka import Talk, framed
+from tests.kafka import Talk, framed, request
 from tests.session.runs import metadata, metadata_answer, run
 from tests.session.strangers import VENDOR_KEY, strange_talk, stranger, stranger_answer
 from tests.tcp.segments import BROKER, CLIENT
@@ -62,17 +62,25 @@ def test_apis_that_are_not_known_take_more_exchanges() -> None:
     assert run(strange_talk(PAIRS - 1).segments)[2].protocol == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("key", "version", "enough"), [(1, 25, USUAL_PAIRS), (VENDOR_KEY, 3, USUAL_STRANGE_PAIRS)]
-)
-def test_the_usual_port_adds_to_the_evidence(key: int, version: int, enough: int) -> None:
+def test_the_usual_port_adds_to_the_evidence() -> None:
     def protocol(count: int) -> str:
         talk = Talk(broker=USUAL)
         for correlation in range(count):
-            talk.ask(stranger(correlation, key, version)).answer(stranger_answer(correlation))
+            talk.ask(stranger(correlation, VENDOR_KEY, 3)).answer(stranger_answer(correlation))
         return run(talk.segments)[2].protocol
 
-    assert (protocol(enough - 1), protocol(enough)) == ("unknown", "kafka")
+    assert (protocol(USUAL_STRANGE_PAIRS - 1), protocol(USUAL_STRANGE_PAIRS)) == ("unknown", "kafka")
+
+
+def test_requests_whose_bodies_are_broken_take_more_exchanges() -> None:
+    def protocol(count: int) -> str:
+        talk = Talk()
+        for number in range(count):
+            broken = request("Metadata", 1, number, topics=[])[:-4] + b"\x7f\xff\xff\xff"
+            talk.ask(broken).answer(stranger_answer(number))
+        return run(talk.segments)[2].protocol
+
+    assert (protocol(STRANGE_PAIRS - 1), protocol(STRANGE_PAIRS)) == ("unknown", "kafka")
 
 
 def test_what_stays_unrecognised_is_told() -> None:
