@@ -67,8 +67,8 @@ class Exchange:
         self.response = response
         self.missing = missing
         """Why one side is absent, or the response that is there not whole: ``acks=0``, ``not captured``,
-        ``gap``, ``capture ended``, ``connection closed``, ``waiting``, ``evicted``. None promises a response
-        with all its bytes."""
+        ``gap``, ``skipped`` (captured, in bytes in which no frame was found), ``capture ended``, ``connection
+        closed``, ``waiting``, ``evicted``. None promises a response with all its bytes."""
         self.inferred = inferred
         """What was not on the wire but concluded, with the evidence."""
         self.number = number

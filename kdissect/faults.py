@@ -72,8 +72,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "unknown-api": ("session", "an API key or version that the definitions do not have"),
     "broken-request": (
         "session",
-        "a frame whose header is a request's and whose body is not, on a connection that nothing else shows "
-        "to be Kafka's; not taken for it",
+        "a frame whose header is a request's, and whose body is not or whose API or version is not known, on "
+        "a connection that nothing else shows to be Kafka's; not taken for it",
     ),
     "out-of-order": ("session", "a response came before that of an earlier request"),
     "duplicate-correlation": ("session", "a correlation id is used while an earlier request with it waits"),

@@ -48,6 +48,7 @@ LEAVES = (
     "kdissect.session.witness",
     "kdissect.session.pending",
     "kdissect.session.pairing",
+    "kdissect.session.dialogue",
     "kdissect.session.conversation",
     "kdissect.dissect",
     "kdissect.present.exchange_text",

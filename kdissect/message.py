@@ -227,7 +227,7 @@ class Message:
 
     def _why_opaque(self) -> str:
         if self.api_key is None:
-            return "the request was not captured"
+            return "the request is not known"
         name = apis.api_name(self.api_key)
         if not apis.is_api(self.api_key):
             return f"unknown API key {self.api_key}"

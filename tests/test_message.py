@@ -55,7 +55,7 @@ def test_a_response_is_read_as_its_request_says() -> None:
 def test_a_response_whose_request_is_not_known_is_opaque() -> None:
     message = parse_response(frame(metadata_answer(7)), None, None)
     body = message.decoded()
-    assert (body.struct, body.opaque) == (None, "the request was not captured")
+    assert (body.struct, body.opaque) == (None, "the request is not known")
     assert body.remainder == metadata_answer(7)[4:]
     assert message.faults == ()
     assert_covers(message)

@@ -57,6 +57,7 @@ class ClientSession:
         self._client_id = client_id
         self._recording: Recording = transcript.open(client, broker, now_ns, is_tls)
         self._session = Session(self._recording.number, client, broker, transcript.limits)
+        self._session.takes_all = True  # we ask, and they answer
         self._framers = {each: Framer(each, transcript.limits) for each in Direction}
         self._correlation_id = 0
         self.received = 0
@@ -138,7 +139,7 @@ class ClientSession:
         if isinstance(event, Frame):
             if event.direction is Direction.FROM_BROKER and len(event.payload) == event.size:
                 self.unframed -= 4 + event.size
-            for each in self._session.feed(event, event.last_packet):
+            for each in self._session.feed(event, event.last_packet) or ():
                 self._publish(each, heard)
         elif isinstance(event, Fault):
             heard.faults.append(event._replace(connection=self._recording.number))

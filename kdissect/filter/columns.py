@@ -15,6 +15,7 @@ MISSING = (
     "acks=0",
     "not captured",
     "gap",
+    "skipped",
     "capture ended",
     "connection closed",
     "waiting",

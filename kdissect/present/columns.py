@@ -210,8 +210,8 @@ EXCHANGES = Table(
         attribute_column(
             "missing",
             "text",
-            "why one side is absent, or the response not whole: acks=0, not captured, gap, capture ended, "
-            "connection closed, waiting, evicted",
+            "why one side is absent, or the response not whole: acks=0, not captured, gap, skipped, "
+            "capture ended, connection closed, waiting, evicted",
         ),
         attribute_column("inferred", "text", "what was not on the wire but concluded, with the evidence"),
         attribute_column("error", "text", "the first error code of the response that is not 0, by name"),

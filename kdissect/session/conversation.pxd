@@ -2,7 +2,8 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk, Frame, Segment
 from kdissect.protocol.framing cimport Framer
-from kdissect.session.pairing cimport Recognised, Session
+from kdissect.session.dialogue cimport Dialogue
+from kdissect.session.pairing cimport Recognised
 from kdissect.tcp.duplex cimport Duplex
 
 cdef class Conversation:
@@ -15,7 +16,7 @@ cdef class Conversation:
     cdef public object _limits
     cdef public object _recogniser
     cdef public object _secrets
-    cdef public Session _session
+    cdef public Dialogue _session
     cdef public object _skipped
     cdef public object _tls
     cdef public object _verdict

@@ -18,7 +18,8 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
 from kdissect.protocol.framing import REST, Framer, Witness
-from kdissect.session.pairing import Event, Recognised, Session
+from kdissect.session.dialogue import Dialogue
+from kdissect.session.pairing import Event, Recognised
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tls.decrypting import Tls
@@ -102,7 +103,7 @@ class Conversation:
         self._framers: tuple[Framer, Framer] | None = None
         self._witnesses: tuple[Witness, ...] = ()
         """Of each direction, what says where frames may begin."""
-        self._session: Session | None = None
+        self._session: Dialogue | None = None
         self._bytes = [0, 0]
         self._skipped = 0
         self._flushed = False
@@ -242,10 +243,13 @@ class Conversation:
 
     def summary(self, end: str | None = None) -> Connection:
         """The connection's row; ``end`` says why it ended where TCP does not."""
-        duplex, session = self._duplex, self._session
+        duplex = self._duplex
+        session = self._session.first if self._session is not None else None
         verdict = self._verdict or UNKNOWN
         client, protocol = verdict.client, verdict.protocol
         skipped = self._skipped
+        if self._recogniser is not None:
+            skipped += sum(self._recogniser.passed)
         if self._tls is not None:
             skipped += sum(self._bytes) - (self._tls.read_bytes if self._tls.is_decrypted else 0)
             if protocol == "unknown":
@@ -267,7 +271,7 @@ class Conversation:
             gaps=duplex.streams[0].gaps + duplex.streams[1].gaps,
             gap_bytes=duplex.streams[0].gap_bytes + duplex.streams[1].gap_bytes,
             skipped_bytes=skipped,
-            exchanges=session.exchanges if session is not None else 0,
+            exchanges=self._session.exchanges if self._session is not None else 0,
             protocol=protocol,
             client_id=session.client_id if session is not None else None,
             software=session.software if session is not None else None,
@@ -315,12 +319,16 @@ class Conversation:
             self._frame(side, piece, packet, out)
             return out
         if self._recogniser is None or self._held is None:
-            self._recogniser, self._held = Recogniser(self._limits), []
+            self._recogniser, self._held = Recogniser(self._limits, (self._port(0), self._port(1))), []
         self._held.append((side, piece))
         verdict = self._recogniser.feed(side, piece, self._is_opened(side))
         if verdict is None or verdict.protocol != "tls":
             verdict = self._decode_as() or verdict
-        return [] if verdict is None else self._settle(verdict, packet)
+        if verdict is not None:
+            return self._settle(verdict, packet)
+        if self._recogniser.is_late:
+            self._held = []
+        return out
 
     def _is_opened(self, side: Side) -> bool:
         """Whether a direction was seen from its first byte; what TLS decrypts always is."""
@@ -345,22 +353,27 @@ class Conversation:
             verdict = UNKNOWN
         self._verdict = verdict
         held = self._held or ()
+        passed = (0, 0) if self._recogniser is None else self._recogniser.passed
         self._recogniser = self._held = None
+        self._skipped += sum(passed)
         if verdict.protocol == "kafka":
             client, broker = verdict.client, 1 - verdict.client
             starts = (
                 self._is_opened(0) or verdict.starts[0],
                 self._is_opened(1) or verdict.starts[1],
             )
+            if any(passed):
+                starts = (False, False)  # what came before is gone
             ends: tuple[Endpoint, Endpoint] = self._duplex.endpoints
             # Where responses begin is told by the requests, also for those that come before them.
-            self._session = Session(
+            self._session = Dialogue(
                 self.number,
                 ends[client],
                 ends[broker],
                 self._limits,
                 verdict.inferred,
                 verdict.correlation_id,
+                verdict.client_id,
             )
             directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
             self._framers = (
@@ -372,10 +385,23 @@ class Conversation:
         out: list[Event] = []
         if verdict.doubt is not None:
             out.append(self._doubt_fault(verdict.doubt))
+        if self._session is not None:
+            self._tell_passed(passed, packet, out)
         for side, piece in held:
             if not isinstance(piece, Fault):
                 self._frame(side, piece, packet, out)
         return out
+
+    def _tell_passed(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
+        """What was let go before the connection was known to be Kafka's."""
+        assert self._session is not None
+        assert self._framers is not None
+        for side, length in enumerate(passed):
+            if length:
+                self._session.skip(self._framers[side].direction)
+                why = "they came before enough showed that they are Kafka's"
+                message = f"{plural(length, 'byte')} from {self._name(side)} skipped: {why}"
+                out.append(fault("skipped", message, packet, None, self.number))
 
     def _frame(self, side: Side, piece: Chunk | Gap, packet: int, out: list[Event]) -> None:
         if self._framers is None or self._session is None:
@@ -404,7 +430,7 @@ class Conversation:
             elif isinstance(event, Skipped):
                 if event.reason != REST:
                     # Whose answer is in there nobody knows: that is no broken order of the broker's.
-                    self._session.gap(self._framers[side].direction)
+                    self._session.skip(self._framers[side].direction)
                 self._skipped += event.length
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))
@@ -438,19 +464,21 @@ class Conversation:
         return fault("gap", message, gap.packet, gap.offset, self.number)
 
     def _doubt_fault(self, doubt: Doubt) -> Fault:
-        port = int.from_bytes(self._duplex.endpoints[1 - doubt.side][-2:], "big")
         message = (
             f"from {self._name(doubt.side)}: looks like {doubt.defect}; "
-            f"not taken for Kafka (-d tcp.port=={port},kafka does)"
+            f"not taken for Kafka (-d tcp.port=={self._port(1 - doubt.side)},kafka does)"
         )
         return fault("broken-request", message, doubt.packet, doubt.offset, self.number)
 
     def _name(self, side: Side) -> str:
         return endpoint_text(self._duplex.endpoints[side])
 
+    def _port(self, side: Side) -> int:
+        return int.from_bytes(self._duplex.endpoints[side][-2:], "big")
+
     def _decode_as(self) -> Verdict | None:
         for side in (0, 1) if self._broker_ports else ():
-            if int.from_bytes(self._duplex.endpoints[side][-2:], "big") in self._broker_ports:
+            if self._port(side) in self._broker_ports:
                 return Verdict("kafka", 1 - side, (True, True))
         return None
 

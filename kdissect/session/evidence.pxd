@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 @cython.locals(left=int64_t, size=int64_t, end=int64_t)
 cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
+cdef bint _may_be_newer(key, version) except -1
 cdef _examine_header(data, Py_ssize_t position, int64_t size)
 @cython.locals(at=int64_t, is_flexible=cython.bint)
 cdef bint _may_be_produce(data, Py_ssize_t position, int64_t size, version) except -1

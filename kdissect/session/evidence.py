@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, bare_frame, parse_request, parse_response
@@ -24,8 +24,11 @@ HEADER_BYTES = 14
 LONGEST_CLIENT_ID = 32_767
 """Bytes; its length is an int16."""
 
-FUTURE_API_VERSIONS = 16
-"""A client newer than the definitions opens with a version of ApiVersions that they do not have."""
+FUTURE_VERSIONS = 16
+"""So far above the newest version that the definitions have may that of a newer client or broker lie."""
+
+MOST_VERSIONS = 64
+"""An API that the definitions do not have has fewer versions; no API of Kafka has had half as many."""
 
 TELLING_RESPONSES = (
     *(apis.API_VERSIONS, apis.METADATA, apis.FETCH, apis.PRODUCE),
@@ -50,17 +53,20 @@ class Evidence(IntEnum):
 
     NONE = 0
     """It does not."""
-    BROKEN = 1
+    STRANGE = 1
+    """The header fits, with a client id that is text, but for an API or a version that the definitions do not
+    have; all of the frame is there. Alone it shows nothing; what stands behind it may."""
+    BROKEN = 2
     """The header fits, with a client id that is text; all of the frame is there, and its body has not the
     form of its API. That speaks for Kafka as much as against it."""
-    MORE = 2
+    MORE = 3
     """Too few bytes to tell."""
-    HEADER = 3
+    HEADER = 4
     """The header fits, with a client id that is text; the body is not all there."""
-    LOOSE = 4
+    LOOSE = 5
     """The header fits as above; the body is read to its end, and bytes are left (librdkafka's
     ApiVersions v0 ends with four), or up to a limit, or its version is not known."""
-    EXACT = 5
+    EXACT = 6
     """Header and body fit to the last byte."""
 
 
@@ -79,14 +85,17 @@ def examine_request(
         return Evidence.MORE, end
     key = int.from_bytes(data[position + 4 : position + 6], "big", signed=True)
     version = int.from_bytes(data[position + 6 : position + 8], "big", signed=True)
-    if not apis.is_api(key):
-        return Evidence.NONE, end
-    known = version in apis.versions(key)
-    if not known and not (key == apis.API_VERSIONS and 0 <= version < FUTURE_API_VERSIONS):
+    is_known = apis.is_api(key) and version in apis.versions(key)
+    if not is_known and not _may_be_newer(key, version):
         return Evidence.NONE, end
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
     header = _examine_header(data, position, size)
+    if not is_known and key != apis.API_VERSIONS:
+        # A client that is newer opens with a version of ApiVersions that is not known: that is examined on.
+        if left < size + 4:
+            return min(header, Evidence.MORE), end
+        return (Evidence.STRANGE if header is Evidence.HEADER else Evidence.NONE), end
     if (
         header is Evidence.HEADER
         and key == apis.PRODUCE
@@ -102,8 +111,51 @@ def examine_request(
     return Evidence.BROKEN if is_broken else whole, end
 
 
+def _may_be_newer(key: int, version: int) -> bool:
+    """Whether there may be such an API and version that the definitions do not have yet, or not at all (a
+    vendor's)."""
+    if apis.is_api(key):
+        newest = apis.versions(key).stop - 1
+        return newest < version <= newest + FUTURE_VERSIONS
+    return key >= 0 and 0 <= version < MOST_VERSIONS
+
+
+class Head(NamedTuple):
+    """What the header of a request says, whatever stands behind it."""
+
+    size: int
+    """Of the frame, without its size prefix."""
+    is_api: bool
+    """Whether the definitions have the API."""
+    correlation_id: int
+    client_id: bytes
+    """Text, and not empty."""
+
+
+def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS) -> Head | None:
+    """The header of a request that says who its client is, if one begins here and is all there: of an API
+    and a version that are known, or that may be a newer release's or a vendor's."""
+    if len(data) - position < HEADER_BYTES:
+        return None
+    size = int.from_bytes(data[position : position + 4], "big", signed=True)
+    if not HEADER_BYTES - 4 <= size <= limits.frame_bytes:
+        return None
+    key = int.from_bytes(data[position + 4 : position + 6], "big", signed=True)
+    version = int.from_bytes(data[position + 6 : position + 8], "big", signed=True)
+    is_api = apis.is_api(key)
+    if not (is_api and version in apis.versions(key)) and not _may_be_newer(key, version):
+        return None
+    if _examine_header(data, position, size) is not Evidence.HEADER:
+        return None
+    correlation_id = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
+    start = position + HEADER_BYTES
+    length = int.from_bytes(data[position + 12 : start], "big")
+    return Head(size, is_api, correlation_id, bytes(data[start : start + length]))
+
+
 def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
-    """What is wrong with a frame that is :attr:`Evidence.BROKEN`, with its API and client, and where."""
+    """What is wrong with a frame that is :attr:`Evidence.BROKEN` or :attr:`Evidence.STRANGE`, with its API
+    and client, and where."""
     key, version = (int.from_bytes(payload[at : at + 2], "big") for at in (0, 2))
     client_id = payload[10 : 10 + int.from_bytes(payload[8:10], "big")].decode("utf-8")
     try:

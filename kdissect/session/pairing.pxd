@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame, Value
@@ -32,9 +33,13 @@ cdef class Session:
     cdef public bint _expects_tokens
     cdef public bint _saw_request
     cdef public bint _saw_response
-    cdef public object _ending
-    cdef public object _response_gaps
-    cdef public object _request_gaps
+    cdef public object ending
+    cdef public int64_t _response_losses
+    cdef public int64_t _response_gap
+    cdef public object _request_loss
+    cdef public bint _is_fresh_loss
+    cdef public bint takes_all
+    cdef public object _turning_effort
     cdef public object _told_bytes
     cdef public object _answered
     cdef public object _evicted
@@ -46,7 +51,7 @@ cdef class Session:
     @cython.locals(out=list)
     cpdef list feed(self, Frame frame, packet)
     cpdef held_bytes(self)
-    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised)
+    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting)
     cdef list _feed_request(self, Frame frame, packet)
     @cython.locals(seen=Survey)
     cdef bint _asks_for_nothing(self, Request produce) except -1
@@ -61,5 +66,6 @@ cdef class Session:
     cdef _learn_from_request(self, Request request)
     cdef _learn_from_response(self, Exchange exchange)
     cdef _why_missing(self, Waiting waiting)
+    cdef _why_lost(self, Waiting waiting)
 
 cdef list _own_faults(Frame frame)

@@ -15,6 +15,8 @@ Rules
    without a Kafka header, until the client sends a request that fits to the last byte. A broker's
    frame then answers the oldest token that waits, unless an older request waits.
 7. What is learnt here for display (client id, software, SASL) is never needed to decode.
+8. A frame that is of the other kind than its direction's, because the roles turned round, is given back:
+   :mod:`kdissect.session.dialogue` knows who asks then.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from kdissect.protocol.header import read_correlation_id
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
+from kdissect.session.turning import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.witness import FrameWitness
 from kdissect.wording import plural
 
@@ -44,6 +47,10 @@ PARTITION_BYTES = 100
 FEW = 16
 """Topics and record sets of a request that waits: what of it was found out is kept with it, if it is no more.
 It costs less than the request's object."""
+
+
+TURNING_EFFORT = 1 << 20
+"""Bytes of frames that do not fit as requests which are tried as responses, on one connection."""
 
 
 class Recognised(Value):
@@ -82,15 +89,15 @@ class Session:
             "_broker",
             "_client",
             "_connection",
-            "_ending",
             "_evicted",
             "_expects_tokens",
             "_inferred",
             "_limits",
             "_most",
         ),
-        *("_pending", "_request_gaps", "_response_gaps", "_saw_request", "_saw_response", "_told_bytes"),
-        *("client_id", "exchanges", "login", "software", "witness"),
+        *("_is_fresh_loss", "_pending", "_request_loss", "_response_gap", "_response_losses"),
+        *("_saw_request", "_saw_response", "_told_bytes", "_turning_effort"),
+        *("client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
     )
 
     def __init__(
@@ -101,6 +108,7 @@ class Session:
         limits: Limits = DEFAULTS,
         inferred: str | None = None,
         correlation_id: int | None = None,
+        client_id: str | None = None,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -109,43 +117,62 @@ class Session:
         self._most = limits.pending_requests
         self._inferred = inferred
         self._pending = Pending()
-        self.witness = FrameWitness(self._pending, limits, correlation_id)
+        self.witness = FrameWitness(self._pending, limits, correlation_id, client_id)
         """Where frames may begin, for the framer of either direction."""
         self._expects_tokens = False
         self._saw_request = False
         self._saw_response = False
-        self._ending = "capture ended"
-        self._response_gaps = 0
-        self._request_gaps = 0
+        self.ending = "capture ended"
+        self._response_losses = 0
+        """How often bytes of the responses were not captured, or skipped."""
+        self._response_gap = 0
+        """The latest of these times when they were not captured."""
+        self._request_loss: str | None = None
+        """Why a request may be absent: what happened to bytes among them, the latest time."""
+        self._is_fresh_loss = False
+        """No request came since."""
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
         self._evicted: int | None = None
         """The correlation id of the latest that a limit made us forget; clients count up."""
+        self.takes_all = False
+        """Somebody else tells which frames are of which kind, and none is given back."""
         self.exchanges = 0
+        self._turning_effort = TURNING_EFFORT
         self.client_id: str | None = None
         self.software: str | None = None
         """Name and version, from an ApiVersions request."""
         self.login = Login()
 
-    def feed(self, frame: Frame, packet: int) -> list[Event]:
-        """What a frame means; ``packet`` is the one being read, for the order of recognition."""
+    def feed(self, frame: Frame, packet: int) -> list[Event] | None:
+        """What a frame means; ``packet`` is the one being read, for the order of recognition. None where it
+        is of the other kind: the roles turned round."""
         self.witness.refresh()
         if frame.direction is _TO_BROKER:
             return self._feed_request(frame, packet)
         return self._feed_response(frame, packet)
 
     def gap(self, direction: Direction) -> None:
-        """Bytes of a direction are missing."""
-        if direction is Direction.TO_BROKER:
-            self._request_gaps += 1
-        else:
-            self._response_gaps += 1
+        """Bytes of a direction were not captured."""
+        if direction is not _TO_BROKER:
+            self._response_losses += 1
+            self._response_gap = self._response_losses
+        elif self._saw_request:
+            self._request_loss = "gap"
+            self._is_fresh_loss = True
+
+    def skip(self, direction: Direction) -> None:
+        """Bytes of a direction were captured, and no frame was found in them."""
+        if direction is not _TO_BROKER:
+            self._response_losses += 1
+        elif self._request_loss != "gap" or not self._is_fresh_loss:
+            self._request_loss = "skipped"  # behind a gap it is the gap that loses them
 
     def end(self, reason: str) -> None:
         """Frames that come from now on are what is left: ``connection closed``, ``capture ended`` or
         ``evicted`` is why they are not whole."""
-        self._ending = reason
+        self.ending = reason
 
     def held_bytes(self) -> int:
         """What requests cost that wait for their responses, and what is remembered of the client."""
@@ -179,20 +206,29 @@ class Session:
         return out
 
     def _why_missing(self, waiting: Waiting) -> str:
-        if self._response_gaps > waiting.gaps:
-            return "gap" if self._saw_response else "not captured"
-        return self._ending
+        if self._response_losses > waiting.losses:
+            return self._why_lost(waiting)
+        return self.ending
+
+    def _why_lost(self, waiting: Waiting) -> str:
+        """The response lies in bytes that were lost since its request waits."""
+        if self._response_gap <= waiting.losses:
+            return "skipped"
+        return "gap" if self._saw_response else "not captured"
 
     # -- requests -----------------------------------------------------------------------------------
 
-    def _feed_request(self, frame: Frame, packet: int) -> list[Event]:
+    def _feed_request(self, frame: Frame, packet: int) -> list[Event] | None:
         if (self._expects_tokens or not self._saw_request) and self._is_token(frame):
             return self._feed_token(frame, packet)
         try:
             request = parse_request(frame, self._limits)
         except DecodeError as error:
             return self._report_headless(frame, f"without a request header: {error.reason}")
+        if request.client_id != self.client_id and self._is_answer(request):
+            return None
         self._saw_request = True
+        self._is_fresh_loss = False
         self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
         exchange = self._exchange(frame, packet)
         exchange.request = request
@@ -207,13 +243,16 @@ class Session:
         same = self._pending.find(request.correlation_id)
         if same is not None and same < self._answered:
             # Answers come in order, and the client uses the id again: the older one's was lost.
-            lost = self._pending.remove(same)
-            lost.missing = "gap" if self._response_gaps else "not captured"
+            older = self._pending.take(same)
+            lost = older.exchange
+            lost.missing = "not captured"
+            if self._response_losses > older.losses:
+                lost.missing = self._why_lost(older)
             out.append(Completed(lost))
         elif same is not None:
             message = f"correlation id {request.correlation_id} is that of a request that still waits"
             exchange.session_faults.append(fault("duplicate-correlation", message, frame.last_packet, 4))
-        self._pending.add(exchange, self._response_gaps)
+        self._pending.add(exchange, self._response_losses)
         if len(self._pending) > self._most:
             out.append(self._evict())
         return out
@@ -249,7 +288,7 @@ class Session:
         if not self._saw_request:
             self.login.mechanism = "GSSAPI"
         self.login.read_token(frame.payload)
-        self._pending.add(exchange, self._response_gaps)
+        self._pending.add(exchange, self._response_losses)
         if len(self._pending) > self._most:
             return [Recognised(exchange), self._evict()]
         return [Recognised(exchange)]
@@ -263,7 +302,7 @@ class Session:
 
     # -- responses ----------------------------------------------------------------------------------
 
-    def _feed_response(self, frame: Frame, packet: int) -> list[Event]:
+    def _feed_response(self, frame: Frame, packet: int) -> list[Event] | None:
         self._saw_response = True
         token = self._pending.token()
         if token is not None and not self._answers_request(frame.payload):
@@ -324,9 +363,9 @@ class Session:
             waiting = self._pending[older]
             if isinstance(waiting.exchange.request, Token):
                 continue
-            if self._response_gaps > waiting.gaps:
+            if self._response_losses > waiting.losses:
                 self._pending.remove(older)
-                waiting.exchange.missing = "gap"
+                waiting.exchange.missing = self._why_lost(waiting)
                 out.append(Completed(waiting.exchange))
                 continue
             answered = self._pending[serial].exchange
@@ -335,13 +374,55 @@ class Session:
             break
         return out
 
-    def _feed_unmatched(self, frame: Frame, packet: int) -> list[Event]:
+    def _feed_unmatched(self, frame: Frame, packet: int) -> list[Event] | None:
+        if self._is_asked(frame):
+            return None
         exchange = self._exchange(frame, packet)
         exchange.response = parse_response(frame, None, None, self._limits)
-        exchange.missing = "gap" if self._request_gaps and self._saw_request else "not captured"
+        exchange.missing = self._request_loss or "not captured"
         if self._evicted is not None and read_correlation_id(frame.payload) <= self._evicted:
             exchange.missing = "evicted"
         return [Recognised(exchange), Completed(exchange)]
+
+    # -- the roles turned round ---------------------------------------------------------------------
+
+    def _is_asked(self, frame: Frame) -> bool:
+        """Whether a frame of the broker's that answers nothing is a request of its own."""
+        if self.takes_all:
+            return False
+        if is_surely_request(frame, self._limits):
+            return True
+        # Nothing is asked, and nothing that was is unknown: there is nothing that it could answer.
+        is_answer_to_none = self._saw_request and not len(self._pending) and self._request_loss is None
+        is_answer_to_none = is_answer_to_none and self._answered > 0 and self._evicted is None
+        return is_answer_to_none and may_be_request(frame, self._limits)
+
+    def _is_answer(self, request: Request) -> bool:
+        """Whether a frame of the client's is no request, but the response to one that is not known."""
+        if self.takes_all or not self._saw_request or self._turning_effort <= 0:
+            return False
+        self._turning_effort -= len(request.frame.payload)
+        return fits_as_response(request, self._limits)
+
+    def awaits(self, frame: Frame) -> bool:
+        """Whether a frame is the response to a request that waits, as far as it is there."""
+        if len(frame.payload) < 4:
+            return False
+        serial = self._pending.find(read_correlation_id(frame.payload))
+        if serial is None:
+            return False
+        is_cut = frame.size > len(frame.payload)
+        return is_cut or self.witness.answers(frame.payload, self._pending.request(serial))
+
+    def may_ask(self, frame: Frame) -> bool:
+        """Whether a frame can be a request of this client's, where its end answers requests too."""
+        if is_surely_request(frame, self._limits):
+            return True
+        try:
+            client_id = parse_request(frame, self._limits).client_id
+        except DecodeError:
+            return False
+        return self.client_id in (None, client_id) and may_be_request(frame, self._limits)
 
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:
         """A frame without a whole header belongs to no exchange: its fault says where in the stream it is."""

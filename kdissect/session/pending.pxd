@@ -8,7 +8,7 @@ from kdissect.message cimport Message
 @cython.final
 cdef class Waiting:
     cdef public Exchange exchange
-    cdef public object gaps
+    cdef public int64_t losses
 
 cdef class Pending:
     cdef public dict _waiting
@@ -19,7 +19,7 @@ cdef class Pending:
     cdef public int64_t held_bytes
 
     @cython.locals(request=Message)
-    cpdef add(self, Exchange exchange, gaps)
+    cpdef add(self, Exchange exchange, int64_t losses)
     cpdef find(self, correlation_id)
     cpdef token(self)
     cpdef oldest(self)

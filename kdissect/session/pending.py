@@ -16,12 +16,12 @@ REQUEST_BYTES = 2_048
 class Waiting:
     """One that waits."""
 
-    __slots__ = ("exchange", "gaps")
+    __slots__ = ("exchange", "losses")
 
-    def __init__(self, exchange: Exchange, gaps: int) -> None:
+    def __init__(self, exchange: Exchange, losses: int) -> None:
         self.exchange = exchange
-        self.gaps = gaps
-        """Gaps among the responses when it was said."""
+        self.losses = losses
+        """How often bytes of the responses had been lost when it was said."""
 
 
 class Pending:
@@ -43,10 +43,10 @@ class Pending:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, exchange: Exchange, gaps: int) -> None:
+    def add(self, exchange: Exchange, losses: int) -> None:
         """A request or a token begins to wait."""
         serial = self._serial = self._serial + 1
-        self._waiting[serial] = Waiting(exchange, gaps)
+        self._waiting[serial] = Waiting(exchange, losses)
         self.held_bytes += _cost(exchange)
         request = exchange.request
         if not isinstance(request, Request):

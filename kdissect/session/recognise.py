@@ -1,4 +1,4 @@
-"""What does a connection speak, and which end is the broker? Told from its bytes, never from its port.
+"""What does a connection speak, and which end is the broker? Told from its bytes, never from its port alone.
 
 The pieces of both directions are looked at until it is settled: by a request that fits to the last
 byte, by the greeting of another protocol, or at the latest after ``Limits.settle_bytes`` or at the
@@ -13,9 +13,14 @@ connection's end, with the evidence that there is by then. What settles it:
    ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend and among whose first
    ``CHAIN_SAMPLE`` is a telling response. That side is the broker.
 5. A frame whose header is a request's and whose body is not settles nothing: protocols that frame like
-   Kafka exist, requests of Kafka's that break off hardly do. It is passed over, and only a request
-   behind it that fits to the last byte counts (1). Where none comes, a fault tells what was seen.
-6. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is, where the capture began in mid-stream, the
+   Kafka exist, requests of Kafka's that break off hardly do. Nor does one of an API or a version that the
+   definitions do not have. It is passed over, and only a request behind it that fits to the last byte
+   counts (1), or what follows.
+6. Exchanges in a row whose heads fit, whatever their bodies are (:mod:`kdissect.session.chain`). There the
+   port adds to the evidence. Where too few come, a fault tells what was seen.
+7. At the limit what was held is let go. Where the capture began in mid-stream, or heads fit so far (a
+   response may be larger than the limit), 1 and 6 are waited for all the same.
+8. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is, where the capture began in mid-stream, the
    header of a record of data, of a change of keys or of an alert (0x14 0x03 would be a size of 335 MB); a
    method or ``HTTP/`` is HTTP.
 """
@@ -27,6 +32,7 @@ from typing import NamedTuple
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
 from kdissect.protocol.framing import PART_BYTES
+from kdissect.session.chain import Chain
 from kdissect.session.evidence import Evidence, defect_of, examine_request, is_telling_response
 from kdissect.tcp.duplex import Side
 from kdissect.tls.records import LONGEST_FRAGMENT
@@ -85,6 +91,8 @@ class Verdict(NamedTuple):
     """What was concluded although no request showed it."""
     correlation_id: int | None = None
     """Of the request that showed it."""
+    client_id: str | None = None
+    """Of the requests that showed it, where none of them fits to the last byte."""
     doubt: Doubt | None = None
     """Where it is ``unknown``, and yet looks like Kafka."""
 
@@ -97,7 +105,7 @@ class _Side:
 
     __slots__ = (
         *("broken", "data", "examined", "is_loose", "is_settled"),
-        *("opened", "starts", "total", "whole"),
+        *("opened", "passed", "starts", "strange", "total", "whole"),
     )
 
     def __init__(self) -> None:
@@ -107,6 +115,8 @@ class _Side:
         self.whole = True
         """No gap came before ``data``."""
         self.total = 0
+        self.passed = 0
+        """Bytes that were let go."""
         self.examined = 0
         """Where the first frame begins that is not yet known to be a token."""
         self.is_settled = False
@@ -115,6 +125,8 @@ class _Side:
         """It is a request but for bytes that are left."""
         self.broken: bytes | None = None
         """The first frame that is a request but for its body."""
+        self.strange: bytes | None = None
+        """The first frame that is one but for its API or version."""
 
     def add(self, chunk: Chunk) -> None:
         self.starts.append(len(self.data))
@@ -122,23 +134,40 @@ class _Side:
         self.total += len(chunk.data)
 
     def cut(self) -> None:
+        self.let_go()
+        self.whole = False
+
+    def let_go(self) -> None:
+        self.passed = self.total
         self.data.clear()
         self.starts.clear()
-        self.whole = False
         self.examined = 0
         self.is_settled = self.is_loose = False
-        self.broken = None
+        self.broken = self.strange = None
 
 
 class Recogniser:
     """The machine that settles it. ``feed`` and ``close`` give a Verdict, once."""
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, limits: Limits = DEFAULTS, ports: tuple[int, int] = (0, 0)) -> None:
         self._limits = limits
+        self._ports = ports
+        """Of both sides."""
         self._sides = (_Side(), _Side())
+        self._chains = (Chain(limits), Chain(limits))
+        """By the side that would be the client."""
         self._effort = PROBE_EFFORT * limits.settle_bytes
         self._doubt: Doubt | None = None
         """The first there was."""
+        self._stranger: Doubt | None = None
+        """The same of a frame that is a request but for its API or version."""
+        self.is_late = False
+        """The limit was reached, and what was held is let go: a verdict is only of what follows."""
+
+    @property
+    def passed(self) -> tuple[int, int]:
+        """Bytes of either side that were let go."""
+        return self._sides[0].passed, self._sides[1].passed
 
     @property
     def held_bytes(self) -> int:
@@ -149,20 +178,30 @@ class Recogniser:
         """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
         here = self._sides[side]
         here.opened = opened
+        if self.is_late:
+            return self._settle_late(side, piece)
         if isinstance(piece, Gap):
             verdict = self._settle(side, Evidence.HEADER) if here.data else None
             here.cut()
-            return verdict
+            return verdict or self._settle_by_exchanges(side, piece)
         here.add(piece)
         verdict = self._greeting(here) or self._settle(side, Evidence.EXACT)
         if self._doubt is None and here.broken is not None:
             self._doubt = Doubt(side, piece.packet, *defect_of(here.broken, self._limits))
+        if self._stranger is None and here.strange is not None:
+            self._stranger = Doubt(side, piece.packet, *defect_of(here.strange, self._limits))
+        verdict = verdict or self._settle_by_exchanges(side, piece)
         if verdict is None and self._sides[0].total + self._sides[1].total >= self._limits.settle_bytes:
-            return self.close()
+            verdict = self.close()
+            if verdict.protocol == "unknown" and self._may_be_told_later():
+                self._let_go()
+                return None
         return verdict
 
     def close(self) -> Verdict:
         """It has to be settled now."""
+        if self.is_late:
+            return self._unknown()
         for side in (0, 1):
             verdict = self._settle(side, Evidence.HEADER)
             if verdict is not None:
@@ -171,7 +210,51 @@ class Recogniser:
             verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
             if verdict is not None:
                 return verdict
-        return UNKNOWN._replace(doubt=self._doubt)
+        return self._unknown()
+
+    def _unknown(self) -> Verdict:
+        doubt = self._doubt
+        if doubt is None and self._stranger is not None and self._chains[self._stranger.side].is_likely:
+            doubt = self._stranger
+        return UNKNOWN._replace(doubt=doubt)
+
+    def _settle_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
+        """Requests and responses whose heads fit, of which ``piece`` brought more."""
+        for client, chain in enumerate(self._chains):
+            chain.feed(client == side, piece, self._sides[side].opened)
+            if chain.is_enough(self._ports[1 - client], self._sides[client].broken is not None):
+                name = (chain.client_id or b"").decode("utf-8")
+                why = (
+                    f"role: {chain.pairs} requests of the client {name!r} and responses whose heads fit, end "
+                    "to end, with the same correlation ids"
+                )
+                return Verdict("kafka", client, (False, False), why, chain.correlation_id, name)
+        return None
+
+    def _may_be_told_later(self) -> bool:
+        return any(not chain.is_broken for chain in self._chains)
+
+    def _let_go(self) -> None:
+        self.is_late = True
+        for side in self._sides:
+            side.let_go()
+
+    def _settle_late(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
+        """Only what this piece begins with counts now: nothing before it is there."""
+        here = self._sides[side]
+        verdict = None
+        if isinstance(piece, Gap):
+            here.whole = False
+        else:
+            here.total += len(piece.data)
+            is_open = not here.opened or not here.whole
+            if is_open and examine_request(piece.data, 0, self._limits)[0] is Evidence.EXACT:
+                correlation_id = int.from_bytes(piece.data[8:12], "big", signed=True)
+                verdict = Verdict("kafka", side, correlation_id=correlation_id)
+        verdict = verdict or self._settle_by_exchanges(side, piece)
+        if verdict is None:
+            here.passed = here.total
+        return verdict
 
     def _greeting(self, here: _Side) -> Verdict | None:
         if not here.whole:
@@ -198,13 +281,18 @@ class Recogniser:
         """What the first frame is that is neither a token nor broken. Every frame is judged once."""
         while not here.is_settled:
             evidence, end = examine_request(here.data, here.examined, self._limits)
-            if evidence is Evidence.EXACT or (evidence is Evidence.HEADER and here.broken is None):
+            if evidence is Evidence.EXACT or (
+                evidence is Evidence.HEADER and here.broken is here.strange is None
+            ):
                 return evidence
             is_open = evidence in (Evidence.MORE, Evidence.HEADER)
             if evidence is Evidence.BROKEN:
                 here.broken = here.broken or bytes(here.data[here.examined + 4 : end])
                 here.examined = end
-            elif evidence is Evidence.LOOSE and here.broken is None:
+            elif evidence is Evidence.STRANGE:
+                here.strange = here.strange or bytes(here.data[here.examined + 4 : end])
+                here.examined = end
+            elif evidence is Evidence.LOOSE and here.broken is here.strange is None:
                 here.is_settled = here.is_loose = True
             elif is_open or _may_become_token(here.data, here.examined, end):
                 return Evidence.MORE

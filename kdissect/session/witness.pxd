@@ -8,6 +8,7 @@ cdef class FrameWitness:
     cdef public object _known_correlation
     cdef public object _limits
     cdef public Pending _pending
+    cdef public FrameWitness _turned
 
     cpdef refresh(self)
     cpdef learn(self, Request request)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, bare_frame, parse_response
 from kdissect.model import DecodeError
-from kdissect.session.evidence import HEADER_BYTES, Evidence, examine_request
+from kdissect.session.evidence import HEADER_BYTES, Evidence, examine_request, read_head
 from kdissect.session.pending import Pending
 
 SEARCH_EFFORT = 1 << 20
@@ -26,19 +26,35 @@ class FrameWitness:
 
     :param pending: what waits for an answer; the session adds and removes.
     :param correlation_id: of a request that is known to come, before it has.
+    :param client_id: of the client, where it is known before that.
     """
 
-    __slots__ = ("_client_id", "_client_text", "_effort", "_known_correlation", "_limits", "_pending")
+    __slots__ = (
+        *("_client_id", "_client_text", "_effort", "_known_correlation", "_limits", "_pending"),
+        "_turned",
+    )
 
     def __init__(
-        self, pending: Pending, limits: Limits = DEFAULTS, correlation_id: int | None = None
+        self,
+        pending: Pending,
+        limits: Limits = DEFAULTS,
+        correlation_id: int | None = None,
+        client_id: str | None = None,
     ) -> None:
         self._pending = pending
         self._limits = limits
         self._known_correlation = correlation_id
-        self._client_id: bytes | None = None
-        self._client_text: str | None = None
+        self._client_id = None if client_id is None else client_id.encode("utf-8", "surrogateescape")
+        self._client_text = client_id
         self._effort = SEARCH_EFFORT
+        self._turned: FrameWitness | None = None
+
+    def turn(self, turned: FrameWitness) -> None:
+        """The roles turned round on the connection: frames of either direction may be of either kind.
+
+        :param turned: of the other end's requests.
+        """
+        self._turned = turned
 
     def refresh(self) -> None:
         """A frame was found: the next search may cost as much again."""
@@ -53,14 +69,33 @@ class FrameWitness:
             self._client_id = request.client_id.encode("utf-8", "surrogateescape")
 
     def begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """Whether a request begins here: one that fits exactly, or the header of a known client's."""
+        """Whether a request begins here: one that fits exactly, or the header of a known client's. Where the
+        roles turned round, a response to the other's too."""
+        found = self._begins_request(data, position, at_segment_start)
+        if found is True or self._turned is None:
+            return found
+        return self._turned._begins_response(data, position, at_segment_start) or found
+
+    def begins_response(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
+        """Whether a response begins here: one whose request waits, and that fits as far as it is there. Where
+        the roles turned round, a request of the other's too."""
+        found = self._begins_response(data, position, at_segment_start)
+        if found is True or self._turned is None:
+            return found
+        return self._turned._begins_request(data, position, at_segment_start) or found
+
+    def _begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
         if not at_segment_start and self._effort <= 0:
             return False
         evidence, end = examine_request(data, position, self._limits)
-        if evidence is not Evidence.NONE:
+        if evidence not in (Evidence.NONE, Evidence.STRANGE):
             self._effort -= min(end, len(data)) - position
         if evidence is Evidence.EXACT:
             return True
+        if evidence in (Evidence.STRANGE, Evidence.MORE) and at_segment_start and self._client_id:
+            head = read_head(data, position, self._limits)
+            if head is not None and head.client_id == self._client_id:
+                return True  # of an API or version that nobody knows, and of this client
         if evidence is Evidence.MORE:
             return None if at_segment_start and len(data) - position < HEADER_BYTES else False
         if evidence in (Evidence.HEADER, Evidence.LOOSE) and at_segment_start:
@@ -69,8 +104,7 @@ class FrameWitness:
             return self._client_id in (None, client_id)
         return False
 
-    def begins_response(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """Whether a response begins here: one whose request waits, and that fits as far as it is there."""
+    def _begins_response(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
         left = len(data) - position
         if left < 8:
             return None if at_segment_start else False
@@ -83,12 +117,15 @@ class FrameWitness:
             if left < size + 4 or (not at_segment_start and self._effort <= 0):
                 return at_segment_start
             self._effort -= size
-            return self.answers(data[position + 4 : position + 4 + size], self._pending.request(serial))
+            request = self._pending.request(serial)
+            if not at_segment_start and request.body_struct() is None:
+                return False  # a number may be found anywhere; what fits to it has to show it
+            return self.answers(data[position + 4 : position + 4 + size], request)
         return at_segment_start and left == size + 4 and self._was_sent_before(correlation)
 
     def answers(self, payload: bytes, request: Request) -> bool:
         """Whether a frame can be the response to this request: it fits to the last byte, as far as the
-        definitions have the version."""
+        definitions have the version. Of others any bytes are an answer."""
         try:
             frame = bare_frame(payload)
             body = parse_response(frame, request.api_key, request.api_version, self._limits).decoded()

@@ -165,6 +165,80 @@ def small_integers(seed: int = 0) -> list[Turn]:
     return said
 
 
+def rpc_with_names(seed: int = 0) -> list[Turn]:
+    """An int32 length, an operation and flags of 16 bits, a running number and the name of what is called;
+    the answer begins with the number. But for the names that differ these are Kafka's headers."""
+    randomly = random.Random(seed)
+    said: list[Turn] = []
+    for number in range(40):
+        name = b"service.Method%d" % randomly.randrange(1_000_000)
+        operation = randomly.choice((1, 2, 3, 600, 12_000))
+        body = randomly.randbytes(randomly.randrange(40))
+        said.append(("client", _int32_sized(pack(">hhih", operation, 40, number, len(name)) + name + body)))
+        said.append(("server", _int32_sized(pack(">i", number) + body)))
+    return said
+
+
+def rpc_with_its_number_first(seed: int = 0) -> list[Turn]:
+    """An int32 length and a running number, in both directions; a text behind them."""
+    randomly = random.Random(seed)
+    said: list[Turn] = []
+    for number in range(1, 61):
+        text = randomly.choice((b"get", b"put", b"scan", b"orders"))
+        call = pack(">iiH", number, randomly.randrange(8), len(text)) + text + randomly.randbytes(20)
+        said.append(("client", _int32_sized(call)))
+        said.append(("server", _int32_sized(pack(">ii", number, 0) + randomly.randbytes(30))))
+    return said
+
+
+def thrift(seed: int = 0) -> list[Turn]:
+    """Framed transport, the binary protocol, strict and not: a name and a sequence number in both
+    directions."""
+    randomly = random.Random(seed)
+    said: list[Turn] = []
+    for number in range(40):
+        name = randomly.choice((b"get", b"getByName", b"listAllTheThings"))
+        for who, kind in (("client", 1), ("server", 2)):
+            body = randomly.randbytes(randomly.randrange(30)) + b"\0"
+            head = pack(">Ii", 0x8001_0000 | kind, len(name)) + name + pack(">i", number)
+            if seed % 2:
+                head = pack(">i", len(name)) + name + pack(">Bi", kind, number)
+            said.append((who, _int32_sized(head + body)))
+    return said
+
+
+def pulsar(seed: int = 0) -> list[Turn]:
+    """The size of all, the size of the command, and the command in protobuf."""
+    randomly = random.Random(seed)
+    said: list[Turn] = []
+    for number in range(40):
+        topic = b"persistent://public/default/orders-%d" % randomly.randrange(9)
+        command = bytes((8, randomly.randrange(1, 40), 0x12, len(topic))) + topic + bytes((0x18, number))
+        said.append((("client", "server")[number % 2], _int32_sized(pack(">i", len(command)) + command)))
+    return said
+
+
+def rocketmq(seed: int = 0) -> list[Turn]:
+    """The size of all, that of the header, and a header in JSON."""
+    said: list[Turn] = []
+    for number in range(20):
+        header = b'{"code":%d,"flag":0,"language":"JAVA","opaque":%d,"version":395}' % (10 + seed, number)
+        said.append(("client", _int32_sized(pack(">i", len(header)) + header + b"body")))
+        said.append(("server", _int32_sized(pack(">i", len(header)) + header)))
+    return said
+
+
+def smb(seed: int = 0) -> list[Turn]:
+    """NetBIOS sessions: a zero and 24 bits of length."""
+    randomly = random.Random(seed)
+    said: list[Turn] = []
+    for number in range(20):
+        head = b"\xfeSMB" + pack("<HHIHHIIQ", 64, 1, 0, randomly.randrange(19), 1, 0, 0, number) + bytes(32)
+        said.append(("client", _int32_sized(head)))
+        said.append(("server", _int32_sized(head + randomly.randbytes(40))))
+    return said
+
+
 def random_bytes(seed: int = 0, size: int = 20_000) -> list[Turn]:
     randomly = random.Random(seed)
     return [("client", randomly.randbytes(size)), ("server", randomly.randbytes(size))]
@@ -189,6 +263,13 @@ CONVERSATIONS: dict[str, tuple[str, list[Turn]]] = {
     "Cassandra": ("unknown", cassandra()),
     "ZooKeeper": ("unknown", zookeeper()),
     "protobuf": ("unknown", protobuf_frames()),
+    "RPC with names": ("unknown", rpc_with_names()),
+    "RPC with its number first": ("unknown", rpc_with_its_number_first()),
+    "Thrift": ("unknown", thrift()),
+    "Thrift, not strict": ("unknown", thrift(1)),
+    "Pulsar": ("unknown", pulsar()),
+    "RocketMQ": ("unknown", rocketmq()),
+    "SMB": ("unknown", smb()),
     "small integers": ("unknown", small_integers()),
     "random bytes": ("unknown", random_bytes()),
     "zeros": ("unknown", zeros()),

@@ -7,7 +7,16 @@ import random
 import pytest
 
 from kdissect.limits import DEFAULTS
-from kdissect.session.evidence import Evidence, examine_request, is_telling_response
+from kdissect.protocol import apis
+from kdissect.session.evidence import (
+    FUTURE_VERSIONS,
+    MOST_VERSIONS,
+    Evidence,
+    Head,
+    examine_request,
+    is_telling_response,
+    read_head,
+)
 from tests.kafka import framed, request, response
 from tests.session.runs import metadata, metadata_answer
 
@@ -50,9 +59,43 @@ def test_bytes_that_are_left_after_the_body_make_it_no_proof() -> None:
 def test_a_version_of_api_versions_from_the_future_is_evidence_and_of_others_none() -> None:
     known = request("ApiVersions", 0, 1, "new")
     assert evidence(framed(known[:2] + b"\0\x0f" + known[4:])) is Evidence.LOOSE
-    assert evidence(framed(known[:2] + b"\0\x10" + known[4:])) is Evidence.NONE
-    other = metadata(1)
-    assert evidence(framed(other[:2] + b"\0\x0f" + other[4:])) is Evidence.NONE
+    assert evidence(framed(known[:2] + b"\0\x40" + known[4:])) is Evidence.NONE
+
+
+def newer(payload: bytes, key: int, version: int) -> bytes:
+    return key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True) + payload[4:]
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "found"),
+    [
+        (apis.FETCH, apis.versions(apis.FETCH).stop, Evidence.STRANGE),
+        (apis.FETCH, apis.versions(apis.FETCH).stop + FUTURE_VERSIONS, Evidence.NONE),
+        (apis.FETCH, -1, Evidence.NONE),
+        (10_001, 0, Evidence.STRANGE),
+        (10_001, MOST_VERSIONS, Evidence.NONE),
+        (-1, 0, Evidence.NONE),
+    ],
+)
+def test_a_request_of_an_api_or_version_that_is_not_known_is_strange(
+    key: int, version: int, found: Evidence
+) -> None:
+    data = framed(newer(metadata(1), key, version))
+    assert evidence(data) is found
+    assert (read_head(data, 0) is None) == (found is Evidence.NONE)
+    assert evidence(data[:-1]) is (Evidence.NONE if found is Evidence.NONE else Evidence.MORE)
+    nameless = framed(newer(request("Metadata", 1, 1, None, topics=[]), key, version))
+    assert evidence(nameless) is Evidence.NONE
+    assert read_head(nameless, 0) is None
+
+
+def test_a_head_is_read_where_all_of_it_is_there() -> None:
+    data = b"xyz" + framed(newer(request("ListGroups", 0, 7, "app"), 10_001, 2)) + b"more"
+    assert read_head(data, 3) == Head(len(data) - 11, False, 7, b"app")
+    assert read_head(data[:-4], 3) is not None
+    assert read_head(data[: 3 + 14 + 2], 3) is None
+    assert read_head(framed(metadata(5)), 0) == Head(len(metadata(5)), True, 5, b"test")
+    assert read_head(framed(metadata(5)), 0, DEFAULTS._replace(frame_bytes=12)) is None
 
 
 def test_a_request_over_a_limit_of_ours_is_still_evidence() -> None:
@@ -63,7 +106,7 @@ def test_a_request_over_a_limit_of_ours_is_still_evidence() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        framed(b"\x7f\xff" + metadata(1)[2:]),  # an API key that there is not
+        framed(b"\xff\xff" + metadata(1)[2:]),  # an API key that there cannot be
         (7).to_bytes(4, "big") + bytes(7),  # too short for any header
         b"\xff\xff\xff\xff" + metadata(1),
         framed(metadata(1)[:8] + b"\x7f\xff" + metadata(1)[10:]),  # a client id that does not fit

@@ -40,7 +40,7 @@ class Line:
         before = len(self.events)
         for payload in payloads:
             self.packet += 1
-            self.events += self.session.feed(frame(payload, direction, self.packet), self.packet)
+            self.events += self.session.feed(frame(payload, direction, self.packet), self.packet) or ()
         return completed(self.events[before:])
 
 
@@ -93,6 +93,43 @@ def test_a_response_in_a_gap_was_not_captured_where_no_response_ever_was() -> No
         line.ask(metadata(2))
         line.session.gap(Direction.FROM_BROKER)
         assert [exchange.missing for exchange in line.close()] == [why]
+
+
+def test_what_was_captured_and_skipped_is_not_called_lost() -> None:
+    line = Line()
+    line.session.skip(Direction.TO_BROKER)
+    (early,) = line.answer(metadata_answer(1))
+    line.ask(metadata(2))
+    line.answer(metadata_answer(2))
+    line.session.skip(Direction.TO_BROKER)
+    (alone,) = line.answer(metadata_answer(3))
+    assert (early.missing, alone.missing) == ("skipped", "skipped")
+    line.ask(metadata(4), metadata(5))
+    line.session.skip(Direction.FROM_BROKER)
+    passed_over, answered = line.answer(metadata_answer(5))
+    assert (passed_over.missing, answered.missing) == ("skipped", None)
+    line.ask(metadata(6))
+    line.session.skip(Direction.FROM_BROKER)
+    assert [exchange.missing for exchange in line.close()] == ["skipped"]
+
+
+def test_behind_a_gap_it_is_the_gap_that_loses_what_is_skipped() -> None:
+    line = Line()
+    line.ask(metadata(1))
+    line.answer(metadata_answer(1))
+    for _ in range(2):
+        line.session.gap(Direction.TO_BROKER)
+        line.session.skip(Direction.TO_BROKER)
+    (alone,) = line.answer(metadata_answer(2))
+    assert alone.missing == "gap"
+    line.ask(metadata(3))
+    line.session.skip(Direction.TO_BROKER)
+    _, later = line.answer(metadata_answer(3), metadata_answer(4))
+    assert later.missing == "skipped", "a request came since"
+    line.ask(metadata(5))
+    line.session.gap(Direction.FROM_BROKER)
+    line.session.skip(Direction.FROM_BROKER)
+    assert [exchange.missing for exchange in line.close()] == ["gap"]
 
 
 @pytest.mark.parametrize("reason", ["capture ended", "connection closed", "evicted"])

@@ -38,7 +38,7 @@ def test_tokens_wait_in_the_same_line_and_have_no_correlation_id() -> None:
     second = pending.find(2)
     assert second is not None
     assert [pending[serial].exchange for serial in pending.older_than(second)] == line[:2]
-    assert pending[second].gaps == 2
+    assert pending[second].losses == 2
     oldest = pending.token()
     assert oldest is not None
     assert pending.remove(oldest) is line[1]

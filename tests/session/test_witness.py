@@ -7,8 +7,9 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import parse_request
 from kdissect.session.pending import Pending
 from kdissect.session.witness import SEARCH_EFFORT, UNSEEN_REQUESTS, FrameWitness
-from tests.kafka import framed, request
+from tests.kafka import framed, request, response
 from tests.session.runs import frame, metadata, metadata_answer
+from tests.session.strangers import stranger, stranger_answer
 from tests.tcp.segments import BROKER, CLIENT
 
 
@@ -37,6 +38,34 @@ def test_the_header_of_another_client_is_none_of_this_connection() -> None:
     cut = framed(metadata(2))[:-1]
     assert witness(metadata(1)).begins_request(cut, 0, True) is True
     assert witness(request("ListGroups", 0, 1, "other")).begins_request(cut, 0, True) is False
+
+
+def test_a_request_that_nobody_knows_begins_where_a_segment_does_and_its_client_is_known() -> None:
+    data = framed(stranger(7, client_id="test"))
+    for cut in (len(data), len(data) - 1, 18):
+        assert witness(metadata(1)).begins_request(data[:cut], 0, True) is True
+        assert witness(metadata(1)).begins_request(data[:cut], 0, False) is False
+        assert witness().begins_request(data[:cut], 0, True) is False
+        assert witness(request("ListGroups", 0, 1, "other")).begins_request(data[:cut], 0, True) is False
+        assert FrameWitness(Pending(), client_id="test").begins_request(data[:cut], 0, True) is True
+
+
+def test_an_answer_to_a_request_that_nobody_knows_begins_only_where_a_segment_does() -> None:
+    data = framed(stranger_answer(7))
+    assert witness(stranger(7)).begins_response(data, 0, True) is True
+    assert witness(stranger(7)).begins_response(data, 0, False) is False
+
+
+def test_where_the_roles_turned_round_frames_of_either_kind_begin() -> None:
+    asked, answered = witness(metadata(1)), witness(request("ListGroups", 0, 7, "link"))
+    ask, answer = framed(metadata(2)), framed(response("ListGroups", 0, 7, errorCode=0, groups=[]))
+    assert asked.begins_request(answer, 0, True) is False
+    asked.turn(answered)
+    answered.turn(asked)
+    assert asked.begins_request(answer, 0, True) is True
+    assert asked.begins_request(ask, 0, True) is True
+    assert answered.begins_response(ask, 0, True) is True
+    assert asked.begins_request(b"\xff" * 20, 0, True) is False
 
 
 def test_a_response_begins_where_one_fits_whose_request_waits() -> None:

@@ -1,0 +1,203 @@
+"""Do two sides exchange requests and responses, whatever stands in them? Told by their heads alone.
+
+A client that is newer than the definitions, or a vendor's, sends requests of which no body fits. But Kafka's
+framing is a shape of its own: the frames of both directions lie end to end, a request has its correlation id
+behind four bytes and its client id behind that, a response begins with the id of a request that waits. Enough
+exchanges of that form, one behind the other, are evidence of Kafka; one frame that breaks the form undoes it.
+
+Nothing but heads is kept: what is between them may be of any length.
+"""
+
+from __future__ import annotations
+
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Chunk, Gap
+from kdissect.session.evidence import HEADER_BYTES, read_head
+
+PAIRS = 3
+"""Exchanges in a row, all of APIs that the definitions have (in versions that they need not have)."""
+
+STRANGE_PAIRS = 8
+"""The same where an API is among them that they do not have."""
+
+USUAL_PORTS = frozenset((9092,))
+"""Where brokers listen if nobody says otherwise."""
+
+USUAL_STRANGE_PAIRS = 4
+"""As many as :data:`STRANGE_PAIRS` elsewhere are enough there."""
+
+LIKELY_PAIRS, LIKELY_REQUESTS = 2, 8
+"""Exchanges, or requests without responses, that look like Kafka's in the midst of a stream."""
+
+LONGEST_CLIENT_ID = 255
+"""Bytes. Longer ones are allowed, and no evidence."""
+
+MOST_PENDING = 1_024
+"""Requests that are remembered; of more, the oldest are forgotten."""
+
+RESPONSE_HEAD = 8
+"""Its size and the correlation id."""
+
+
+class _Track:
+    """Where the frames of one direction begin."""
+
+    __slots__ = ("head", "is_lost", "is_sure", "left")
+
+    def __init__(self) -> None:
+        self.is_lost = True
+        """Where the next frame begins is not known; the start of a segment may tell."""
+        self.is_sure = False
+        """It was followed from the direction's first byte on, without a gap."""
+        self.left = 0
+        """Bytes up to the next frame."""
+        self.head = b""
+        """What is there of the head of the frame at hand."""
+
+
+class Chain:
+    """What is known of the frames of one direction if they are requests, and of the other's answers."""
+
+    __slots__ = (
+        *("_answered", "_asked", "_is_broken", "_last", "_limits", "_pending", "_requests", "_strange"),
+        *("client_id", "pairs"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._limits = limits
+        self._asked = _Track()
+        self._answered = _Track()
+        self._pending: dict[int, bool] = {}
+        """Correlation ids of requests that wait, oldest first, and whether their APIs are known."""
+        self._is_broken = False
+        self._last: int | None = None
+        self._requests = 0
+        """In a row."""
+        self._strange = 0
+        """Of the pairs, those of an unknown API."""
+        self.pairs = 0
+        """Requests with their responses, one behind the other."""
+        self.client_id: bytes | None = None
+        """Of all these requests."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a direction that was seen from its first byte is not what it would have to be: no frame
+        can change that."""
+        return self._is_broken
+
+    @property
+    def correlation_id(self) -> int | None:
+        """Of the latest request."""
+        return self._last
+
+    def is_enough(self, port: int, is_doubtful: bool) -> bool:
+        """Whether the pairs show Kafka.
+
+        :param port: of the side that answers.
+        :param is_doubtful: whether a request was among them whose body is not that of its API.
+        """
+        if not self._strange and not is_doubtful:
+            return self.pairs >= PAIRS
+        return self.pairs >= (USUAL_STRANGE_PAIRS if port in USUAL_PORTS else STRANGE_PAIRS)
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether what was seen so far looks like Kafka, enough or not."""
+        if self._is_broken or not self._requests:
+            return False
+        return self._asked.is_sure or self.pairs >= LIKELY_PAIRS or self._requests >= LIKELY_REQUESTS
+
+    def feed(self, asks: bool, piece: Chunk | Gap, opened: bool) -> None:
+        """Look at the next bytes of a direction.
+
+        :param asks: whether it is the one of the requests.
+        :param opened: whether its first byte was captured.
+        """
+        if self._is_broken:
+            return
+        track = self._asked if asks else self._answered
+        if isinstance(piece, Gap):
+            if piece.is_exact and piece.length <= track.left:
+                track.left -= piece.length
+            else:
+                track.is_sure = False
+                self._lose(track)
+            return
+        was_lost = track.is_lost
+        if was_lost:
+            track.is_sure = opened and piece.offset == 0
+            track.is_lost = False
+        self._walk(track, piece.data)
+        if was_lost and track.head and not track.is_sure:
+            self._lose(track)  # the start of a segment that may be anything has to tell at once
+
+    def _walk(self, track: _Track, data: bytes) -> None:
+        asks = track is self._asked
+        longest = HEADER_BYTES + LONGEST_CLIENT_ID if asks else RESPONSE_HEAD
+        position = 0
+        while not track.is_lost:
+            passed = min(track.left, len(data) - position)
+            track.left -= passed
+            position += passed
+            if position >= len(data):
+                return
+            had = len(track.head)
+            head = track.head + data[position : position + longest - had]
+            size = self._read_request(head) if asks else self._read_response(head)
+            if size is None:
+                track.head = head
+                return
+            track.head = b""
+            track.left = 4 + size - had
+            if size < 0:
+                self._lose(track)
+
+    def _read_request(self, data: bytes) -> int | None:
+        """The size of the frame that begins here; -1 if none does, None if more bytes are needed."""
+        if len(data) < HEADER_BYTES:
+            return None
+        length = int.from_bytes(data[12:HEADER_BYTES], "big")
+        if HEADER_BYTES + length > len(data) and length <= LONGEST_CLIENT_ID:
+            return None
+        head = read_head(data, 0, self._limits)
+        if head is None or self.client_id not in (None, head.client_id) or head.correlation_id == self._last:
+            return -1
+        if self._last is not None and (head.correlation_id - self._last) % (1 << 32) >= 1 << 31:
+            self._begin_anew()  # clients count up
+        self.client_id = head.client_id
+        self._last = head.correlation_id
+        self._requests += 1
+        self._pending[head.correlation_id] = head.is_api
+        if len(self._pending) > MOST_PENDING:
+            del self._pending[next(iter(self._pending))]
+        return head.size
+
+    def _read_response(self, data: bytes) -> int | None:
+        """The same of a response."""
+        if len(data) < RESPONSE_HEAD:
+            return None
+        size = int.from_bytes(data[:4], "big", signed=True)
+        correlation_id = int.from_bytes(data[4:8], "big", signed=True)
+        if not 4 <= size <= self._limits.frame_bytes or correlation_id not in self._pending:
+            return -1
+        for older in list(self._pending):
+            is_api = self._pending.pop(older)
+            if older == correlation_id:
+                self.pairs += 1
+                self._strange += not is_api
+                break
+        return size
+
+    def _lose(self, track: _Track) -> None:
+        self._is_broken = track.is_sure
+        track.is_lost = True
+        track.left = 0
+        track.head = b""
+        if track is self._asked:
+            self.client_id = self._last = None
+            self._pending.clear()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.pairs = self._requests = self._strange = 0

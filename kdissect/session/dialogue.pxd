@@ -1,0 +1,18 @@
+cimport cython
+from kdissect.model cimport Frame
+from kdissect.session.pairing cimport Session
+
+cdef object _TO_BROKER
+
+cdef class Dialogue:
+    cdef public Session _first
+    cdef public Session _second
+    cdef public tuple _turned_arguments
+
+    @cython.locals(events=list)
+    cpdef list feed(self, Frame frame, packet)
+    cpdef held_bytes(self)
+    cdef tuple _sessions(self)
+    cdef Session _turn(self)
+    @cython.locals(asker=Session, answered=Session, heard=Session)
+    cdef list _feed_either(self, Session second, Frame frame, packet)

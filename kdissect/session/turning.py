@@ -1,0 +1,52 @@
+"""Who asks here? On most connections the end that asked first; on some the roles turn round.
+
+A broker that may not be dialled dials itself and is asked then, on the connection that it opened: Confluent's
+source-initiated cluster links do that, and any protocol may that hands a connection over. From then on the
+former broker's frames are requests and the former client's are responses. Kafka's frames do not say which
+they are, and a response read as a request becomes a Produce request that breaks off: its correlation id
+stands where the key and the version would. So what a frame is, is told by what fits.
+"""
+
+from __future__ import annotations
+
+from kdissect.limits import Limits
+from kdissect.message import Request
+from kdissect.model import Direction, Frame
+from kdissect.session.evidence import Evidence, examine_request, is_telling_response, read_head
+
+
+def opposite(direction: Direction) -> Direction:
+    """The other one."""
+    return Direction.FROM_BROKER if direction is Direction.TO_BROKER else Direction.TO_BROKER
+
+
+def turned(frame: Frame) -> Frame:
+    """The frame, for those whose roles are the other way round."""
+    return frame._replace(direction=opposite(frame.direction))
+
+
+def is_surely_request(frame: Frame, limits: Limits) -> bool:
+    """Whether a frame is a request that says who its client is, and fits to the last byte."""
+    data = _with_size(frame)
+    if read_head(data, 0, limits) is None:
+        return False
+    return examine_request(data, 0, limits)[0] is Evidence.EXACT
+
+
+def may_be_request(frame: Frame, limits: Limits) -> bool:
+    """Whether a frame's header is that of a request that says who its client is. Its body need not be known,
+    nor be whole."""
+    return read_head(_with_size(frame), 0, limits) is not None
+
+
+def fits_as_response(request: Request, limits: Limits) -> bool:
+    """Whether a frame that was read as a request does not fit as one, and fits as a response."""
+    frame = request.frame
+    if request.is_cut or request.survey() is not None or request.decoded().is_exact:
+        return False
+    request.forget_body()
+    return is_telling_response(frame.payload, limits)
+
+
+def _with_size(frame: Frame) -> bytes:
+    return frame.size.to_bytes(4, "big") + frame.payload
