@@ -237,8 +237,17 @@ class Conversation:
         return self._duplex.is_reopened_by(segment)
 
     def continues(self, segment: Segment) -> bool:
-        """Whether a segment between the same endpoints, of another network, is of this connection."""
+        """Whether a segment between the same endpoints is of this connection, by its numbers."""
         return self._duplex.continues(segment)
+
+    def is_confirmed_by(self, segment: Segment) -> bool:
+        """Whether a segment between the same endpoints answers the SYN that opened this connection."""
+        return self._duplex.is_confirmed_by(segment)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether both ends said FIN, or a reset was seen."""
+        return self._duplex.has_ended
 
     def summary(self, end: str | None = None) -> Connection:
         """The connection's row; ``end`` says why it ended where TCP does not."""
