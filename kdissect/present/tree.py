@@ -13,7 +13,7 @@ from kdissect.embedded.decoded import Context
 from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.model import Fault, Node
+from kdissect.model import Fault, Node, endpoint_text
 from kdissect.present.branch import Branch, Place, message_branches
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
@@ -47,6 +47,8 @@ def _heading(exchange: Exchange) -> str:
         f"connection {exchange.connection}",
         f"{exchange.client} → {exchange.broker}",
     ]
+    if exchange.proxied is not None and exchange.proxied.client != exchange.client_endpoint:
+        parts.append(f"through {endpoint_text(exchange.proxied.client)}")
     if exchange.is_encrypted:
         parts.append("in TLS")
     if exchange.latency_ns is not None:
