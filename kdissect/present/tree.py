@@ -83,7 +83,9 @@ def message_tree(
     packets = f", packet {frame.last_packet}" if frame.last_packet else ""
     if frame.first_packet != frame.last_packet:
         packets = f", packets {frame.first_packet} to {frame.last_packet}"
-    yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}"
+    quirk = message.decoded().quirk
+    known = f", known quirk: {quirk}" if quirk else ""
+    yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}{known}"
     walk = _Walk(dump)
     for branch in message_branches(message, options, context):
         yield from walk.lines(branch, 2)

@@ -4,8 +4,8 @@
 
 The first few bytes that an end says tell whether they may be a preamble at all. While it is not all there,
 the pieces of both ends are held, in their order; the forms themselves and ``MOST_HELD`` bound that. Several
-may follow each other. What is broken, cut or refused is given on as it came, so that the stages behind account
-for its bytes.
+may follow each other. What is broken, cut or refused is given on as it came: the stages behind account for
+its bytes.
 """
 
 from __future__ import annotations

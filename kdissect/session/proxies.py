@@ -94,6 +94,8 @@ Reader = Callable[[bytearray, bytearray], Preamble | None]
 
 # -- the PROXY protocol -----------------------------------------------------------------------------
 
+_FAMILIES: dict[str, type[IPv4Address | IPv6Address]] = {"TCP4": IPv4Address, "TCP6": IPv6Address}
+
 
 def read_v1(said: bytearray, _: bytearray) -> Preamble | None:
     """``PROXY TCP4 192.0.2.1 198.51.100.1 51000 9092\\r\\n``"""
@@ -108,7 +110,7 @@ def read_v1(said: bytearray, _: bytearray) -> Preamble | None:
         return Preamble(end + 2, 0, facts)
     try:
         (family, source, destination, *ports) = words[1:]
-        kind = {"TCP4": IPv4Address, "TCP6": IPv6Address}[family]
+        kind = _FAMILIES[family]
         client, target = (
             kind(address).packed + _port(port)
             for address, port in zip((source, destination), ports, strict=True)
@@ -203,9 +205,10 @@ def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
     if is_half:
         if ours.next is None:
             raise More
-        method = {5: _NO_LOGIN, 1: _PASSWORD}.get(ours.next)
-        if method not in methods:
+        guessed = {5: _NO_LOGIN, 1: _PASSWORD}.get(ours.next)
+        if guessed is None or guessed not in methods:
             return None
+        method = guessed
     elif heard[0] != 5:
         return None
     else:

@@ -60,6 +60,8 @@ def _message_lines(message: Message, is_encrypted: bool) -> Iterator[str]:
         # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
         number = frame.offset + 1
         yield f"{message.kind} relative sequence: {number:,}, if the stream's first byte is number 1"
+    if message.decoded().quirk:
+        yield f"{message.kind} has a known quirk: {message.decoded().quirk}"
     yield f"{message.kind} size: {frame.size:,} and the 4 bytes that say so"
     if message.is_cut:
         yield f"{message.kind} captured: {plural(len(frame.payload), 'byte')}"
