@@ -27,6 +27,8 @@ cdef class Dissector:
     cdef public dict _table
     cdef public dict _closed
     cdef public object _tunnelled
+    cdef public object _reopened
+    cdef public dict _older
     cdef public int64_t _remembered
     cdef public list _lingering
     cdef public dict _holding
@@ -47,5 +49,5 @@ cdef class Dissector:
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)
     cdef _learn(self, Exchange exchange)
-    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list)
+    @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation)
     cpdef list feed_segment(self, Segment segment)

@@ -24,6 +24,7 @@ from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
+from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
@@ -116,6 +117,9 @@ class Dissector:
         """How many they are."""
         self._tunnelled = Tunnelled(limits)
         """Those of which packets came through tunnels; they may have several keys."""
+        self._reopened = Reopened()
+        """Those whose endpoints a newer SYN has; they are not in the table."""
+        self._older = self._reopened.older
         self._closed: dict[int, Conversation] = {}
         """Those that are over, by number: forgotten when they have lingered."""
         self._lingering: list[tuple[int, int]] = []
@@ -226,14 +230,14 @@ class Dissector:
     def in_tls(self) -> Iterator[Connection]:
         """What is known by now of the connections that speak TLS and are remembered, by number. Another
         thread may ask for it."""
-        found = {each.number: each for each in list(self._table.values()) if each.speaks_tls}
+        found = {each.number: each for each in self._conversations() if each.speaks_tls}
         for _, conversation in sorted(found.items()):
             yield conversation.summary(None if conversation.is_over else GOING_ON)
 
     def close(self) -> Iterator[Event]:
         """The capture is over: what still waits comes out, then every connection's row."""
         yield from self._segments.close()
-        conversations = sorted(set(self._table.values()), key=lambda c: c.number)
+        conversations = sorted(set(self._conversations()), key=lambda c: c.number)
         events = self._take_late()
         for conversation in conversations:
             events += conversation.close(AT_THE_END, cut=True)
@@ -259,13 +263,14 @@ class Dissector:
         conversation = self._table.get(key)
         if conversation is None and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
+        if conversation is not None and self._older:
+            conversation = self._told_apart(conversation, segment, step)
+        before: Conversation | None = None
         if conversation is not None and conversation.has_lingered(timestamp_ns, _LINGER_NS):
             self._forget(conversation, timestamp_ns, step)
             conversation = None
         elif conversation is not None and flags & SYN and conversation.is_reopened_by(segment):
-            step += conversation.close(segment.packet, cut=False)
-            step.append(conversation.summary("reused"))
-            self._remove(conversation)
+            before = self._before_reopening(conversation, segment, step)
             conversation = None
         if conversation is None:
             if self._remembered >= self._limits.connections:
@@ -277,8 +282,13 @@ class Dissector:
             number = self._numbering.connection(segment.packet)
             conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
             self._remembered += 1
+            if self._table.get(key) is not before:
+                before = None  # a limit made it forgotten
             self._table[key] = conversation
-            if network:
+            if before is not None:
+                self._reopened.add(conversation, before)
+                self._hand_over(before, conversation)
+            elif network:
                 self._tunnelled.add(conversation, key)
             else:
                 self._table[destination, source] = conversation
@@ -303,6 +313,48 @@ class Dissector:
         step: list[_Step] = []
         self._forget_lingering(now_ns, step)
         return self._publish(step) if step else []
+
+    def _conversations(self) -> list[Conversation]:
+        """All that are remembered, some of them more than once."""
+        return [*self._table.values(), *self._older.values()]
+
+    def _told_apart(self, newer: Conversation, segment: Segment, step: list[_Step]) -> Conversation:
+        """The connection of a segment, where ``newer`` may have ended the one before it."""
+        older = self._older.get(newer)
+        if older is None:
+            return newer
+        is_confirmed = self._reopened.is_confirmed(newer, segment)
+        if is_confirmed is None:
+            return older
+        if is_confirmed:
+            self._reuse(older, segment.packet, step)
+        return newer
+
+    def _before_reopening(
+        self, conversation: Conversation, segment: Segment, step: list[_Step]
+    ) -> Conversation | None:
+        """The connection between the endpoints of a new SYN that may go on nevertheless. One that has ended
+        does not, and a SYN that nothing has confirmed yet is given up for a newer one."""
+        older = self._older.get(conversation)
+        going_on = conversation if older is None else older
+        if going_on is not conversation:
+            self._reuse(conversation, segment.packet, step)
+        if not going_on.has_ended:
+            return going_on
+        self._reuse(going_on, segment.packet, step)
+        return None
+
+    def _reuse(self, conversation: Conversation, packet: int, step: list[_Step]) -> None:
+        """Its endpoints are another connection's now."""
+        step += conversation.close(packet, cut=False)
+        step.append(conversation.summary("reused"))
+        self._remove(conversation)
+
+    def _hand_over(self, conversation: Conversation, other: Conversation) -> None:
+        """Let the endpoints of one connection lead to another one between the same."""
+        first, last = conversation.endpoints
+        for key in self._tunnelled.replace(conversation, other) or ((first, last), (last, first)):
+            self._table[key] = other
 
     def _count_held(self, conversation: Conversation) -> None:
         held = conversation.held_bytes
@@ -336,6 +388,9 @@ class Dissector:
 
     def _remove(self, conversation: Conversation) -> None:
         """Take it out of all tables."""
+        older = self._reopened.remove(conversation) if self._older else None
+        if older is not None:
+            self._hand_over(conversation, older)
         first, other = conversation.endpoints
         for key in self._tunnelled.remove(conversation) or ((first, other), (other, first)):
             if self._table.get(key) is conversation:
@@ -391,7 +446,7 @@ class Dissector:
         among: Sequence[Conversation] | None = None,
     ) -> None:
         """Forget the tenth of the connections that has been silent longest, of all or ``among`` some."""
-        some = self._table.values() if among is None else among
+        some = self._conversations() if among is None else among
         by_age = sorted({c.last_packet: c for c in some}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
         message = f"{reason}; given up, as silent longest: {len(silent):,}"

@@ -22,6 +22,7 @@ cdef class Exchange:
     cdef public object topic_names
     cdef public bint embedded
     cdef public bint is_encrypted
+    cdef public object proxied
     cdef public tuple _faults
     cdef public dict _base_offsets
 

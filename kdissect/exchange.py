@@ -32,6 +32,17 @@ new_tuple = tuple.__new__
 METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
+class Proxied(NamedTuple):
+    """How the connection of an exchange went through a proxy, where the two said so before it began."""
+
+    client: Endpoint
+    """Who sent the client's packets: the proxy, where it is a proxy that told the broker of its client."""
+    packets: tuple[int, ...]
+    """Those of what was said: without them the connection reads otherwise."""
+    has_login: bool
+    """Whether somebody logged in at the proxy."""
+
+
 class Exchange:
     """One request and its response, of one connection. At least one of the two is there.
 
@@ -41,8 +52,8 @@ class Exchange:
 
     __slots__ = (
         *("_base_offsets", "_faults", "broker_endpoint", "client_endpoint", "connection", "embedded"),
-        *("inferred", "is_encrypted", "missing", "number", "recognised", "request", "response"),
-        *("session_faults", "topic_names"),
+        *("inferred", "is_encrypted", "missing", "number", "proxied", "recognised", "request"),
+        *("response", "session_faults", "topic_names"),
     )
 
     def __init__(
@@ -59,6 +70,7 @@ class Exchange:
         topic_names: Names = NO_NAMES,
         embedded: bool = False,
         is_encrypted: bool = False,
+        proxied: Proxied | None = None,
     ) -> None:
         self.connection = connection
         self.client_endpoint = client_endpoint
@@ -83,6 +95,8 @@ class Exchange:
         there."""
         self.is_encrypted = is_encrypted
         """Whether it came through TLS: its packets then read only with all that came before them."""
+        self.proxied = proxied
+        """How it came through a proxy; None where nothing told of one."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         """What the response to a Produce tells, once it was asked for."""

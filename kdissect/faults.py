@@ -67,6 +67,11 @@ KINDS: dict[str, tuple[str, str]] = {
     # frame
     "bad-size": ("frame", "a size prefix that no frame can have"),
     "skipped": ("frame", "captured bytes that are in no frame"),
+    "bad-preamble": (
+        "frame",
+        "what a proxy says before the connection is its client's (PROXY protocol, SOCKS5, HTTP CONNECT) does "
+        "not have its form, or is not whole",
+    ),
     "cut-frame": ("frame", "a frame of which not all bytes were captured"),
     # session
     "unknown-api": ("session", "an API key or version that the definitions do not have"),

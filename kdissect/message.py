@@ -20,9 +20,11 @@ from kdissect.protocol.cursor import Cursor, cursor_at
 from kdissect.protocol.decode import decode
 from kdissect.protocol.header import read_request_header, read_response_header
 from kdissect.protocol.layout import Layout, layout, record_fields
+from kdissect.protocol.quirks import named
 from kdissect.protocol.schema import REMAINDER, Struct, data_struct, message_struct
 from kdissect.protocol.select import Picked, pick
 from kdissect.protocol.survey import Survey, survey
+from kdissect.protocol.vendors import vendor_of
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 
@@ -204,7 +206,7 @@ class Message:
                 node.fault = fault(error.kind, error.reason, self.frame.last_packet, error.offset)
                 break
         if position < len(payload):
-            why = body.opaque or REMAINDER
+            why = body.opaque or ("(known quirk)" if body.quirk else REMAINDER)
             root.children.append(Node(why, "bytes", payload[position:], position, len(payload)))
         return root
 
@@ -223,14 +225,23 @@ class Message:
         if struct is None:
             return Body(None, {}, start, payload[start:], self._why_opaque(), self._opaque_faults())
         packet, candidates = self.frame.last_packet, self._candidates(struct)
-        return read_body(self._cursor(start), candidates, struct.version, packet, self.is_cut)
+        body = read_body(self._cursor(start), candidates, struct.version, packet, self.is_cut)
+        if body.is_exact and body.struct is struct:
+            return body
+        assert self.api_key is not None
+        assert self.api_version is not None
+        return named(body, self.api_key, self.api_version, self.kind)
 
     def _why_opaque(self) -> str:
         if self.api_key is None:
             return "the request is not known"
         name = apis.api_name(self.api_key)
         if not apis.is_api(self.api_key):
-            return f"unknown API key {self.api_key}"
+            vendor = vendor_of(self.api_key)
+            if vendor is None:
+                return f"unknown API key {self.api_key}"
+            how = f"kdissect schema import --vendor {vendor.lower()} JAR takes in what they are"
+            return f"unknown API key {self.api_key}, one of {vendor}'s own ({how})"
         known = apis.versions(self.api_key)
         return f"unknown version {self.api_version} of {name} (known: {known.start} to {known.stop - 1})"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.exchange import Exchange
+from kdissect.exchange import Exchange, Proxied
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Message, Request, Response, Token, begin
 from kdissect.model import Direction, Fault, Frame
@@ -33,12 +33,14 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         _plain_faults(exchange.session_faults),
         exchange.embedded,
         exchange.is_encrypted,
+        None if exchange.proxied is None else tuple(exchange.proxied),
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
-    connection, client, broker, request, response, missing, inferred, number, faults, embedded, tls = plain
+    connection, client, broker, request, response, missing, inferred, number, faults, *rest = plain
+    embedded, tls, proxied = rest
     return Exchange(
         connection,
         client,
@@ -52,6 +54,7 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         topic_names=names,
         embedded=embedded,
         is_encrypted=tls,
+        proxied=None if proxied is None else _make(Proxied, proxied),
     )
 
 

@@ -29,6 +29,7 @@ def astray(events: Iterable[object]) -> dict[int, int]:
             if event.tls is None:
                 said[event.connection] = event.bytes_to_broker + event.bytes_from_broker
                 told[event.connection] += event.skipped_bytes
+                told[event.connection] += sum(each.get("size", 0) for each in event.proxies or ())
         elif isinstance(event, Fault) and event.connection is not None:
             headless, cut = _HEADLESS.match(event.message), _CUT.search(event.message)
             if event.kind == "cut-frame" and cut is not None:

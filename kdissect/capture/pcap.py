@@ -1,7 +1,9 @@
 """The classic capture file, pcap (draft-ietf-opsawg-pcap): a 24-byte header, then records.
 
 Read here: microseconds and nanoseconds, both byte orders, and the "modified" format of Kuznetzov's
-libpcap patch (magic a1b2cd34, record headers of 24 bytes) where the first records prove it.
+libpcap patch (magic a1b2cd34, record headers of 24 bytes) where the first records prove it. Files of version
+2.0 to 2.2 have the two lengths of a record the other way round, those of 2.3 some of them (libpcap's
+``sf-pcap.c``): there the smaller one is that of the captured bytes.
 
 After a record whose length cannot be, reading goes on only if it is sure where: the record's other
 length, that on the wire, must lead to two more record headers in a row that make sense, or to the end
@@ -33,6 +35,16 @@ MAGICS: dict[bytes, tuple[str, int, int]] = {
     bytes.fromhex("34cdb2a1"): ("<", 1_000, 24),
 }
 """The first four bytes: byte order, nanoseconds in a unit of the fraction, bytes of a record header."""
+
+NEWEST_MINOR = 4
+MIXED_MINOR = 3
+"""The minor version of which some writers have the lengths the other way round."""
+
+RecordHeader = tuple[int, int, int, int]
+"""A record's header: seconds, fraction, captured bytes, bytes on the wire."""
+
+_VERSIONS = frozenset((2, minor, 0, 0) for minor in range(NEWEST_MINOR + 1))
+"""With the time zone and the accuracy, which are 0 in all files."""
 
 _PLAUSIBLE_SECONDS = 86_400
 """Records that follow each other are not further apart than this where a lost boundary is looked for."""
@@ -68,9 +80,12 @@ class PcapReader(Reader):
     def _begin(self, header: bytes) -> None:
         order, self._scale, self._header_bytes = MAGICS[header[:4]]
         major, minor, snap_length, link = Struct(order + "4xHH8xII").unpack_from(header)
-        if (major, minor) != (2, 4):
-            raise CaptureError(f"a pcap file of version {major}.{minor}; only 2.4 can be read")
-        self._record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
+        if major != 2 or minor > NEWEST_MINOR:
+            raise CaptureError(f"a pcap file of version {major}.{minor}; 2.0 to 2.{NEWEST_MINOR} can be read")
+        record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
+        self._record: Callable[[bytes, int], RecordHeader] = (
+            record if minor == NEWEST_MINOR else _older(record, minor == MIXED_MINOR)
+        )
         # The upper bits say whether, and how long, a frame check sequence follows each packet. It is
         # cut off by the IP length, like padding.
         self._link_type = link & 0xFFFF
@@ -202,7 +217,7 @@ def _ordinary(
     at: int,
     items: list[Item],
     number: int,
-    form: tuple[Callable[[bytes, int], tuple[int, int, int, int]], int, int, int],
+    form: tuple[Callable[[bytes, int], RecordHeader], int, int, int],
     link_type: int,
     interface: int,
 ) -> int:
@@ -232,11 +247,25 @@ def _ordinary(
     return at
 
 
+def _older(
+    record: Callable[[bytes, int], RecordHeader], is_mixed: bool
+) -> Callable[[bytes, int], RecordHeader]:
+    """What reads the header of a record of versions before 2.4, and gives it in the order of 2.4."""
+
+    def swapped(buffer: bytes, at: int) -> RecordHeader:
+        seconds, fraction, first, second = record(buffer, at)
+        if is_mixed and first <= second:
+            return seconds, fraction, first, second
+        return seconds, fraction, second, first
+
+    return swapped
+
+
 def _is_file_header(buffer: bytes, at: int) -> bool:
     """Whether a whole file header (time zone and accuracy are 0 in all) stands at ``at``."""
     order, _, header_bytes = MAGICS.get(buffer[at : at + 4], ("", 0, 0))
     return (
         header_bytes == 16
         and at + HEADER_BYTES <= len(buffer)
-        and Struct(order + "HHII").unpack_from(buffer, at + 4) == (2, 4, 0, 0)
+        and Struct(order + "HHII").unpack_from(buffer, at + 4) in _VERSIONS
     )

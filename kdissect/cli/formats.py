@@ -16,6 +16,7 @@ from kdissect.names import is_metadata_topic
 from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
+from kdissect.present.connection_lines import connection_tree
 from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
@@ -24,7 +25,6 @@ from kdissect.present.record_batches import LinesWriter
 from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
-from kdissect.present.tls import connection_tree
 from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
@@ -311,7 +311,7 @@ class TreePrinter:
                 self._output.line(line)
             self._output.line("")
             yield event
-        elif isinstance(event, Connection) and event.tls is not None:
+        elif isinstance(event, Connection) and (event.proxies or event.tls is not None):
             for line in connection_tree(event):
                 self._output.line(line)
             self._output.line("")

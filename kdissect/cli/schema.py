@@ -107,7 +107,12 @@ def _version(name: str, version: int | None, versions: range) -> int:
 @click.argument("source", metavar="JAR | FOLDER")
 @click.option("--release", metavar="X.Y.Z", help="The Kafka release, where the source does not say it.")
 @click.option("--to", "target", metavar="FOLDER", help="Where to write, instead of the user's definitions.")
-def import_definitions(source: str, release: str | None, target: str | None) -> None:
+@click.option(
+    "--vendor",
+    metavar="NAME",
+    help="Whose definitions these are, if not Kafka's: what Kafka does not have is taken in beside it.",
+)
+def import_definitions(source: str, release: str | None, target: str | None, vendor: str | None) -> None:
     """Take in Kafka's own definitions from a kafka-clients jar or a folder of its JSON files.
 
     They are merged with what is known, newer releases first, and used from then on.
@@ -118,19 +123,26 @@ def import_definitions(source: str, release: str | None, target: str | None) -> 
 
     if release is not None and not re.fullmatch(r"\d+(\.\d+)+", release):
         raise Wrong(f"--release {release}: a Kafka release is needed, such as 4.1.0")
+    if vendor is not None and not re.fullmatch(r"[A-Za-z0-9][\w-]{0,39}", vendor, re.ASCII):
+        raise Wrong(f"--vendor {vendor!r}: letters, digits and hyphens, 40 at most")
     folder = Path(target) if target else user_folder()
     try:
-        done = importing.import_definitions(Path(source), folder, release)
+        name = None if vendor is None else vendor.lower()
+        done = importing.import_definitions(Path(source), folder, release, vendor=name)
     except BadZipFile:
         raise Unreadable(f"{source}: is a damaged jar") from None
     except OSError as error:
         raise Unreadable(f"{error.filename or source}: {error.strerror or error}") from None
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    whose = vendor or "Kafka"
     new = f"{plural(len(done.written), 'file')} written to {folder}" if done.written else "nothing new"
     click.echo(
-        f"Kafka {done.release}: {plural(done.classes, 'message class', 'message classes')} read, {new}"
+        f"{whose} {done.release}: {plural(done.classes, 'message class', 'message classes')} read, {new}"
     )
+    if done.kafkas:
+        others = plural(done.kafkas, "message class", "message classes")
+        click.echo(f"left out, for Kafka has them too: {others}", err=True)
     if done.halves:
         names = ", ".join(done.halves)
         click.echo(f"left out, for the request or the response is missing: {names}", err=True)

@@ -40,13 +40,21 @@ class ShownPackets:
         """The ends of TLS connections that are shown."""
         self.secretive = 0
         """How many messages of which something is redacted were sent in the clear."""
+        self.logins: set[int] = set()
+        """Connections on which somebody logged in at a proxy."""
 
     def add(self, event: Event) -> None:
         """This was shown."""
         if isinstance(event, Exchange):
             self.packets.update(number for message in event.messages for number in message.frame.packets)
+            client = event.client_endpoint
+            if event.proxied is not None:
+                client = event.proxied.client
+                self.packets.update(event.proxied.packets)
+                if event.proxied.has_login:
+                    self.logins.add(event.connection)
             if event.is_encrypted:
-                self.encrypted.add(frozenset((event.client_endpoint, event.broker_endpoint)))
+                self.encrypted.add(frozenset((client, event.broker_endpoint)))
             else:
                 self.secretive += sum(map(_is_secretive, event.messages))
         elif isinstance(event, Fault) and event.packet is not None:
@@ -57,6 +65,7 @@ class ShownPackets:
         self.packets |= other.packets
         self.encrypted |= other.encrypted
         self.secretive += other.secretive
+        self.logins |= other.logins
 
 
 def _is_secretive(message: Message) -> bool:
@@ -132,8 +141,8 @@ class Shown:
             elif isinstance(item, Secrets):
                 left_out = True
         capture.close()
-        if self.found.secretive:
-            many = plural(self.found.secretive, "message")
+        if secretive := self.found.secretive + len(self.found.logins):
+            many = plural(secretive, "message")
             complain(
                 "packets are written as they were captured, with what is redacted here (passwords, tokens, "
                 f"configs) of {many}"

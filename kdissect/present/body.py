@@ -2,6 +2,7 @@
 
     {"header": {…}, "body": {…}}                        in the form of Kafka's own JSON converters
     {"header": {…}, "body": null, "opaque": reason}     where API or version is unknown
+    {"header": {…}, "body": {…}, "quirk": what it is}   where it differs as its writer is known to
 
 Bytes that no field accounts for are the body's ``_remainder``. Secrets are ``"<redacted>"``. On request,
 decoded record batches and what is embedded in bytes stand beside them.
@@ -48,6 +49,8 @@ def message_object(
         out["opaque"] = body.opaque
     else:
         out["body"] = values_object(body.struct, body.values, body.remainder, options, context)
+        if body.quirk is not None:
+            out["quirk"] = body.quirk
     return out
 
 

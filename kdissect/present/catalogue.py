@@ -99,7 +99,9 @@ CONNECTIONS = Table(
     "connections",
     (
         attribute_column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
-        attribute_column("client", "text", "address:port of the client"),
+        attribute_column(
+            "client", "text", "address:port of the client; behind the PROXY protocol the one it names"
+        ),
         attribute_column("broker", "text", "address:port of the broker"),
         attribute_column("start_ns", "int64", "time of the first packet, ns since the epoch"),
         attribute_column("end_ns", "int64", "time of the last packet, ns since the epoch"),
@@ -121,6 +123,12 @@ CONNECTIONS = Table(
             "json",
             "what the handshake shows: version, suite, server_name, alpn, certificates, resumed, alerts …; "
             "dark: why it is not decrypted; null without TLS",
+        ),
+        attribute_column(
+            "proxies",
+            "json",
+            "what proxies said first: protocol (PROXY v1, PROXY v2, SOCKS5, HTTP CONNECT), proxy (its "
+            "address), client and destination, or target, login and outcome; size in bytes; null without",
         ),
     ),
 )

@@ -1,5 +1,5 @@
-"""What the handshakes of a TLS connection show → lines for people: in the tree, and on the screen of
-connections. The same that the column ``tls`` has as JSON."""
+"""What the handshakes of a TLS connection show → lines for people. The same that the column ``tls`` has as
+JSON."""
 
 from __future__ import annotations
 
@@ -28,17 +28,6 @@ def tls_lines(tls: Mapping[str, Any]) -> Iterator[Line]:
     """The lines of a value of the column ``tls``."""
     for name, text, is_warning in _lines(tls):
         yield Line(name, sanitise(text, LONGEST_LINE), is_warning)
-
-
-def connection_tree(connection: Connection) -> Iterator[str]:
-    """The lines of a TLS connection that is over, for the tree."""
-    tls = connection.tls
-    assert tls is not None
-    ends = f"{connection.client} → {connection.broker}"
-    state = "decrypted" if tls["decrypted"] else "not decrypted"
-    yield f"Connection {connection.connection}: {ends}, {tls['version'] or 'TLS'}, {state}, {connection.end}"
-    for line in tls_lines(tls):
-        yield f"  {line.name}: {line.text}"
 
 
 NO_SECRET = "no secret"

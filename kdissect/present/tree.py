@@ -13,7 +13,7 @@ from kdissect.embedded.decoded import Context
 from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.model import Fault, Node
+from kdissect.model import Fault, Node, endpoint_text
 from kdissect.present.branch import Branch, Place, message_branches
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
@@ -47,6 +47,8 @@ def _heading(exchange: Exchange) -> str:
         f"connection {exchange.connection}",
         f"{exchange.client} → {exchange.broker}",
     ]
+    if exchange.proxied is not None and exchange.proxied.client != exchange.client_endpoint:
+        parts.append(f"through {endpoint_text(exchange.proxied.client)}")
     if exchange.is_encrypted:
         parts.append("in TLS")
     if exchange.latency_ns is not None:
@@ -81,7 +83,9 @@ def message_tree(
     packets = f", packet {frame.last_packet}" if frame.last_packet else ""
     if frame.first_packet != frame.last_packet:
         packets = f", packets {frame.first_packet} to {frame.last_packet}"
-    yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}"
+    quirk = message.decoded().quirk
+    known = f", known quirk: {quirk}" if quirk else ""
+    yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}{known}"
     walk = _Walk(dump)
     for branch in message_branches(message, options, context):
         yield from walk.lines(branch, 2)

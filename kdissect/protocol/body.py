@@ -32,6 +32,8 @@ class Body(NamedTuple):
     faults: tuple[Fault, ...]
     era: bool = False
     """Whether an older release's layout of the same version was the one that fits."""
+    quirk: str | None = None
+    """In which way, known of its writer, it differs from the definitions."""
 
     @property
     def is_exact(self) -> bool:
@@ -84,4 +86,4 @@ def _try(cursor: Cursor, struct: Struct, packet: int, is_cut: bool) -> Body:
     if cursor.notes:
         faults += [fault(kind, message, packet, offset) for kind, message, offset in cursor.notes]
     left_over = cursor.data[cursor.position :] if cursor.position < len(cursor.data) else b""
-    return new_tuple(Body, (struct, values, start, left_over, None, tuple(faults), False))
+    return new_tuple(Body, (struct, values, start, left_over, None, tuple(faults), False, None))

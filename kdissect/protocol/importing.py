@@ -26,11 +26,12 @@ from kdissect.protocol.definition import (
     versions_of,
     write,
 )
-from kdissect.protocol.library import Library, package_folder
+from kdissect.protocol.library import Library, package_folder, vendor_folder
 from kdissect.protocol.merging import KafkaClass, merge
 from kdissect.protocol.schema import build
 
 _ZIP = b"PK\x03\x04"
+_MANIFEST = "META-INF/MANIFEST.MF"
 
 
 class Imported(NamedTuple):
@@ -42,17 +43,28 @@ class Imported(NamedTuple):
     """Files of the target folder that are new or have changed."""
     halves: tuple[str, ...] = ()
     """APIs left out because nothing says what their request, or their response, looks like."""
+    kafkas: int = 0
+    """Of a vendor's classes, how many were left out because Kafka has them."""
 
 
 def import_definitions(
-    source: Path, target: Path, release: str | None = None, library: Library | None = None
+    source: Path,
+    target: Path,
+    release: str | None = None,
+    library: Library | None = None,
+    vendor: str | None = None,
 ) -> Imported:
     """Merge the definitions of a folder or jar with those of ``library`` (by default: what ``target``
     has, then kdissect's own) and write what differs from it into ``target``.
 
     :param release: the Kafka release; by default a jar says it itself, and a folder by its name.
+    :param vendor: whose definitions these are, if not Kafka's: the release is the vendor's, and what Kafka
+        has too is left out, since a vendor's numbers must not take over Kafka's.
     :raises ValueError: no definitions in the source, one that cannot be understood, or no release.
     """
+    kafkas = Library(package_folder())
+    if vendor is not None:
+        target = vendor_folder(target, vendor)
     library = library or Library(target, package_folder())
     if source.is_dir():
         next(source.iterdir(), None)  # a folder that may not be read looks empty to rglob
@@ -64,21 +76,25 @@ def import_definitions(
         texts, release = _jar(source), release or _jar_release(source)
     if not re.fullmatch(r"\d+(\.\d+)+", release):
         told = f"{release} is none" if release else "it does not say so itself"
-        raise ValueError(f"{source}: which Kafka release is it? {told}: give --release X.Y.Z")
+        whose = "Kafka release" if vendor is None else f"release of {vendor}'s"
+        raise ValueError(f"{source}: which {whose} is it? {told}: give --release X.Y.Z")
     classes = []
     for group, name, text in texts:
         try:
-            read = kafka_class(group, read_json(text), release)
+            found = kafka_class(group, read_json(text), release)
         except KeyError as error:
             raise ValueError(f"{source}: {name}: {error.args[0]} is missing") from error
         except json.JSONDecodeError as error:
             raise ValueError(f"{source}: {name}: not JSON: {error}") from error
         except (ValueError, TypeError) as error:
             raise ValueError(f"{source}: {name}: {error}") from error
-        classes += [read] if read else []
+        classes += [found] if found else []
     if not classes:
         raise ValueError(f"{source}: no message definitions")
     merged: dict[int | str, tuple[str, Document]] = {}
+    read = len(classes)
+    if vendor is not None:
+        classes = [each for each in classes if not _is_known(kafkas, each)]
     for each in classes:
         key = each.name if each.api_key is None else each.api_key
         merged[key] = merge(merged.get(key) or _known(library, key), each)
@@ -90,7 +106,11 @@ def import_definitions(
         for key, (name, document) in sorted(merged.items(), key=str)
         if key not in halves and (path := _put(target, library, key, name, document))
     ]
-    return Imported(release, len(classes), tuple(written), tuple(halves.values()))
+    return Imported(release, len(classes), tuple(written), tuple(halves.values()), read - len(classes))
+
+
+def _is_known(library: Library, each: KafkaClass) -> bool:
+    return each.name in library.data if each.api_key is None else each.api_key in library.apis
 
 
 def _check_jar(source: Path) -> None:
@@ -162,14 +182,17 @@ def _jar(jar: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _jar_release(jar: Path) -> str:
-    """The release that the jar itself, else its file name, tells."""
+    """The release that the jar itself, else its file name, else its manifest tells."""
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
             if re.fullmatch(r"kafka/kafka(-streams)?-version\.properties", name):
                 found = re.search(r"^version=([\d.]+)", archive.read(name).decode("utf-8"), re.MULTILINE)
                 if found:
                     return found[1]
-    found = re.search(r"-(\d+(?:\.\d+)+)\.jar$", jar.name)
+        found = re.search(r"-(\d+(?:\.\d+)+)(?:[-.]\w+)*\.jar$", jar.name)
+        if found is None and _MANIFEST in archive.namelist():
+            manifest = archive.read(_MANIFEST).decode("utf-8", "replace")
+            found = re.search(r"^(?:Implementation|Bundle)-Version: *(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
     return found[1] if found else ""
 
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from kdissect.protocol import apis
+from kdissect.protocol.quirks import layouts
 from kdissect.protocol.schema import Struct, era_structs, message_struct
 from kdissect.protocol.select import Selection, selection
 from kdissect.protocol.survey import Route, route
@@ -26,7 +27,7 @@ class Layout:
         self.struct: Struct | None = None
         """Of the body."""
         self.candidates: tuple[Struct, ...] = ()
-        """It, and those that older releases had for the same version, newest first."""
+        """It, those that older releases had for the same version, newest first, and those of known quirks."""
         self.way: Route | None = None
         """How it is surveyed, where it can be."""
         self.has_records = False
@@ -38,7 +39,7 @@ class Layout:
         except LookupError:
             return
         self.struct = struct
-        self.candidates = (struct, *era_structs(api_key, version, kind))
+        self.candidates = (struct, *era_structs(api_key, version, kind), *layouts(api_key, version, kind))
         self.way = route(struct)
         self.has_records = any(record_fields(each) for each in self.candidates)
         self.teaches = can_teach(struct)

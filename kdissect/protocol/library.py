@@ -1,5 +1,8 @@
 """Where the definition files are: the user's folder before the package's own, file by file.
 
+A vendor's requests are an overlay of their own: ``vendors/<name>`` in the user's folder. It stands between
+the two, and has nothing that Kafka has.
+
 The user's folder is ``definitions`` in ``$KDISSECT_DATA_HOME``, else in ``$XDG_DATA_HOME/kdissect``, else
 in ``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``: the only place where its key and
 its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only, and the
@@ -33,6 +36,16 @@ def user_folder() -> Path:
         return Path(home) / "definitions"
     data_home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data_home) / "kdissect" / "definitions"
+
+
+def vendor_folder(folder: Path, vendor: str) -> Path:
+    """Where a folder of definitions has those of a vendor."""
+    return folder / "vendors" / vendor
+
+
+def vendors_in(folder: Traversable) -> list[Traversable]:
+    """The folders of the vendors in a folder of definitions."""
+    return [each for each in _inside(folder / "vendors") if each.is_dir()]
 
 
 def package_folder() -> Traversable:
@@ -163,4 +176,4 @@ def _inside(folder: Traversable) -> list[Traversable]:
 @cache
 def library() -> Library:
     """The definitions in use: looked for once (``library.cache_clear()`` looks again)."""
-    return Library(user_folder(), package_folder())
+    return Library(user_folder(), *vendors_in(user_folder()), package_folder())

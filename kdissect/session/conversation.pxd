@@ -14,6 +14,10 @@ cdef class Conversation:
     cdef public tuple _framers
     cdef public object _held
     cdef public object _limits
+    cdef public object _origin
+    cdef public object _preambles
+    cdef public tuple _proxied
+    cdef public list _proxies
     cdef public object _recogniser
     cdef public object _secrets
     cdef public Dialogue _session

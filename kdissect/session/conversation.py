@@ -1,8 +1,10 @@
 """Segments of one TCP connection → exchanges: the fold that everything else is built on.
 
-    Segment ─► Duplex ─► Chunk | Gap ─► Recogniser, once ─► Framer of each direction ─► Session ─► events
-                              ▲               │
-                              └───── Tls ◄────┘   where it speaks TLS: what was encrypted is recognised anew
+    Segment ─► Duplex ─► Chunk | Gap ─► Preambles ─► Recogniser, once ─► Framers ─► Session ─► events
+                              ▲                           │
+                              └─────────── Tls ◄──────────┘   what was encrypted is looked at anew
+
+Preambles is there where a proxy seems to speak first; there is a Framer of each direction.
 
 A Conversation is plain picklable state. It knows neither packets of other connections nor topic names,
 which cross connections; what is fed to it, in order, is all that its output depends on. Until somebody
@@ -11,15 +13,17 @@ says something it is little more than its Duplex: a scan of ports opens many con
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kdissect.exchange import Proxied
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
 from kdissect.protocol.framing import REST, Framer, Witness
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.pairing import Event, Recognised
+from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tls.decrypting import Tls
@@ -51,6 +55,8 @@ class Connection(NamedTuple):
     sasl: dict[str, Any] | None
     tls: dict[str, Any] | None = None
     """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
+    proxies: list[dict[str, Any]] | None = None
+    """What proxies said before it was the client's; None where none did."""
 
 
 class Conversation:
@@ -67,6 +73,10 @@ class Conversation:
         "_framers",
         "_held",
         "_limits",
+        "_origin",
+        "_preambles",
+        "_proxied",
+        "_proxies",
         "_recogniser",
         "_secrets",
         "_session",
@@ -94,6 +104,13 @@ class Conversation:
         self._duplex = Duplex(first, limits)
         self._verdict: Verdict | None = None
         """None until it is settled."""
+        self._preambles: Preambles | None = None
+        """Where the first bytes may be a proxy's."""
+        self._proxies: list[dict[str, Any]] = []
+        self._proxied: tuple[int, ...] = ()
+        """The packets with that."""
+        self._origin: tuple[Side, Endpoint] | None = None
+        """The end that a proxy made, and whose connection it is by the proxy's word."""
         self._recogniser: Recogniser | None = None
         """From the first byte until it is settled."""
         self._held: list[Piece] | None = None
@@ -193,6 +210,7 @@ class Conversation:
         if self._tls is not None:
             out += self._hear_all(self._tls.give_up(), packet)
         reason = f"more than {limit:,} bytes wait in all connections"
+        self._end_preambles(packet, out)
         if self._recogniser is not None:
             verdict = self._recogniser.close()
             if verdict.protocol != "kafka":
@@ -218,6 +236,8 @@ class Conversation:
             held += first.held_bytes() + second.held_bytes() + self._session.held_bytes()
         elif self._recogniser is not None:
             held += self._recogniser.held_bytes
+        elif self._preambles is not None:
+            held += self._preambles.held_bytes
         if self._tls is not None:
             held += self._tls.kept_bytes
         self.held_bytes = held
@@ -238,8 +258,17 @@ class Conversation:
         return self._duplex.is_reopened_by(segment)
 
     def continues(self, segment: Segment) -> bool:
-        """Whether a segment between the same endpoints, of another network, is of this connection."""
+        """Whether a segment between the same endpoints is of this connection, by its numbers."""
         return self._duplex.continues(segment)
+
+    def is_confirmed_by(self, segment: Segment) -> bool:
+        """Whether a segment between the same endpoints answers the SYN that opened this connection."""
+        return self._duplex.is_confirmed_by(segment)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether both ends said FIN, or a reset was seen."""
+        return self._duplex.has_ended
 
     def summary(self, end: str | None = None) -> Connection:
         """The connection's row; ``end`` says why it ended where TCP does not."""
@@ -259,7 +288,7 @@ class Conversation:
             end = "rst" if duplex.reset else "fin" if fins else "open"
         return Connection(
             connection=self.number,
-            client=endpoint_text(duplex.endpoints[client]),
+            client=endpoint_text(self._end_of(client)),
             broker=endpoint_text(duplex.endpoints[1 - client]),
             start_ns=duplex.first_ns,
             end_ns=duplex.last_ns,
@@ -277,6 +306,7 @@ class Conversation:
             software=session.software if session is not None else None,
             sasl=session.login.summary() if session is not None else None,
             tls=self._tls.summary() if self._tls is not None else None,
+            proxies=self._proxies or None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
@@ -318,6 +348,37 @@ class Conversation:
         if self._verdict is not None:
             self._frame(side, piece, packet, out)
             return out
+        if self._preambles is None and self._recogniser is None and isinstance(piece, Chunk):
+            self._preambles = Preambles() if begins(piece.data) else None
+        if self._preambles is None or self._preambles.is_over:
+            return self._recognise(side, piece, packet)
+        self._hear_behind(self._preambles, self._preambles.feed(side, piece), packet, out)
+        return out
+
+    def _hear_behind(
+        self, preambles: Preambles, pieces: Sequence[Piece], packet: int, out: list[Event]
+    ) -> None:
+        """Tell what was found in preambles, and go on with what lies behind them."""
+        for side, found in preambles.found:
+            self._proxies.append(facts(found, self._name(side), self._name(1 - side)))
+            if found.client is not None:
+                self._origin = (side, found.client)  # of several the innermost
+        preambles.found.clear()
+        self._proxied = tuple(sorted({*self._proxied, *preambles.packets}))
+        for each in preambles.defects:
+            message = f"from {self._name(each.side)}: {each.message}"
+            out.append(fault("bad-preamble", message, each.packet, each.offset, self.number))
+        preambles.defects.clear()
+        for side, piece in pieces:
+            if not isinstance(piece, Fault):
+                out += self._hear(side, piece, packet)
+
+    def _end_preambles(self, packet: int, out: list[Event]) -> None:
+        if self._preambles is not None and not self._preambles.is_over:
+            self._hear_behind(self._preambles, self._preambles.close(), packet, out)
+
+    def _recognise(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
+        """Find out what the connection speaks."""
         if self._recogniser is None or self._held is None:
             self._recogniser, self._held = Recogniser(self._limits, (self._port(0), self._port(1))), []
         self._held.append((side, piece))
@@ -328,7 +389,7 @@ class Conversation:
             return self._settle(verdict, packet)
         if self._recogniser.is_late:
             self._held = []
-        return out
+        return []
 
     def _is_opened(self, side: Side) -> bool:
         """Whether a direction was seen from its first byte; what TLS decrypts always is."""
@@ -336,7 +397,7 @@ class Conversation:
 
     def _begin_tls(self, packet: int) -> list[Event]:
         held = self._held or ()
-        self._recogniser = self._held = None
+        self._recogniser = self._held = self._preambles = None
         self._tls = Tls(self._secrets if self._secrets is not None else Secrets(), self._limits)
         out: list[Event] = []
         for side, piece in held:
@@ -364,12 +425,11 @@ class Conversation:
             )
             if any(passed):
                 starts = (False, False)  # what came before is gone
-            ends: tuple[Endpoint, Endpoint] = self._duplex.endpoints
             # Where responses begin is told by the requests, also for those that come before them.
             self._session = Dialogue(
                 self.number,
-                ends[client],
-                ends[broker],
+                self._end_of(client),
+                self._end_of(broker),
                 self._limits,
                 verdict.inferred,
                 verdict.correlation_id,
@@ -423,7 +483,7 @@ class Conversation:
         for event in events:
             if isinstance(event, Frame):
                 found = self._session.feed(event, packet)
-                out += found if self._tls is None else self._mark(found)
+                out += found if self._tls is None and not self._proxied else self._mark(found)
             elif isinstance(event, Fault):
                 message = f"from {self._name(side)}: {event.message}"
                 out.append(event._replace(connection=self.number, message=message))
@@ -441,6 +501,7 @@ class Conversation:
         self._take(self._duplex.close(), packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.close(), packet)
+        self._end_preambles(packet, out)
         if self._recogniser is not None:
             out += self._settle(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:
@@ -452,11 +513,18 @@ class Conversation:
         return out
 
     def _mark(self, events: list[Event]) -> list[Event]:
-        """Exchanges that came through TLS say so."""
-        if self._tls is not None:
-            for event in events:
-                if not isinstance(event, Fault):
-                    event.exchange.is_encrypted = True
+        """Exchanges that came through TLS or a proxy say so."""
+        if self._tls is None and not self._proxied:
+            return events
+        proxied = None
+        if self._proxied and self._verdict is not None:
+            has_login = any("login" in each for each in self._proxies)
+            client = self._duplex.endpoints[self._verdict.client]
+            proxied = Proxied(client, self._proxied, has_login)
+        for event in events:
+            if not isinstance(event, Fault):
+                event.exchange.is_encrypted = self._tls is not None
+                event.exchange.proxied = proxied
         return events
 
     def _gap_fault(self, side: Side, gap: Gap) -> Fault:
@@ -475,6 +543,12 @@ class Conversation:
 
     def _port(self, side: Side) -> int:
         return int.from_bytes(self._duplex.endpoints[side][-2:], "big")
+
+    def _end_of(self, side: Side) -> Endpoint:
+        """Who is at an end, by the word of a proxy where there is one."""
+        if self._origin is not None and self._origin[0] == side:
+            return self._origin[1]
+        return self._duplex.endpoints[side]
 
     def _decode_as(self) -> Verdict | None:
         for side in (0, 1) if self._broker_ports else ():

@@ -60,6 +60,15 @@ class Tunnelled:
                 del table[oldest]
         return found
 
+    def replace(self, conversation: Conversation, other: Conversation) -> list[Key]:
+        """Let another connection have the keys of one, and give them; none where it is not known here."""
+        if conversation not in self._keys:
+            return []
+        keys = self._keys[other] = self._keys.pop(conversation)
+        here = self._by_ends[frozenset(keys[0][:2])]
+        here[here.index(conversation)] = other
+        return keys
+
     def crowd(self, key: Key) -> list[Conversation]:
         """Those between the endpoints of ``key``, when they are so many that there is no room for another."""
         here = self._by_ends.get(frozenset(key[:2]), [])

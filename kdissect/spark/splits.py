@@ -108,6 +108,8 @@ def _chain(head: bytes, limits: Limits) -> Follow | None:
     """What finds beginnings in a file of this kind; None if there is nothing that does."""
     if head[:4] in pcap.MAGICS and pcap.MAGICS[head[:4]][2] == 16:
         order, scale, _ = pcap.MAGICS[head[:4]]
+        if Struct(order + "HH").unpack_from(head, 4) != (2, pcap.NEWEST_MINOR):
+            return None  # older versions have the lengths the other way round
         record, longest = _record(order, scale, limits), limits.packet_bytes + 16
         return lambda data, at: _first_certain(data, at, 1, longest, record)
     if head[:4] == _PCAPNG_MAGIC:

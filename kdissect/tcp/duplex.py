@@ -96,6 +96,11 @@ class Duplex:
             return False
         return first.next >= first.ended_at and second.next >= second.ended_at and not self._queued_cost
 
+    @property
+    def has_ended(self) -> bool:
+        """Both ends said FIN, or one reset it."""
+        return self.reset or (self.streams[0].ended_at is not None and self.streams[1].ended_at is not None)
+
     def is_reopened_by(self, segment: Segment) -> bool:
         """Whether a SYN begins another connection on the same addresses and ports.
 
@@ -106,8 +111,7 @@ class Duplex:
         stream = self.streams[self._side(segment)]
         if stream.next == 0 and not stream.opened:
             return False
-        ended = self.reset or (self.streams[0].ended_at is not None and self.streams[1].ended_at is not None)
-        return ended or not stream.initial(segment.seq)
+        return self.has_ended or not stream.initial(segment.seq)
 
     def continues(self, segment: Segment) -> bool:
         """Whether the sequence numbers of a segment between the same endpoints are those of this
@@ -115,10 +119,19 @@ class Duplex:
         side = self._side(segment)
         ours, theirs = self.streams[side], self.streams[1 - side]
         if segment.flags & SYN and ours.opened:
-            return ours.initial(segment.seq)
+            # Another SYN-ACK may answer the same SYN.
+            is_other = segment.ack is not None and not ours.is_settled and theirs.confirms(segment.ack)
+            return ours.initial(segment.seq) or is_other
         said = ours.is_near(segment.seq)
         heard = None if segment.ack is None else theirs.is_near(segment.ack)
         return (said or heard or False) and said is not False and heard is not False
+
+    def is_confirmed_by(self, segment: Segment) -> bool:
+        """Whether a segment says that the SYN that opened this connection was heard, or goes on behind it."""
+        side = self._side(segment)
+        if segment.ack is not None and self.streams[1 - side].confirms(segment.ack):
+            return True
+        return not segment.flags & (SYN | RST) and self.streams[side].is_next(segment.seq)
 
     def feed(self, segment: Segment) -> Sequence[Piece]:
         """What this segment makes available, of both directions."""

@@ -10,6 +10,8 @@ cdef class Reassembler:
     cdef public object _limits
     cdef public object _base
     cdef public bint _base_is_sure
+    cdef public object _initial
+    cdef public object _initials
     cdef public object _waiting
     cdef public Copies _copies
     cdef public Chunk _last

@@ -14,6 +14,9 @@ Rules
 4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
 6. A packet that several interfaces captured is a copy, not a retransmission, and is counted apart.
+7. Where the sender opened with several initial numbers, :mod:`kdissect.tcp.initials` says which counts. A SYN
+   with another number after the peer has acknowledged data is nobody's, and so is what lies at a number that
+   the peer did not confirm.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
 from kdissect.tcp.copies import Copies
+from kdissect.tcp.initials import Initials, signed_distance
 from kdissect.tcp.waiting import Piece, Waiting
 from kdissect.wording import plural
 
@@ -63,6 +67,8 @@ class Reassembler:
         "_base_is_sure",
         "_copies",
         "_impatience",
+        "_initial",
+        "_initials",
         "_last",
         "_limits",
         "_overdue_since",
@@ -83,6 +89,10 @@ class Reassembler:
         self._limits = limits
         self._base: int | None = None
         self._base_is_sure = False
+        self._initial: int | None = None
+        """The number of the first byte where the SYN was seen."""
+        self._initials: Initials | None = None
+        """Until the peer acknowledged data, where there are several."""
         self._waiting: Waiting | None = None
         """Made when first something waits: most directions of most connections never need it."""
         self._copies: Copies | None = None
@@ -134,7 +144,20 @@ class Reassembler:
 
     def initial(self, seq: int) -> bool:
         """Whether a SYN with this number opens the stream that is being reassembled."""
-        return self.opened and self._base == (seq + 1) & 0xFFFFFFFF
+        return self._initial == (seq + 1) & 0xFFFFFFFF
+
+    def confirms(self, ack: int) -> bool:
+        """Whether an acknowledgement is one of the SYN that opened this stream, and of what came with it."""
+        return self._initial is not None and 0 <= signed_distance(ack, self._initial) <= self.next
+
+    def is_next(self, seq: int) -> bool:
+        """Whether a sequence number is that of the next byte of a stream that was seen from its SYN."""
+        return self.opened and self._place(seq) == self.next
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the peer has acknowledged data, so that no other initial number can count any more."""
+        return self.acknowledged is not None and self.acknowledged > 0
 
     def is_near(self, seq: int) -> bool | None:
         """Whether a sequence number, or one that acknowledges, lies about where the stream is; None where
@@ -165,19 +188,20 @@ class Reassembler:
             self._impatience = 0
             return [chunk]
         packet, timestamp_ns, identity = segment.packet, segment.timestamp_ns, segment.identity
-        if segment.flags & SYN:
-            seq = (seq + 1) & 0xFFFFFFFF
-            if self._base is None or not self._base_is_sure:
-                self._base, self._base_is_sure, self.opened = seq, True, True
-                self.acknowledged = None
-        elif self._base is None:
+        if flags & SYN or self._initials is not None:
+            known = self._begin(segment)
+            if known is not None:
+                return known
+            if flags & SYN:
+                seq = (seq + 1) & 0xFFFFFFFF
+        if self._base is None:
             if segment.flags & RST and not segment.length:
                 return ()  # the numbers of a reset are often made up
             self._base, self._base_is_sure = seq, bool(segment.length)
         offset = self._place(seq)
         if self.ended_at is not None and segment.length and offset + segment.length > self.ended_at:
             self.ended_at = None  # a FIN that more data follows was none
-        if segment.flags & FIN:
+        if segment.flags & FIN and offset - self._known_end() <= FARTHEST_AHEAD:
             self.ended_at = offset + segment.length
         if not segment.length:
             return self._declare(segment.packet, segment.timestamp_ns) if self._waiting else ()
@@ -195,13 +219,23 @@ class Reassembler:
         if self._base is None:
             self._base, self.acknowledged = ack, 0
             return ()
+        freed: list[Chunk | Gap | Fault] = []
+        if self._initials is not None:
+            freed = self._confirm(ack, packet)
         offset = self._place(ack)
-        if offset - self.next > FARTHEST_ACKNOWLEDGEMENT:
-            return ()
+        is_possible = offset - self.next <= FARTHEST_ACKNOWLEDGEMENT
+        if not is_possible or (offset < 0 and self.opened and not self.is_settled):
+            if self.opened and not self.is_settled and not self.next:
+                self._hear(ack)
+            return freed
         before = offset - 1 if self.acknowledged is None else self.acknowledged
         if offset > before:
             self.acknowledged = before = offset
-        return self._declare(packet, timestamp_ns) if before > self.next else ()
+            if offset > 0:
+                self._initials = None
+        if before > self.next:
+            freed += self._declare(packet, timestamp_ns)
+        return freed
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """No more segments will come: every hole is one now."""
@@ -222,6 +256,78 @@ class Reassembler:
         while self._waiting:
             out += self._give_up(self._waiting.first_offset, reason, packet, timestamp_ns)
         return out
+
+    def _begin(self, segment: Segment) -> Sequence[Chunk | Gap | Fault] | None:
+        """Take a SYN, or a segment while it is in doubt where the stream begins (rule 7). None where the
+        segment is one of the stream as it is known now."""
+        seq, is_syn = segment.seq, bool(segment.flags & SYN)
+        if is_syn:
+            seq = (seq + 1) & 0xFFFFFFFF
+            if self._base is None or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
+                self._base, self._base_is_sure, self.acknowledged = seq, True, None
+                self._initial, self.opened = seq, True
+                return None
+            if seq == (self._base if self._initial is None else self._initial):
+                if self._initials is not None:
+                    self._initials.add(seq)  # sent again, it is the newest
+                    self.opened = True
+                return None
+            if not self.is_settled and not (self._base_is_sure and not self.opened):
+                if self._initials is None:
+                    self._initials = Initials(self._initial)
+                self._initials.add(seq)
+                if not self._base_is_sure and self._base is not None:
+                    self._initials.hear(self._base)
+                if not self._base_is_sure or (self.acknowledged is None and not self.next):
+                    return [*self._adopt(seq, segment.packet), *self.feed(segment)]
+        elif not segment.length and not segment.flags & FIN:
+            return None
+        else:
+            assert self._initials is not None
+            assert self._base is not None
+            assert self._initial is not None
+            wanted = (self._base + self.next) & 0xFFFFFFFF
+            best = self._initials.continued_by(seq, self._initial, wanted)
+            if best == self._initial:
+                return None
+            if self.acknowledged is None or self._initials.was_heard(best):
+                return [*self._adopt(best, segment.packet), *self.feed(segment)]
+        if not segment.length:
+            return ()
+        message = (
+            f"{plural(segment.length, 'byte')} at an initial sequence number that the other end did not "
+            "confirm; left out"
+        )
+        return [fault("out-of-window", message, segment.packet, self.next)]
+
+    def _adopt(self, initial: int, packet: int) -> list[Chunk | Gap | Fault]:
+        """The stream begins, or goes on where something of it was given out, at this number."""
+        self._base = (initial - self.next) & 0xFFFFFFFF
+        self._base_is_sure, self._initial = True, initial
+        self.opened = self._initials is not None and not self._initials.was_heard(initial)
+        self.acknowledged = self.ended_at = None
+        if not self._waiting:
+            return []
+        waited = self._waiting.length
+        self._waiting = None
+        message = (
+            f"{plural(waited, 'byte')} behind an initial sequence number that the other end did not confirm; "
+            "left out"
+        )
+        return [fault("out-of-window", message, packet, self.next)]
+
+    def _confirm(self, ack: int, packet: int) -> list[Chunk | Gap | Fault]:
+        """Let the initial number count that the peer acknowledges."""
+        assert self._initials is not None
+        if self.next and 0 < self._place(ack) <= self.next:
+            return []
+        initial = self._initials.confirmed_by(ack, FARTHEST_ACKNOWLEDGEMENT)
+        return [] if initial in (None, self._initial) else self._adopt(initial, packet)
+
+    def _hear(self, ack: int) -> None:
+        if self._initials is None:
+            self._initials = Initials(self._initial)
+        self._initials.hear(ack)
 
     def _place(self, seq: int) -> int:
         assert self._base is not None
@@ -293,12 +399,15 @@ class Reassembler:
     def _is_stray(self, piece: Piece) -> bool:
         """Whether a segment lies where none can be. What the peer acknowledges shows where the stream is;
         where the peer was not captured, a second segment that joins the first does."""
-        known = max(self.next, self.acknowledged or 0, self._waiting.end if self._waiting else 0)
-        if piece.offset - known <= FARTHEST_AHEAD:
+        if piece.offset - self._known_end() <= FARTHEST_AHEAD:
             return False
         joins = self.acknowledged is None and self._stray_end == piece.offset
         self._stray_end = piece.end
         return not joins
+
+    def _known_end(self) -> int:
+        """Up to where bytes were seen or acknowledged."""
+        return max(self.next, self.acknowledged or 0, self._waiting.end if self._waiting else 0)
 
     def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
         """Hold bytes that came again against the last ones delivered, the only ones still at hand."""

@@ -64,6 +64,11 @@ class Waiting:
         """Where the last of them ends; there must be pieces."""
         return self._pieces[-1].end
 
+    @property
+    def length(self) -> int:
+        """How many bytes they are."""
+        return sum(piece.length for piece in self._pieces)
+
     def packets(self) -> set[int]:
         """The packets they came in."""
         return {piece.packet for piece in self._pieces}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
+from kdissect.model import endpoint_text
 from kdissect.present.form import Clock, duration, plural
 from kdissect.present.sanitise import sanitise
 
@@ -44,6 +45,8 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
 def packet_lines(exchange: Exchange) -> Iterator[str]:
     """The connection, and where the messages stand in it."""
     yield f"connection: {exchange.connection}, {exchange.client} → {exchange.broker}"
+    if exchange.proxied is not None and exchange.proxied.client != exchange.client_endpoint:
+        yield f"through the proxy: {endpoint_text(exchange.proxied.client)}"
     for message in exchange.messages:
         yield from _message_lines(message, exchange.is_encrypted)
 
@@ -57,6 +60,8 @@ def _message_lines(message: Message, is_encrypted: bool) -> Iterator[str]:
         # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
         number = frame.offset + 1
         yield f"{message.kind} relative sequence: {number:,}, if the stream's first byte is number 1"
+    if message.decoded().quirk:
+        yield f"{message.kind} has a known quirk: {message.decoded().quirk}"
     yield f"{message.kind} size: {frame.size:,} and the 4 bytes that say so"
     if message.is_cut:
         yield f"{message.kind} captured: {plural(len(frame.payload), 'byte')}"

@@ -53,8 +53,54 @@ def test_refuses_the_modified_magic_on_records_of_the_usual_form() -> None:
 def test_refuses_other_versions_and_a_cut_header() -> None:
     with pytest.raises(CaptureError, match=r"version 3\.1"):
         PcapReader(pcap(version=(3, 1)))
+    with pytest.raises(CaptureError, match=r"version 2\.5; 2\.0 to 2\.4 can be read"):
+        PcapReader(pcap(version=(2, 5)))
     with pytest.raises(CaptureError, match="10 of 24"):
         PcapReader(pcap()[:10])
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("minor", [0, 1, 2])
+def test_versions_before_2_3_have_the_lengths_the_other_way_round(minor: int, order: str) -> None:
+    # The first length is that on the wire: the helper writes the captured one there.
+    records = [
+        record(b"cut", captured=60, wire_length=3, order=order),
+        record(b"whole", captured=5, wire_length=5, order=order),
+        record(b"cut", captured=70_000, wire_length=3, order=order),
+    ]
+    found = read(pcap(records, order, version=(2, minor)), piece=7)
+    assert [(p.data, p.wire_length) for p in found if isinstance(p, Packet)] == [
+        (b"cut", 60),
+        (b"whole", 5),
+        (b"cut", 70_000),
+    ]
+    assert not faults(found)
+
+
+def test_version_2_3_has_either_order_and_the_smaller_length_is_the_captured_one() -> None:
+    records = [record(b"cut", captured=60, wire_length=3), record(b"cut", captured=3, wire_length=60)]
+    found = read(pcap([*records, record(b"whole")], version=(2, 3)))
+    assert [(p.data, p.wire_length) for p in found if isinstance(p, Packet)] == [
+        (b"cut", 60),
+        (b"cut", 60),
+        (b"whole", 5),
+    ]
+    assert not faults(found)
+
+
+@pytest.mark.parametrize("minor", [0, 2, 3])
+def test_lengths_that_lie_are_told_in_old_versions_too(minor: int) -> None:
+    good = record(b"whole")
+    found = read(pcap([good, record(b"x", captured=1 << 31, wire_length=1 << 31)], version=(2, minor)))
+    assert packets(found) == [b"whole"]
+    assert [kind for kind, _ in faults(found)] == ["bad-length"]
+    assert faults(read(pcap([good, good[:-2]], version=(2, minor))))[0][0] == "cut-short"
+
+
+def test_files_of_several_versions_one_behind_the_other_are_read() -> None:
+    old = pcap([record(b"old", captured=60, wire_length=3)], version=(2, 1))
+    new = pcap([record(b"new", wire_length=60)])
+    assert packets(read(old + new + old)) == [b"old", b"new", b"old"]
 
 
 def test_masks_the_bits_that_tell_of_a_frame_check_sequence() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import run
+from tests.cli.run import run, spawn
+from tests.protocol.test_importing import HEARTBEAT, SAUCE, vendors_jar
 
 Capsys = pytest.CaptureFixture[bytes]
 
@@ -63,3 +64,22 @@ def test_what_cannot_be_imported_is_one_line_that_says_why(
     assert str(sources / name) in ran.err
     assert part in ran.err
     assert not (sources / "to").exists()
+
+
+def test_a_vendors_requests_are_read_once_they_were_imported(tmp_path: Path) -> None:
+    source = vendors_jar(tmp_path / "kafka-clients-7.9.0-ce.jar", *SAUCE, HEARTBEAT)
+    home = {"KDISSECT_DATA_HOME": str(tmp_path / "home")}
+    ran = spawn("schema", "import", source, "--vendor", "Confluent", **home)
+    assert (ran.code, ran.lines[0][:45]) == (0, "Confluent 7.9.0: 2 message classes read, 1 fi")
+    assert ran.err == "left out, for Kafka has them too: 1 message class\n"
+    shown = spawn("schema", "show", "SecretSauce", **home)
+    assert shown.lines[0].startswith("SecretSauceRequest ")
+    assert spawn("schema", "show", "Heartbeat", **home).lines[0].startswith("HeartbeatRequest 4 ")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 41, "ä"])
+def test_a_vendors_name_becomes_no_path(name: str, tmp_path: Path, capsysbinary: Capsys) -> None:
+    source = vendors_jar(tmp_path / "a-1.0.jar", *SAUCE)
+    ran = run(capsysbinary, "schema", "import", source, "--to", tmp_path / "to", "--vendor", name)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert not (tmp_path / "to").exists()

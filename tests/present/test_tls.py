@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kdissect.present.tls import LONGEST_LINE, connection_tree, tls_lines
+from kdissect.present.connection_lines import connection_tree
+from kdissect.present.tls import LONGEST_LINE, tls_lines
 from kdissect.session.conversation import Connection
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets

@@ -10,7 +10,7 @@ import pytest
 
 from kdissect.protocol.definition import Versions, parse, write
 from kdissect.protocol.importing import import_definitions, kafka_class, read_json
-from kdissect.protocol.library import Library
+from kdissect.protocol.library import Library, vendors_in
 from kdissect.protocol.schema import build
 from tests.shared import requires_shared, shared
 
@@ -271,3 +271,63 @@ def test_an_import_puts_a_damaged_file_right(group: str, tmp_path: Path) -> None
     assert library.check() == []
     assert (target / "apis" / "012-Heartbeat.txt").exists()
     assert (target / "data" / "clients" / "RequestHeader.txt").exists()
+
+
+# -- what is a vendor's
+
+
+def secret_sauce(kind: str, key: int = 10_001) -> dict[str, Any]:
+    """A request, or response, of a vendor's own."""
+    fields = [{"name": "Flavour", "type": "string", "versions": "0+"}]
+    made: dict[str, Any] = {"apiKey": key, "type": kind, "name": f"SecretSauce{kind.capitalize()}"}
+    return made | {"validVersions": "0-1", "flexibleVersions": "0+", "fields": fields}
+
+
+SAUCE = (secret_sauce("request"), secret_sauce("response"))
+
+
+def vendors_jar(path: Path, *definitions: dict[str, Any], manifest: str = "") -> Path:
+    """A jar that does not say its release as Kafka's do."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for definition in definitions:
+            archive.writestr(f"common/message/{definition['name']}.json", json.dumps(definition))
+        if manifest:
+            archive.writestr("META-INF/MANIFEST.MF", manifest)
+    return path
+
+
+def test_a_vendors_definitions_are_an_overlay_that_takes_nothing_from_kafka(tmp_path: Path) -> None:
+    taken = HEARTBEAT | {"validVersions": "0-99"}
+    source = vendors_jar(tmp_path / "kafka-clients-7.9.0-ce.jar", *SAUCE, taken)
+    done = import_definitions(source, tmp_path / "own", vendor="confluent")
+    assert (done.release, done.classes, done.kafkas) == ("7.9.0", 2, 1)
+    folder = tmp_path / "own" / "vendors" / "confluent"
+    assert [str(path.relative_to(folder)) for path in folder.rglob("*.txt")] == ["apis/10001-SecretSauce.txt"]
+    found = Library(tmp_path / "own", *vendors_in(tmp_path / "own"), PACKAGE)
+    assert found.apis[10_001][0] == "SecretSauce"
+    assert {key for key in found.apis if key != 10_001} == set(Library(PACKAGE).apis)
+    assert found.api(12) == Library(PACKAGE).api(12)
+    assert import_definitions(source, tmp_path / "own", vendor="confluent").written == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest", "release"),
+    [
+        ("kafka-clients-7.9.0-ce.jar", "", "7.9.0"),
+        ("kafka-clients-7.9.0-ccs.jar", "", "7.9.0"),
+        ("automq-1.5.2.jar", "Implementation-Version: 9.9.9\n", "1.5.2"),
+        ("clients.jar", "Manifest-Version: 1.0\nImplementation-Version: 1.5.2-rc1\n", "1.5.2"),
+        ("clients.jar", "Bundle-Version: 3.9.0.redhat-1\n", "3.9.0"),
+    ],
+)
+def test_the_release_is_told_by_the_jars_name_or_its_manifest(
+    name: str, manifest: str, release: str, tmp_path: Path
+) -> None:
+    source = vendors_jar(tmp_path / name, *SAUCE, manifest=manifest)
+    assert import_definitions(source, tmp_path / "own", vendor="somebody").release == release
+
+
+def test_a_vendors_release_that_nothing_tells_is_asked_for(tmp_path: Path) -> None:
+    source = vendors_jar(tmp_path / "clients.jar", *SAUCE)
+    with pytest.raises(ValueError, match=r"which release of somebody's is it\?.*--release"):
+        import_definitions(source, tmp_path / "own", vendor="somebody")

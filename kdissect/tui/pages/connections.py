@@ -13,8 +13,9 @@ from textual.widgets import Static
 
 from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
+from kdissect.present.connection_lines import connection_lines
 from kdissect.present.form import plural
-from kdissect.present.tls import tls_lines
+from kdissect.present.tls import Line
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.filtering import quoted
@@ -24,13 +25,13 @@ from kdissect.tui.pages.grouped import GroupedPage
 from kdissect.tui.statistics import Counted
 
 _NAMES = 20
-"""Cells for the names of what TLS shows."""
+"""Cells for the names of what is known of it."""
 
 
 class ConnectionsPage(GroupedPage):
-    """The connections, or the clients; Enter shows the exchanges of one. Below the list stands what the
-    handshake of the connection under the cursor showed, where it speaks TLS. What speaks TLS and has no
-    exchange yet is listed too."""
+    """The connections, or the clients; Enter shows the exchanges of one. Below the list stands what a proxy
+    said of the connection under the cursor, and what its handshake showed, where it speaks TLS. What speaks
+    TLS and has no exchange yet is listed too."""
 
     DEFAULT_CSS = """
     ConnectionsPage #tls { height: auto; max-height: 45%; border-top: hkey $panel; background: $surface;
@@ -56,15 +57,16 @@ class ConnectionsPage(GroupedPage):
             yield Static(id="lines", markup=False)
 
     def cursor_moved(self) -> None:
-        tls, cursor = None, self.list_pane.cursor
+        known: list[Line] = []
+        cursor = self.list_pane.cursor
         if self.grouping == "connection" and cursor < len(self.rows):
             number = self.rows.row(cursor)["connection"]
             index = self.kdissect.index
             connection = index.connections.get(number) or index.going_on.get(number)
-            tls = None if connection is None else connection.tls
-        self.query_one("#tls").set_class(tls is not None, "-shown")
+            known = [] if connection is None else list(connection_lines(connection))
+        self.query_one("#tls").set_class(bool(known), "-shown")
         lines = Table.grid()
-        for each in () if tls is None else tls_lines(tls):
+        for each in known:
             sign = "! " if each.is_warning else "  "
             style = self.alarm if each.is_warning else ""
             lines.add_row(Text(f" {each.name:<{_NAMES}}", "bold"), Text(sign, style), Text(each.text, style))

@@ -1,0 +1,14 @@
+"""Whose API keys are that Kafka itself does not have."""
+
+from __future__ import annotations
+
+VENDORS: tuple[tuple[str, range], ...] = (
+    ("AutoMQ", range(501, 603)),
+    ("Confluent", range(10_000, 1 << 15)),
+)
+"""Who took which keys for requests of their own."""
+
+
+def vendor_of(api_key: int) -> str | None:
+    """Who uses a key for a request of their own; None of a key that nobody is known to use so."""
+    return next((name for name, keys in VENDORS if api_key in keys), None)

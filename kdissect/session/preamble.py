@@ -1,0 +1,159 @@
+"""The stage before recognition: what proxies say first is taken off, and what lies behind it is given on.
+
+    piece ─► Preambles ─► pieces ─► Recogniser
+
+The first few bytes that an end says tell whether they may be a preamble at all. While it is not all there,
+the pieces of both ends are held, in their order; the forms themselves and ``MOST_HELD`` bound that. Several
+may follow each other. What is broken, cut or refused is given on as it came: the stages behind account for
+its bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kdissect.model import Chunk, DecodeError, Gap
+from kdissect.protocol.framing import PART_BYTES
+from kdissect.session import proxies
+from kdissect.session.proxies import Preamble, reader_of
+from kdissect.tcp.duplex import Piece, Side
+
+MOST = 4
+"""Preambles in a row."""
+MOST_HELD = 1 << 18
+MOST_BEHIND = 4_096
+"""Bytes of a client behind its part of a preamble after which the proxy is taken as not captured."""
+
+
+class Defect(NamedTuple):
+    """Something wrong with a preamble."""
+
+    side: Side
+    packet: int
+    offset: int
+    """In the stream of that side."""
+    message: str
+
+
+class Preambles:
+    """The machine of one connection. ``feed`` and ``close`` give on the pieces that are no preamble's."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        """Whether no more can come: then there is nothing to feed any more."""
+        self.found: list[tuple[Side, Preamble]] = []
+        """With the end that began each; who asks takes them out."""
+        self.defects: list[Defect] = []
+        self.packets: list[int] = []
+        """Those that carried preambles."""
+        self._count = 0
+        self._held: list[Piece] = []
+        self._starter: Side | None = None
+        self._is_deaf = False
+        """Bytes of the other end were not captured: what it said is not known."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What the pieces cost that are held."""
+        return sum(PART_BYTES + len(p.data) for _, p in self._held if isinstance(p, Chunk))
+
+    def feed(self, side: Side, piece: Chunk | Gap) -> list[Piece]:
+        """Take one more piece."""
+        if isinstance(piece, Gap) and side == self._starter:
+            return [*self._end("bytes of it were not captured"), (side, piece)]
+        self._held.append((side, piece))
+        if isinstance(piece, Gap):
+            self._is_deaf = True
+        if self._starter is None:
+            self._starter = side
+        out = self._read(final=False)
+        if not self.is_over and self.held_bytes > MOST_HELD:
+            out += self._end(f"more than {MOST_HELD:,} bytes came before its end")
+        return out
+
+    def close(self) -> list[Piece]:
+        """Nothing more will come, or there is no room to wait for it."""
+        return self._end("it ends here") if not self.is_over else []
+
+    def _end(self, why: str) -> list[Piece]:
+        out = self._read(final=True)
+        if self._held and self._starter is not None and not self.is_over:
+            self._note(0, f"a preamble of a proxy is not whole: {why}")
+        return out + self._release()
+
+    def _release(self) -> list[Piece]:
+        """Give on everything: here are no preambles any more."""
+        out, self._held, self.is_over = self._held, [], True
+        return out
+
+    def _read(self, final: bool) -> list[Piece]:
+        while self._held and not self.is_over and self._starter is not None:
+            said = self._bytes_of(self._starter)
+            heard = bytearray() if self._is_deaf else self._bytes_of(1 - self._starter)
+            reader = reader_of(said) if self._count < MOST else None
+            try:
+                preamble = None if reader is None else reader(said, heard)
+            except proxies.More:
+                return []
+            except DecodeError as error:
+                self._note(error.offset, error.reason)
+                preamble = None
+            if preamble is None:
+                return self._release()
+            is_waited_for = preamble.is_half and not self._is_deaf
+            is_waited_for = is_waited_for and len(said) - preamble.said <= MOST_BEHIND
+            if (preamble.is_refused or is_waited_for) and not final:
+                return []
+            if preamble.defect is not None:
+                self._note(0, preamble.defect)
+            self._count += 1
+            self.found.append((self._starter, preamble))
+            if preamble.is_refused:
+                return self._release()
+            self._take_off(self._starter, preamble.said)
+            self._take_off(1 - self._starter, preamble.heard)
+            if self._held and self._held[0][0] != self._starter:
+                return self._release()  # the other end speaks: what was asked for is there
+            if not self._held:
+                self._starter = None
+        return []
+
+    def _bytes_of(self, side: Side) -> bytearray:
+        return bytearray().join(p.data for each, p in self._held if each == side and isinstance(p, Chunk))
+
+    def _take_off(self, side: Side, count: int) -> None:
+        """Drop the first bytes of a side."""
+        kept: list[Piece] = []
+        for each, piece in self._held:
+            if each != side or not count or not isinstance(piece, Chunk):
+                kept.append((each, piece))
+                continue
+            taken = min(count, len(piece.data))
+            self.packets += piece.packets or (piece.packet,)
+            count -= taken
+            if taken < len(piece.data):
+                kept.append((each, piece._replace(offset=piece.offset + taken, data=piece.data[taken:])))
+        self._held = kept
+
+    def _note(self, offset: int, message: str) -> None:
+        """Something is wrong with the preamble at hand, so many bytes behind its begin."""
+        assert self._starter is not None
+        first = next(p for side, p in self._held if side == self._starter and isinstance(p, Chunk))
+        self.defects.append(Defect(self._starter, first.packet, first.offset + offset, message))
+
+
+def begins(data: bytes) -> bool:
+    """Whether the first bytes of a connection may be those of a preamble."""
+    return reader_of(data) is not None
+
+
+def facts(preamble: Preamble, own: str, other: str) -> dict[str, Any]:
+    """What a preamble told, for the column ``proxies``.
+
+    Its ``size`` is told where its bytes are taken off.
+
+    :param own: the address and port of the end that began; ``other`` those of the other end.
+    """
+    is_told = "target" not in preamble.facts
+    size = {} if preamble.is_refused else {"size": preamble.said + preamble.heard}
+    return preamble.facts | {"proxy": own if is_told else other} | size
