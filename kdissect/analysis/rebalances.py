@@ -130,7 +130,7 @@ def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> Reb
 
 def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
     """The rebalance that led to a generation, of which all stays are given; None where none was seen."""
-    stays = list(stays)
+    stays = [stay for stay in stays if "classic" in stay.types]  # others in their group do not stop for it
     told = [stay.span.first_ns for stay in stays if stay.span.first_ns is not None]
     in_force = min(told, default=None)
     part = [
