@@ -122,6 +122,7 @@ CONNECTIONS = Table(
             "what the handshake shows: version, suite, server_name, alpn, certificates, resumed, alerts …; "
             "dark: why it is not decrypted; null without TLS",
         ),
+        attribute_column("opened", "bool", "whether the capture has its beginning, the client's SYN"),
     ),
 )
 

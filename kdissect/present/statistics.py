@@ -172,7 +172,8 @@ _GROUPS = Table(
         _column(
             "rebalance_max_ns",
             "int64",
-            "the longest: first JoinGroup request to last SyncGroup response; so far, where it is not finished",
+            "the longest: first JoinGroup request to last SyncGroup response; so far, where it is not "
+            "finished",
         ),
         _column("rebalance_last_ns", "int64", "the last; so far, where it is not finished"),
         _column(
@@ -283,6 +284,41 @@ _CLIENTS = Table(
     ),
 )
 
+_VERSIONS = Table(
+    "versions",
+    (
+        _column("client_id", "text", "the name the client gives itself"),
+        _column("client", "text", "address of the client"),
+        _column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
+        _column("software_version", "text", "and the version of it"),
+        _column("broker", "text", "address:port of the broker"),
+        _column("api", "text", "the API that it speaks; what brokers ask each other is left out"),
+        _column("api_version", "int16", "in this version"),
+        _column(
+            "offered_min",
+            "int16",
+            "the lowest that the broker offers, by ApiVersions on the connection, else on others to that "
+            "broker; null where that is not known",
+        ),
+        _column("offered_max", "int16", "the highest"),
+        _column(
+            "limited_by",
+            "text",
+            "client (it could go higher with this broker), broker (it is the highest that this offers), or "
+            "unknown (no ApiVersions response of the broker was captured)",
+        ),
+        _column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
+        _column("reads", "bool", "whether kdissect reads this version"),
+        _column("count", "int64", "requests"),
+        _column(
+            "verdict",
+            "text",
+            "whether brokers from removed_in on understand it: ok; breaks (the client has to be upgraded or "
+            "set otherwise); upgrade-broker-first (only a newer broker shows what the client can); unknown",
+        ),
+    ),
+)
+
 _ERRORS = Table(
     "errors",
     (
@@ -325,6 +361,7 @@ STATISTICS = {
         _REBALANCES,
         _CONNECTIONS,
         _CLIENTS,
+        _VERSIONS,
         _ERRORS,
         _IO,
     )

@@ -50,6 +50,8 @@ class Connection(NamedTuple):
     sasl: dict[str, Any] | None
     tls: dict[str, Any] | None = None
     """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
+    opened: bool = False
+    """Whether the capture has its beginning, the client's SYN."""
 
 
 class Conversation:
@@ -273,6 +275,7 @@ class Conversation:
             software=session.software if session is not None else None,
             sasl=session.login.summary() if session is not None else None,
             tls=self._tls.summary() if self._tls is not None else None,
+            opened=duplex.streams[client].opened,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
