@@ -1,7 +1,7 @@
 """The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
 
 srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  members  rebalances
-connections  clients  errors  io  io,100ms
+connections  clients  versions  errors  io  io,100ms
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import GROUPINGS, ResponseTimes
 from kdissect.analysis.topics import Topics
+from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
 
 STATISTICS: dict[str, type[Statistic]] = {
@@ -29,6 +30,7 @@ STATISTICS: dict[str, type[Statistic]] = {
     "rebalances": Rebalances,
     "connections": Connections,
     "clients": Clients,
+    "versions": Versions,
     "errors": Errors,
     "io": Intervals,
 }

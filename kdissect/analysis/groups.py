@@ -1,16 +1,20 @@
 """Groups, their members, and their rebalances: three tables of one reading of the same exchanges.
 
-A rebalance of a classic group is a generation that a member was seen joining. It lasts, for a member, from
-its JoinGroup request to its SyncGroup response; for the group, from the first of the former to the last
-of the latter. The other groups do not stop for a rebalance: their members have epochs, and no duration.
+A rebalance of a classic group is a generation that a member was seen joining, or what members still wait
+for: :mod:`kdissect.analysis.rebalances`. The other groups do not stop for a rebalance: their members have
+epochs, and no duration.
+
+A static member (KIP-345) that comes back has another member id, which is another row; for its group it is
+the same member.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdissect.analysis.fold import Row, Span, least, most
-from kdissect.analysis.membership import Membership, Stay
+from kdissect.analysis.fold import Row, Span
+from kdissect.analysis.membership import Member, Membership
+from kdissect.analysis.rebalances import Rebalance, Stay, rebalance_of, rebalance_to
 
 
 class Members(Membership):
@@ -18,11 +22,11 @@ class Members(Membership):
 
     def result(self) -> list[Row]:
         generations: dict[tuple[str, str], list[int]] = {}
-        for group, generation, member_id in self._stays.rows:
+        for group, generation, member_id in self.stays():
             generations.setdefault((group, member_id), []).append(generation)
         rows = []
-        for key, member in sorted(self._members.rows.items(), key=lambda each: each[0]):
-            held = generations.get((key.group, key.member), [])
+        for key, member in sorted(self.members().items(), key=lambda each: each[0]):
+            held, span = generations.get((key.group, key.member), []), member.span
             rows.append(
                 {
                     "group": key.group,
@@ -41,39 +45,42 @@ class Members(Membership):
                     "left": member.left,
                     "leave_reason": member.leave_reason,
                     "left_ns": member.left_ns,
-                    "first_ns": member.span.first_ns,
-                    "last_ns": member.span.last_ns,
+                    "first_ns": span.first_ns,
+                    "last_ns": span.last_ns,
                 }
             )
         return rows
 
 
 class Rebalances(Membership):
-    """The statistic ``rebalances``: a row for every stay of a member in a generation."""
+    """The statistic ``rebalances``: a row for every stay of a member in a generation, and for every member
+    that still waits for one."""
 
     def result(self) -> list[Row]:
-        return [
-            {
-                "group": group,
-                "generation": generation,
-                "member_id": member,
-                "types": sorted(stay.types),
-                "protocol": stay.protocol,
-                "leader": stay.leader,
-                "join_ns": stay.join_ns,
-                "sync_ns": stay.sync_ns,
-                "duration_ns": stay.duration_ns,
-                "reason": stay.reason,
-                "assigned": stay.assigned,
-                "heartbeats": stay.heartbeats,
-                "first_ns": stay.span.first_ns,
-                "last_ns": stay.span.last_ns,
-            }
-            for (group, generation, member), stay in sorted(
-                self._stays.rows.items(),
-                key=lambda each: (each[0][0], each[0][1], each[1].join_ns or 0, each[0]),
-            )
-        ]
+        found: list[tuple[str, int | None, str, Stay]] = [(*key, stay) for key, stay in self.stays().items()]
+        found += [(key.group, None, key.member or key.instance, stay) for key, stay in self.joining().items()]
+        found.sort(key=lambda each: (each[0], each[1] is None, each[1] or 0, each[3].join_ns or 0, each[2]))
+        return [self._row(*each) for each in found]
+
+    def _row(self, group: str, generation: int | None, member: str, stay: Stay) -> Row:
+        rebalance = rebalance_of(stay, self._end_ns, self._ends)
+        return {
+            "group": group,
+            "generation": generation,
+            "member_id": member,
+            "types": sorted(stay.types),
+            "protocol": stay.protocol,
+            "leader": stay.leader,
+            "join_ns": stay.join_ns,
+            "sync_ns": stay.sync_ns,
+            "duration_ns": rebalance.duration_ns if rebalance is not None else None,
+            "completed": rebalance.completed if rebalance is not None else None,
+            "reason": stay.reason,
+            "assigned": stay.assigned,
+            "heartbeats": stay.heartbeats,
+            "first_ns": stay.span.first_ns,
+            "last_ns": stay.span.last_ns,
+        }
 
 
 @dataclass(slots=True)
@@ -82,21 +89,32 @@ class _Group:
 
     types: set[str] = field(default_factory=set)
     protocols: set[str] = field(default_factory=set)
-    members: int = 0
+    members: dict[str, Member] = field(default_factory=dict)
+    """By instance id, else by member id, each as it was last."""
     joins: int = 0
     heartbeats: int = 0
     commits: int = 0
     committed_partitions: int = 0
-    leaves: int = 0
     errors: int = 0
     span: Span = field(default_factory=Span)
-    generations: dict[int, Stay] = field(default_factory=dict)
-    """All stays in a generation as one: from the first join to the last sync."""
+    generations: dict[int, list[Stay]] = field(default_factory=dict)
+    joining: list[Stay] = field(default_factory=list)
+    """Of members that still wait for a generation."""
 
-    def rebalances(self) -> list[int | None]:
-        """How long each generation took that a member was seen joining, in their order."""
-        found = sorted(self.generations.items())
-        return [stay.duration_ns for _, stay in found if stay.join_ns is not None]
+    def add(self, name: str, member: Member) -> None:
+        """Count a member, whose name is empty where it is none."""
+        self.types |= member.types
+        self.joins += member.joins
+        self.heartbeats += member.heartbeats
+        self.commits += member.commits
+        self.committed_partitions += member.committed_partitions
+        self.errors += member.errors
+        self.span.merge(member.whole_span)
+        name = member.instance or name
+        if name:
+            before = self.members.get(name)
+            if before is None or (before.span.first_ns or 0) <= (member.span.first_ns or 0):
+                self.members[name] = member
 
 
 class Groups(Membership):
@@ -104,46 +122,44 @@ class Groups(Membership):
 
     def result(self) -> list[Row]:
         groups: dict[str, _Group] = {}
-        for key, member in self._members.rows.items():
-            group = groups.setdefault(key.group, _Group())
-            group.types |= member.types
-            group.members += bool(key.member)
-            group.joins += member.joins
-            group.heartbeats += member.heartbeats
-            group.commits += member.commits
-            group.committed_partitions += member.committed_partitions
-            group.leaves += member.left is not None
-            group.errors += member.errors
-            group.span.merge(member.span)
-        for (name, generation, _), stay in self._stays.rows.items():
+        for key, member in self.members().items():
+            groups.setdefault(key.group, _Group()).add(key.member, member)
+        for (name, generation, _), stay in self.stays().items():
             group = groups.setdefault(name, _Group())
             if stay.protocol:
                 group.protocols.add(stay.protocol)
-            whole = group.generations.setdefault(generation, Stay())
-            whole.join_ns = least(whole.join_ns, stay.join_ns)
-            whole.sync_ns = most(whole.sync_ns, stay.sync_ns)
-        return [_result(name, group) for name, group in sorted(groups.items())]
+            group.generations.setdefault(generation, []).append(stay)
+        for key, stay in self.joining().items():
+            groups.setdefault(key.group, _Group()).joining.append(stay)
+        return [_result(name, group, self._rebalances(group)) for name, group in sorted(groups.items())]
+
+    def _rebalances(self, group: _Group) -> list[Rebalance]:
+        """What is known of each, in their order."""
+        parts = [*(stays for _, stays in sorted(group.generations.items())), group.joining]
+        found = (rebalance_to(stays, self._end_ns, self._ends) for stays in parts)
+        return [rebalance for rebalance in found if rebalance is not None]
 
 
-def _result(name: str, group: _Group) -> Row:
-    rebalances = group.rebalances()
+def _result(name: str, group: _Group, rebalances: list[Rebalance]) -> Row:
     is_classic = "classic" in group.types
-    known = [duration for duration in rebalances if duration is not None]
+    known = [rebalance.duration_ns for rebalance in rebalances if rebalance.duration_ns is not None]
     return {
         "group": name,
         "types": sorted(group.types),
         "protocols": sorted(group.protocols),
-        "members": group.members,
+        "members": len(group.members),
         "first_generation": min(group.generations, default=None),
         "last_generation": max(group.generations, default=None),
         "rebalances": len(rebalances) if is_classic else None,
         "rebalance_max_ns": max(known, default=None),
-        "rebalance_last_ns": rebalances[-1] if rebalances else None,
+        "rebalance_last_ns": rebalances[-1].duration_ns if rebalances else None,
+        "rebalance_last_completed": rebalances[-1].completed if rebalances else None,
+        "not_finished": sum(each.completed is False for each in rebalances) if is_classic else None,
         "joins": group.joins,
         "heartbeats": group.heartbeats,
         "commits": group.commits,
         "committed_partitions": group.committed_partitions,
-        "leaves": group.leaves,
+        "leaves": sum(member.left is not None for member in group.members.values()),
         "errors": group.errors,
         "first_ns": group.span.first_ns,
         "last_ns": group.span.last_ns,

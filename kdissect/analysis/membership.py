@@ -9,20 +9,25 @@ tell, each for itself:
   member epoch, which takes the generation's place; a heartbeat with epoch -1, or -2 for a static member
   that will come back, leaves. An assignment that is null is unchanged.
 
-A member that is removed by its instance id alone has no member id in the request: it has a row of its own.
+A static member that is removed by its instance id alone (KIP-345) has no member id in the request: it is the
+member that was last heard of under that instance id before; only where none was, it has a row of its own.
+What is asked about a member does not make the time longer in which it was there, unless it asked itself.
 Requests of clients that commit without being a member (generation -1, no member id) count for the member
 with the empty id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
-from kdissect.analysis.fold import Rows, Span, Statistic, least, told_ns
+from kdissect.analysis.fold import Rows, Span, Statistic, address, least, most, told_ns
+from kdissect.analysis.rebalances import Stay, waiting
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
 
 HEARTBEATS = {
     "ConsumerGroupHeartbeat": "consumer",
@@ -58,8 +63,44 @@ class Member:
     left: str | None = None
     leave_reason: str | None = None
     left_ns: int | None = None
+    left_by: tuple[str, str | None] | None = None
+    """Client and client id of whoever made it leave; perhaps an administrator."""
     errors: int = 0
-    span: Span = field(default_factory=Span)
+    requests: Span = field(default_factory=Span)
+    """Its requests, without those to leave."""
+    leaving: Span = field(default_factory=Span)
+    """Requests that made it leave, its own and others'."""
+    refused: Span = field(default_factory=Span)
+    """Requests that it leave that were refused."""
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether another made it leave: from elsewhere, or under another client id."""
+        if self.left_by is None or self.client is None:
+            return False
+        client, client_id = self.left_by
+        if client == self.client:
+            return False
+        return (address(client), client_id) != (address(self.client), self.client_id)
+
+    @property
+    def span(self) -> Span:
+        """Its own requests; where none was seen, those about it."""
+        if self.requests.first_ns is None:
+            return self.whole_span
+        found = Span()
+        found.merge(self.requests)
+        if not self.is_removed:
+            found.merge(self.leaving)
+        return found
+
+    @property
+    def whole_span(self) -> Span:
+        """Its requests and those about it."""
+        found = Span()
+        for each in (self.requests, self.leaving, self.refused):
+            found.merge(each)
+        return found
 
     def merge(self, later: Member) -> None:
         """Add what it did later."""
@@ -73,43 +114,11 @@ class Member:
         self.committed_partitions += later.committed_partitions
         if later.left is not None:
             self.left, self.leave_reason, self.left_ns = later.left, later.leave_reason, later.left_ns
+        self.left_by = later.left_by if later.left_by is not None else self.left_by
         self.errors += later.errors
-        self.span.merge(later.span)
-
-
-@dataclass(slots=True)
-class Stay:
-    """A member in one generation, or at one member epoch."""
-
-    types: set[str] = field(default_factory=set)
-    join_ns: int | None = None
-    """When the first JoinGroup request that was answered with this generation was complete."""
-    sync_ns: int | None = None
-    """When the first SyncGroup response for it was complete."""
-    protocol: str | None = None
-    leader: bool | None = None
-    reason: str | None = None
-    assigned: int | None = None
-    heartbeats: int = 0
-    span: Span = field(default_factory=Span)
-
-    @property
-    def duration_ns(self) -> int | None:
-        """From the JoinGroup request to the SyncGroup response; None where one was not captured."""
-        if self.join_ns is None or self.sync_ns is None or self.sync_ns < self.join_ns:
-            return None
-        return self.sync_ns - self.join_ns
-
-    def merge(self, later: Stay) -> None:
-        """Add what was told of it later."""
-        self.types |= later.types
-        self.join_ns = least(self.join_ns, later.join_ns)
-        self.sync_ns = least(self.sync_ns, later.sync_ns)
-        for name in ("protocol", "leader", "reason", "assigned"):
-            if getattr(later, name) is not None:
-                setattr(self, name, getattr(later, name))
-        self.heartbeats += later.heartbeats
-        self.span.merge(later.span)
+        self.requests.merge(later.requests)
+        self.leaving.merge(later.leaving)
+        self.refused.merge(later.refused)
 
 
 StayKey = tuple[str, int, str]
@@ -123,34 +132,115 @@ class Membership(Statistic):
         super().__init__(limits)
         self._members: Rows[MemberKey, Member] = Rows(Member, limits.rows)
         self._stays: Rows[StayKey, Stay] = Rows(Stay, limits.rows)
+        self._hidden: Rows[StayKey, Stay] = Rows(Stay, limits.rows)
+        """What exchanges that do not count tell of stays: when they joined, and were given assignments."""
+        self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, limits.rows)
+        """Members whose JoinGroup was never answered, each with the number of the exchange."""
+        self._end_ns: int | None = None
+        """The latest time in the capture so far."""
+        self._ends: dict[int, int] = {}
+        """When connections were over."""
 
     def merge(self, later: Self) -> None:
         self._members.merge(later._members)
         self._stays.merge(later._stays)
+        self._hidden.merge(later._hidden)
+        self._unanswered.merge(later._unanswered)
+        self._end_ns = most(self._end_ns, later._end_ns)
+        for connection, end_ns in later._ends.items():
+            self._end(connection, end_ns)
 
     @property
     def left_out(self) -> int:
-        return self._members.left_out + self._stays.left_out
+        tables = (self._members, self._stays, self._hidden, self._unanswered)
+        return sum(table.left_out for table in tables)
 
     def _exchange(self, exchange: Exchange) -> None:
-        api = exchange.api or ""
-        if exchange.request is None:
+        self._end_ns = most(self._end_ns, told_ns(exchange))
+        count = _COUNTED.get(exchange.api or "")
+        if count is None or exchange.request is None:
             return
         request = exchange.request.body()
+        if isinstance(request.get("groupId"), str):
+            count(self, exchange, request)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._end_ns = most(self._end_ns, told_ns(exchange))
+        if exchange.request is None or exchange.api not in ("JoinGroup", "SyncGroup"):
+            return
+        request, response = exchange.request.body(), _body(exchange)
         if not isinstance(request.get("groupId"), str):
             return
-        if api in HEARTBEATS:
-            self._group_heartbeat(exchange, request, HEARTBEATS[api])
-        elif api == "JoinGroup":
-            self._join(exchange, request)
-        elif api == "SyncGroup":
-            self._sync(exchange, request)
-        elif api == "Heartbeat":
-            self._heartbeat(exchange, request)
-        elif api in COMMITS:
-            self._commit(exchange, request)
-        elif api == "LeaveGroup":
-            self._leave(exchange, request)
+        if exchange.api == "JoinGroup":
+            generation, member_id = response.get("generationId", -1), response.get("memberId")
+            if _is_good(response) and generation >= 0:
+                _join_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
+        else:
+            generation, member_id = request.get("generationId", -1), request.get("memberId")
+            _sync_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
+
+    def _connection(self, connection: Connection) -> None:
+        self._end_ns = most(self._end_ns, connection.end_ns)
+        self._end(connection.connection, connection.end_ns)
+
+    def _end(self, connection: int, end_ns: int) -> None:
+        if len(self._ends) < self.limits.rows:
+            self._ends[connection] = end_ns
+
+    # -- what the rows are made of ----------------------------------------------------------------------
+
+    def members(self) -> dict[MemberKey, Member]:
+        """The members, each once, by their keys."""
+        found: dict[MemberKey, Member] = {}
+        holders: dict[tuple[str, str], list[tuple[int, MemberKey]]] = {}
+        for key, member in self._members.rows.items():
+            if key.member or not key.instance:
+                found[key] = member
+                if member.instance and member.requests.first_ns is not None:
+                    holder = member.requests.first_ns, key
+                    holders.setdefault((key.group, member.instance), []).append(holder)
+        for key, member in self._members.rows.items():
+            if key in found:
+                continue
+            asked_ns = member.whole_span.first_ns or 0
+            before = [each for each in holders.get((key.group, key.instance), ()) if each[0] <= asked_ns]
+            if before:
+                _, holder_key = max(before)
+                whole = Member()
+                whole.merge(found[holder_key])
+                whole.merge(member)
+                key, member = holder_key, whole
+            found[key] = member
+        return found
+
+    def stays(self) -> dict[StayKey, Stay]:
+        """The stays; what ended the joining of each, also where that does not count."""
+        found: dict[StayKey, Stay] = {}
+        for key, stay in self._stays.rows.items():
+            if stay.span.first_ns is None:
+                continue  # it only asked for an assignment of a generation that it was never seen in
+            hidden = self._hidden.rows.get(key)
+            if hidden is not None:
+                whole = Stay()
+                whole.merge(stay)
+                whole.merge_times(hidden)
+                stay = whole
+            found[key] = stay
+        return found
+
+    def joining(self) -> dict[MemberKey, Stay]:
+        """Members that asked to join and were not answered, unless their group was: those that asked before
+        the others were told a generation either have it, or asked again."""
+        joined: dict[str, int | None] = {}
+        for rows in (self._stays.rows, self._hidden.rows):
+            for (group, *_), stay in rows.items():
+                joined[group] = most(joined.get(group), stay.joined_ns)
+        found: dict[MemberKey, Stay] = {}
+        for (key, _), stay in self._unanswered.rows.items():
+            last = joined.get(key.group)
+            if last is None or (stay.join_ns is not None and stay.join_ns > last):
+                found.setdefault(key, Stay()).merge(stay)
+        return found
 
     # -- classic groups -----------------------------------------------------------------------------
 
@@ -161,11 +251,18 @@ class Membership(Statistic):
         if member is not None:
             member.types.add("classic")
             member.joins += 1
+        waits = waiting(exchange)
+        if waits is not None:
+            key = _member_key(request, member_id, request.get("groupInstanceId"))
+            unanswered = self._unanswered.row((key, exchange.number))
+            if unanswered is not None:
+                unanswered.merge(
+                    Stay({"classic"}, waits.ns, waits=waits, reason=request.get("reason") or None)
+                )
         if _is_good(response) and response.get("generationId", -1) >= 0:
             stay = self._stay(exchange, request, response["generationId"], member_id, "classic")
-            assert exchange.request is not None
+            _join_times(stay, exchange)
             if stay is not None:
-                stay.join_ns = least(stay.join_ns, exchange.request.frame.last_ns)
                 stay.protocol = response.get("protocolName") or stay.protocol
                 stay.leader = response.get("leader") == response.get("memberId")
                 stay.reason = request.get("reason") or stay.reason
@@ -174,14 +271,13 @@ class Membership(Statistic):
         member = self._member(exchange, request, request.get("memberId"), request.get("groupInstanceId"))
         if member is not None:
             member.types.add("classic")
-        response = _body(exchange)
+        response, generation = _body(exchange), request.get("generationId", -1)
         if not _is_good(response):
+            _sync_times(self._stays.row(_stay_key(request, generation, request.get("memberId"))), exchange)
             return
-        stay = self._stay(
-            exchange, request, request.get("generationId", -1), request.get("memberId"), "classic"
-        )
+        stay = self._stay(exchange, request, generation, request.get("memberId"), "classic")
+        _sync_times(stay, exchange)
         if stay is not None:
-            stay.sync_ns = least(stay.sync_ns, told_ns(exchange))
             stay.protocol = response.get("protocolName") or stay.protocol
             assigned = assigned_by_sync(request, response)
             stay.assigned = assigned if assigned is not None else stay.assigned
@@ -204,19 +300,26 @@ class Membership(Statistic):
         for at, each in enumerate(members):
             answer = answers[at] if at < len(answers) else _body(exchange)
             own = {**answer, "errorCode": answer.get("errorCode") or _body(exchange).get("errorCode")}
-            member = self._member(
-                exchange, request, each.get("memberId"), each.get("groupInstanceId"), own.get("errorCode")
+            member = self._members.row(
+                _member_key(request, each.get("memberId"), each.get("groupInstanceId"))
             )
             if member is not None:
+                asked_ns = exchange.messages[0].frame.last_ns
                 member.types.add("classic")
-                if not own["errorCode"]:
-                    member.left, member.left_ns = "LeaveGroup", exchange.messages[0].frame.last_ns
-                    member.leave_reason = each.get("reason") or None
+                member.instance = each.get("groupInstanceId") or member.instance
+                if own["errorCode"]:
+                    member.errors += 1
+                    member.refused.add(asked_ns, exchange.number)
+                    continue
+                member.leaving.add(asked_ns, exchange.number)
+                member.left_by = exchange.client, exchange.client_id
+                member.left, member.left_ns = "LeaveGroup", asked_ns
+                member.leave_reason = each.get("reason") or None
 
     # -- groups with heartbeats only ----------------------------------------------------------------
 
-    def _group_heartbeat(self, exchange: Exchange, request: dict[str, Any], kind: str) -> None:
-        response = _body(exchange)
+    def _group_heartbeat(self, exchange: Exchange, request: dict[str, Any]) -> None:
+        response, kind = _body(exchange), HEARTBEATS[exchange.api or ""]
         member_id = request.get("memberId") or response.get("memberId")
         member = self._member(exchange, request, member_id, request.get("instanceId"))
         epoch = request.get("memberEpoch", 0)
@@ -246,33 +349,23 @@ class Membership(Statistic):
             )
 
     def _member(
-        self,
-        exchange: Exchange,
-        request: dict[str, Any],
-        member_id: str | None,
-        instance: str | None,
-        error: int | None = None,
+        self, exchange: Exchange, request: dict[str, Any], member_id: str | None, instance: str | None
     ) -> Member | None:
-        """The member's row, with what every exchange tells of it. ``error`` is its own error code, where
-        one exchange is about several members."""
-        member_id = member_id or ""
-        key = MemberKey(request["groupId"], member_id, "" if member_id else instance or "")
-        member = self._members.row(key)
+        """The member's row, with what every request of its own tells of it."""
+        member = self._members.row(_member_key(request, member_id, instance))
         if member is None:
             return None
-        member.span.add(exchange.messages[0].frame.last_ns, exchange.number)
+        member.requests.add(exchange.messages[0].frame.last_ns, exchange.number)
         member.instance = instance if instance is not None else member.instance
-        if exchange.api != "LeaveGroup":
+        if exchange.api != "TxnOffsetCommit" or not member_id:  # which the producer sends for it (KIP-447)
             member.client, member.client_id = exchange.client, exchange.client_id
-            member.errors += sum(1 for _ in exchange.error_codes())
-        else:  # perhaps on behalf of the member, by an administrator
-            member.errors += bool(error)
+        member.errors += sum(1 for _ in exchange.error_codes())
         return member
 
     def _stay(
         self, exchange: Exchange, request: dict[str, Any], generation: int, member_id: str | None, kind: str
     ) -> Stay | None:
-        stay = self._stays.row((request["groupId"], generation, member_id or ""))
+        stay = self._stays.row(_stay_key(request, generation, member_id))
         if stay is not None:
             stay.types.add(kind)
             stay.span.add(told_ns(exchange), exchange.number)
@@ -286,3 +379,47 @@ def _body(exchange: Exchange) -> dict[str, Any]:
 def _is_good(response: dict[str, Any]) -> bool:
     """Whether there is a response, and it tells of no error."""
     return response.get("errorCode") == 0
+
+
+def _member_key(request: dict[str, Any], member_id: str | None, instance: str | None) -> MemberKey:
+    member_id = member_id or ""
+    return MemberKey(request["groupId"], member_id, "" if member_id else instance or "")
+
+
+def _stay_key(request: dict[str, Any], generation: int, member_id: str | None) -> StayKey:
+    return request["groupId"], generation, member_id or ""
+
+
+def _join_times(stay: Stay | None, exchange: Exchange) -> None:
+    """A JoinGroup that was answered with the generation."""
+    assert exchange.request is not None
+    if stay is not None:
+        stay.join_ns = least(stay.join_ns, exchange.request.frame.last_ns)
+        stay.joined_ns = most(stay.joined_ns, told_ns(exchange))
+        stay.asked_ns = most(stay.asked_ns, stay.joined_ns)
+
+
+def _sync_times(stay: Stay | None, exchange: Exchange) -> None:
+    """A SyncGroup, whatever came of it."""
+    if stay is None:
+        return
+    if _is_good(_body(exchange)):
+        stay.sync_ns = least(stay.sync_ns, told_ns(exchange))
+        return
+    waits = waiting(exchange)
+    if waits is not None:
+        stay.merge_times(Stay(waits=waits))
+    elif exchange.response is None or exchange.missing is not None:
+        stay.is_lost = True
+    stay.asked_ns = most(stay.asked_ns, told_ns(exchange))
+
+
+_COUNTED: dict[str, Callable[[Membership, Exchange, dict[str, Any]], None]] = {
+    **dict.fromkeys(HEARTBEATS, Membership._group_heartbeat),
+    "JoinGroup": Membership._join,
+    "SyncGroup": Membership._sync,
+    "Heartbeat": Membership._heartbeat,
+    **dict.fromkeys(COMMITS, Membership._commit),
+    "LeaveGroup": Membership._leave,
+}
+"""What is counted of each API."""

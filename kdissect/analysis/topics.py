@@ -15,6 +15,7 @@ from typing import Self
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.topics import partition_of
@@ -93,12 +94,10 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
 
 def replica_id(exchange: Exchange) -> int:
     """Who fetches: the id of a broker or controller that follows the partition; -1 for a consumer, and
-    where the request was not captured. In version 15 it moved into a tagged struct (KIP-903)."""
+    where the request was not captured."""
     if exchange.request is None:
         return -1
-    body = exchange.request.body()
-    found = (body.get("replicaState") or body).get("replicaId", -1)
-    return found if isinstance(found, int) else -1
+    return replica_id_of(exchange.request.body())
 
 
 def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str]:

@@ -13,7 +13,7 @@ from kdissect.cli import DONE
 from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.on_spark import running, session_options, within_reach
 from kdissect.present.columns import Table, dict_column
-from kdissect.present.form import Clock
+from kdissect.present.form import Clock, plural
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
@@ -22,7 +22,7 @@ from kdissect.spark.report import SECTIONS, Report
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_WORDS = {"string": "text", "bigint": "int64"}
+_WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "bool"}
 """Types of the report's columns, in the words of :mod:`kdissect.present.columns`."""
 
 
@@ -41,8 +41,8 @@ _WORDS = {"string": "text", "bigint": "int64"}
 def report(**given: Any) -> int:
     """Tables of batch or stream → what they say together.
 
-    It needs the tables exchanges and connections; kafka4 needs batches too, to see message formats. What
-    several capture points saw of one exchange counts once.
+    It needs the tables exchanges and connections. What several capture points saw of one exchange counts
+    once.
     """
     out = within_reach(given["tables"], given["master"]).rstrip("/")
     for name in ("exchanges", "connections"):
@@ -52,12 +52,12 @@ def report(**given: Any) -> int:
             )
     with running(given) as (spark, _):
         made = Report(spark, *(spark.read.parquet(f"{out}/{name}") for name in ("exchanges", "connections")))
-        if "://" in out or os.path.isdir(os.path.join(out, "batches")):
-            made.batches(spark.read.parquet(f"{out}/batches"))
-        elif "kafka4" in (given["sections"] or SECTIONS) and not given["quiet"]:
-            complain(f"{out}: has no table batches, so kafka4 says nothing of message formats")
         for name in given["sections"] or SECTIONS:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
+            if made.left_out:
+                complain(
+                    f"{name}: too many clients and connections; {plural(made.left_out, 'count')} left out"
+                )
     return DONE
 
 

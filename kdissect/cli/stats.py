@@ -85,6 +85,7 @@ def command(**given: Any) -> int:
     rebalances   members and generations: join to sync
     connections  bytes, latency, requests in flight
     clients      software, and the versions it speaks
+    versions     who limits each version, and what Kafka 4 would refuse
     errors       error codes, with the first and last exchange
     io           requests, bytes, records and errors of each interval (1s)
 

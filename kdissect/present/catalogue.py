@@ -130,6 +130,7 @@ CONNECTIONS = Table(
             "what proxies said first: protocol (PROXY v1, PROXY v2, SOCKS5, HTTP CONNECT), proxy (its "
             "address), client and destination, or target, login and outcome; size in bytes; null without",
         ),
+        attribute_column("opened", "bool", "whether the capture has its beginning, the client's SYN"),
     ),
 )
 

@@ -160,18 +160,32 @@ _GROUPS = Table(
         _column("group", "text", "the group id"),
         _TYPES,
         _column("protocols", "texts", "assignors or protocols that were chosen"),
-        _column("members", "int64", "member ids that occur"),
+        _column("members", "int64", "members; a static member counts once, however often it came back"),
         _column("first_generation", "int32", "the lowest generation or member epoch that members were given"),
         _column("last_generation", "int32", "the highest"),
         _column(
             "rebalances",
             "int64",
-            "generations that a member of a classic group was seen joining; null for other groups",
+            "generations that a member of a classic group was seen joining, and one more where members still "
+            "wait for the next; null for other groups",
         ),
         _column(
-            "rebalance_max_ns", "int64", "the longest: first JoinGroup request to last SyncGroup response"
+            "rebalance_max_ns",
+            "int64",
+            "the longest: first JoinGroup request to last SyncGroup response; so far, where it is not "
+            "finished",
         ),
-        _column("rebalance_last_ns", "int64", "the last; null where it did not end in the capture"),
+        _column("rebalance_last_ns", "int64", "the last; so far, where it is not finished"),
+        _column(
+            "rebalance_last_completed",
+            "bool",
+            "whether the last was finished in the capture; null where that is not known",
+        ),
+        _column(
+            "not_finished",
+            "int64",
+            "rebalances that were not: they go on, or the next began before; null for other groups",
+        ),
         *_MEMBERSHIP,
         _column("leaves", "int64", "members that left, or were removed"),
         _column("errors", "int64", "error codes in responses to members, REBALANCE_IN_PROGRESS among them"),
@@ -195,7 +209,7 @@ _MEMBERS = Table(
         _column("left", "text", "LeaveGroup, or member epoch -1 or -2; null where it did not leave"),
         _column("leave_reason", "text", "the reason that the request gives"),
         _column("left_ns", "int64", "when, ns since the epoch"),
-        *_times("request"),
+        *_times("request of its own, else about it"),
     ),
 )
 
@@ -203,14 +217,21 @@ _REBALANCES = Table(
     "rebalances",
     (
         _column("group", "text", "the group id"),
-        _column("generation", "int32", "the generation, or the member epoch"),
-        _column("member_id", "text", "the member"),
+        _column(
+            "generation", "int32", "the generation, or the member epoch; null where it still waits for one"
+        ),
+        _column("member_id", "text", "the member; a static one that has no id yet, by its instance id"),
         _TYPES,
         _column("protocol", "text", "the assignor or protocol that was chosen"),
         _column("leader", "bool", "whether it is the leader that assigns"),
         _column("join_ns", "int64", "time of its first JoinGroup request for it, ns since the epoch"),
         _column("sync_ns", "int64", "time of its first SyncGroup response, ns since the epoch"),
-        _column("duration_ns", "int64", "sync_ns - join_ns"),
+        _column("duration_ns", "int64", "sync_ns - join_ns; so far, where it is not finished"),
+        _column(
+            "completed",
+            "bool",
+            "whether it was given its assignment; null where it was not seen joining, or that is not known",
+        ),
         _column("reason", "text", "why it joins, as its request says (KIP-800)"),
         _column(
             "assigned", "int32", "partitions (or active tasks) it was given; null where that is not told"
@@ -263,6 +284,41 @@ _CLIENTS = Table(
     ),
 )
 
+_VERSIONS = Table(
+    "versions",
+    (
+        _column("client_id", "text", "the name the client gives itself"),
+        _column("client", "text", "address of the client"),
+        _column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
+        _column("software_version", "text", "and the version of it"),
+        _column("broker", "text", "address:port of the broker"),
+        _column("api", "text", "the API that it speaks; what brokers ask each other is left out"),
+        _column("api_version", "int16", "in this version"),
+        _column(
+            "offered_min",
+            "int16",
+            "the lowest that the broker offers, by ApiVersions on the connection, else on others to that "
+            "broker; null where that is not known",
+        ),
+        _column("offered_max", "int16", "the highest"),
+        _column(
+            "limited_by",
+            "text",
+            "client (it could go higher with this broker), broker (it is the highest that this offers), or "
+            "unknown (no ApiVersions response of the broker was captured)",
+        ),
+        _column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
+        _column("reads", "bool", "whether kdissect reads this version"),
+        _column("count", "int64", "requests"),
+        _column(
+            "verdict",
+            "text",
+            "whether brokers from removed_in on understand it: ok; breaks (the client has to be upgraded or "
+            "set otherwise); upgrade-broker-first (only a newer broker shows what the client can); unknown",
+        ),
+    ),
+)
+
 _ERRORS = Table(
     "errors",
     (
@@ -305,6 +361,7 @@ STATISTICS = {
         _REBALANCES,
         _CONNECTIONS,
         _CLIENTS,
+        _VERSIONS,
         _ERRORS,
         _IO,
     )

@@ -20,7 +20,7 @@ _RARE = frozenset(
     (
         *("unanswered", "may_wait", "waited_out", "throttled", "throttle_ms", "throttle_max_ms", "errors"),
         *("control_batches", "partial_batches", "uncounted_batches"),
-        *("retransmitted", "gap_bytes", "skipped_bytes"),
+        *("retransmitted", "gap_bytes", "skipped_bytes", "not_finished"),
     )
 )
 """Columns that are left out where all is 0."""

@@ -169,6 +169,35 @@ def releases_with(key: int, version: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span.release for span in spans if version in span.versions))
 
 
+BETWEEN_BROKERS = frozenset(
+    (
+        *("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers"),
+        *("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "UpdateRaftVoter"),
+        *("AlterPartition", "Envelope", "AllocateProducerIds", "AssignReplicasToDirs"),
+        *("BrokerRegistration", "BrokerHeartbeat", "ControllerRegistration"),
+        *("InitializeShareGroupState", "ReadShareGroupState", "ReadShareGroupStateSummary"),
+        *("WriteShareGroupState", "DeleteShareGroupState"),
+    )
+)
+"""APIs that only brokers and controllers ask each other, by the listeners of Kafka's definitions and the
+classes that send them."""
+
+_EARLY = frozenset(("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"))
+"""Their version 0 was an early access in 4.0 (KIP-932)."""
+
+
+@cache
+def removed_in(key: int, version: int) -> str | None:
+    """The Kafka release that removed this version of an API; None where it was not removed, or is not known.
+    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too."""
+    if not is_api(key):
+        return None
+    releases = releases_with(key, version)
+    if not releases or any(int(release.partition(".")[0]) >= 4 for release in releases):
+        return None
+    return "4.1" if api_name(key) in _EARLY else "4.0"
+
+
 def _blocks(key: int, kind: str) -> list[Block]:
     return [block for block in library().api(key).blocks if block.kind == kind and not block.era]
 

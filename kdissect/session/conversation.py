@@ -57,6 +57,8 @@ class Connection(NamedTuple):
     """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
     proxies: list[dict[str, Any]] | None = None
     """What proxies said before it was the client's; None where none did."""
+    opened: bool = False
+    """Whether the capture has its beginning, the client's SYN."""
 
 
 class Conversation:
@@ -307,6 +309,7 @@ class Conversation:
             sasl=session.login.summary() if session is not None else None,
             tls=self._tls.summary() if self._tls is not None else None,
             proxies=self._proxies or None,
+            opened=duplex.streams[client].opened,
         )
 
     # -- the stages ---------------------------------------------------------------------------------

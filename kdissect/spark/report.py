@@ -1,16 +1,16 @@
 """Tables of ``kdissect spark batch`` or ``stream`` → what many captures say together, in Spark SQL.
 
-The views: ``exchanges``, ``connections`` and, where they are there, ``batches``; numbers count in each
-capture point, so exchanges and connections are joined by both. What several capture points saw of one
-exchange counts once: see :mod:`kdissect.spark.copies`.
+The views: ``exchanges`` and ``connections``; numbers count in each capture point, so they are joined by
+both. What several capture points saw of one exchange counts once: see :mod:`kdissect.spark.copies`. What
+Kafka 4 would refuse is judged by the statistic ``versions``: :mod:`kdissect.spark.readiness`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdissect.protocol import apis
 from kdissect.spark.copies import SEEN_AT, alone, merged
+from kdissect.spark.readiness import readiness
 from kdissect.spark.tables import POINT
 
 if TYPE_CHECKING:
@@ -94,27 +94,11 @@ SECTIONS = {
         """,
     ),
     "kafka4": (
-        "what would break on Kafka 4",
-        f"""
-        select 'version' as what, concat(e.api, ' ', e.api_version) as name, {_CLIENT} as software,
-               e.client_id, count(*) as count, 'removed in 4.0 (KIP-896)' as reason
-        from exchanges e join gone using (api_key, api_version)
-             left join connections c using (connection, capture_point)
-        group by all
-        union all
-        select 'message format', concat('magic ', b.magic, ' in ', coalesce(b.topic, b.topic_id)),
-               {_CLIENT}, c.client_id, count(*), 'not written since 4.0 (KIP-724)'
-        from batches b left join connections c using (connection, capture_point)
-        where b.magic < 2 and b.direction = 'produce' group by all
-        order by what desc, count desc, name, software, client_id
-        """,
+        "versions that Kafka 4 does not have: who limits them, and what would break",
+        "select * from readiness",
     ),
 }
 """Name: what it is, and the query."""
-
-_BATCHES_DDL = (
-    f"connection bigint, {POINT} string, magic smallint, topic string, topic_id string, direction string"
-)
 
 
 class Report:
@@ -122,34 +106,20 @@ class Report:
 
     def __init__(self, spark: SparkSession, exchanges: DataFrame, connections: DataFrame) -> None:
         self._spark = spark
+        self.left_out = 0
+        """How often something was left out of the last section for want of room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if POINT in exchanges.columns else alone(exchanges)
         _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
         _with_point(connections).createOrReplaceTempView("connections")
-        spark.createDataFrame([], _BATCHES_DDL).createOrReplaceTempView("batches")
-        spark.createDataFrame(gone_in_4(), "api_key smallint, api_version smallint").createOrReplaceTempView(
-            "gone"
-        )
-
-    def batches(self, frame: DataFrame) -> None:
-        """Take in the table of batches: only it tells message formats."""
-        _with_point(frame).createOrReplaceTempView("batches")
 
     def section(self, name: str, most: int) -> DataFrame:
         """The rows of one of the :data:`SECTIONS`, so many at most."""
+        self.left_out = 0
+        if name == "kafka4":
+            frame, self.left_out = readiness(self._spark)
+            frame.createOrReplaceTempView("readiness")
         return self._spark.sql(SECTIONS[name][1]).limit(most)
-
-
-def gone_in_4() -> list[tuple[int, int]]:
-    """APIs and versions that releases before 4.0 have and none since: 4.0 removed them (KIP-896), and APIs of
-    brokers without KRaft with them."""
-    return [
-        (key, version)
-        for key in apis.api_keys()
-        for version in apis.versions(key)
-        if (releases := apis.releases_with(key, version))
-        and all(int(release.partition(".")[0]) < 4 for release in releases)
-    ]
 
 
 def names(exchanges: DataFrame) -> DataFrame:

@@ -19,7 +19,7 @@ from tests.lab import Case
 from tests.tcp.segments import BROKER, CLIENT
 
 SPEC = ["srt,broker,client_id", "topics", "positions", "groups", "members", "rebalances"]
-SPEC += ["connections", "clients", "errors", "io,100ms"]
+SPEC += ["connections", "clients", "versions", "errors", "io,100ms"]
 """Every statistic, as it tells most apart."""
 
 

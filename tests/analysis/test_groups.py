@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -9,8 +10,13 @@ import pytest
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.membership import HEARTBEATS
+from kdissect.capture.files import read_packets
+from kdissect.dissect import Event, dissect
+from kdissect.exchange import Exchange
+from kdissect.session.conversation import Connection
 from tests.analysis.folds import fold, logged, made, rows_of
 from tests.lab import Case
+from tests.shared import requires_shared, shared
 
 GROUP_CASES = ["java43-groups", "java43-kip848", "java43-share-2", "streams-protocol-2", "streams-classic"]
 GROUP_CASES += ["java43-admin", "kafka-python-3", "kafkajs-on-39", "sarama", "librdkafka-new", "zk39-ibp28"]
@@ -63,7 +69,7 @@ def test_a_rebalance_lasts_no_shorter_than_the_broker_took_for_it(case: str) -> 
     for key, times in whole.items():
         assert rows[key]["duration_ns"] >= sum(times.values())
         assert rows[key]["duration_ns"] == rows[key]["sync_ns"] - rows[key]["join_ns"]
-    assert {key for key, row in rows.items() if row["duration_ns"] is not None} == set(whole)
+    assert {key for key, row in rows.items() if row["completed"]} == set(whole)
 
 
 @pytest.mark.parametrize("case", GROUP_CASES)
@@ -104,7 +110,7 @@ def test_classic_groups_of_three_assignors() -> None:
     assert Counter(row["group"].rpartition("-")[2] for row in left) == {"eager": 3, "sticky": 3, "coop": 1}
     (removed,) = [row for row in left if row["group"].endswith("coop")]
     assert removed["leave_reason"] == "member was removed by an admin"
-    assert (removed["member_id"], removed["instance_id"]) == ("", "inst-1")
+    assert (removed["client_id"], removed["instance_id"]) == ("coop1", "inst-1")
     assert {row["leave_reason"] for row in left if row is not removed} == {"the consumer is being closed"}
     stays = rows_of("rebalances", "java43-groups")
     assert "rebalance enforced by user" in {row["reason"] for row in stays}
@@ -126,8 +132,217 @@ def test_a_group_rebalances_from_the_first_join_to_the_last_sync() -> None:
             begin = min(stay["join_ns"] for stay in here)
             durations.append(max(ends) - begin if ends else None)
         assert row["rebalances"] == len(durations)
-        assert row["rebalance_last_ns"] == durations[-1]
-        assert row["rebalance_max_ns"] == max(each for each in durations if each is not None)
+        if row["group"].endswith("coop"):
+            assert durations.pop() is None  # which the next test is about
+        else:
+            assert (row["rebalance_last_completed"], row["not_finished"]) == (True, 0)
+            assert row["rebalance_last_ns"] == durations[-1]
+            assert row["rebalance_max_ns"] == max(each for each in durations if each is not None)
+
+
+def test_a_rebalance_that_goes_on_is_one_with_its_time_so_far() -> None:
+    """The coordinator waits for a static member that is gone; then everybody goes."""
+    (row,) = [row for row in rows_of("groups", "java43-groups") if row["group"].endswith("coop")]
+    assert 9_500 * MILLISECOND < row["rebalance_max_ns"] < 9_600 * MILLISECOND
+    assert row["rebalance_last_ns"] == row["rebalance_max_ns"]
+    assert (row["rebalances"], row["rebalance_last_completed"], row["not_finished"]) == (6, False, 1)
+    stays = [row for row in rows_of("rebalances", "java43-groups") if row["completed"] is False]
+    assert {(stay["group"], stay["generation"]) for stay in stays} == {(row["group"], 6)}
+    assert len(stays) == 2
+    assert all(9_400 * MILLISECOND < stay["duration_ns"] <= row["rebalance_max_ns"] for stay in stays)
+
+
+def join(
+    at: tuple[int, int],
+    member: str = "m",
+    generation: int | None = None,
+    error: int = 0,
+    instance: str | None = None,
+    connection: int = 0,
+    asks_as: str | None = None,
+) -> Exchange:
+    """A member asks to join, and is told a generation; None for no answer."""
+    asked = {
+        "groupId": "g",
+        "sessionTimeoutMs": 45_000,
+        "rebalanceTimeoutMs": 60_000,
+        "memberId": member if asks_as is None else asks_as,
+        "groupInstanceId": instance,
+        "protocolType": "consumer",
+        "protocols": [],
+    }
+    answer: dict[str, Any] = {
+        "throttleTimeMs": 0,
+        "errorCode": error,
+        "generationId": generation,
+        "protocolName": "range",
+        "leader": "m",
+        "memberId": member,
+        "members": [],
+    }
+    return made("JoinGroup", 5, asked, None if generation is None else answer, at, connection)
+
+
+def sync(at: tuple[int, int], generation: int, member: str = "m", error: int | None = 0) -> Exchange:
+    """A member asks for its assignment; no error for no answer."""
+    asked = {"groupId": "g", "generationId": generation, "memberId": member, "assignments": []}
+    asked |= {"groupInstanceId": None}
+    answer = {"throttleTimeMs": 0, "errorCode": error, "assignment": ""}
+    return made("SyncGroup", 3, asked, None if error is None else answer, at)
+
+
+def without_answer(exchange: Exchange, why: str) -> Exchange:
+    exchange.missing = why
+    return exchange
+
+
+def group_of(events: list[Event]) -> dict[str, Any]:
+    (row,) = fold("groups", events).result()
+    return row
+
+
+def rebalances_of(events: list[Event]) -> tuple[Any, ...]:
+    row = group_of(events)
+    return tuple(
+        row[name] for name in ("rebalances", "rebalance_max_ns", "rebalance_last_ns", "not_finished")
+    )
+
+
+CLOSED = {"start_ns": 0, "end": "fin", "packets": 9, "bytes_to_broker": 9, "bytes_from_broker": 9}
+CLOSED |= dict.fromkeys(("retransmitted", "gaps", "gap_bytes", "skipped_bytes", "exchanges"), 0)
+
+
+def closed(connection: int, end_ns: int) -> Connection:
+    names = {"client": "c:1", "broker": "b:9092", "protocol": "kafka", "client_id": None}
+    return Connection(connection=connection, end_ns=end_ns, software=None, sasl=None, **CLOSED, **names)  # type: ignore[arg-type]
+
+
+def test_a_join_that_still_waits_when_the_capture_ends_is_a_rebalance() -> None:
+    events: list[Event] = [join((10, 20), generation=1), sync((21, 22), 1)]
+    events += [without_answer(join((100, 0)), "capture ended")]
+    assert rebalances_of(events) == (2, 12, 0, 1)
+    later = made(
+        "Metadata", 1, {"topics": None}, None, (350, 0)
+    )  # a stranger's: the capture goes on to there
+    assert rebalances_of([*events, later]) == (2, 250, 250, 1)
+    (*_, row) = fold("rebalances", [*events, later]).result()
+    assert (row["generation"], row["member_id"], row["join_ns"]) == (None, "m", 100)
+    assert (row["sync_ns"], row["duration_ns"], row["completed"]) == (None, 250, False)
+
+
+def test_a_join_waits_no_longer_than_its_connection() -> None:
+    events: list[Event] = [without_answer(join((100, 0), connection=3), "connection closed")]
+    events += [closed(3, 180), closed(4, 900)]
+    assert rebalances_of(events) == (1, 80, 80, 1)
+    one, two = fold("groups", events[:1]), fold("groups", events[1:])
+    one.merge(two)
+    assert one.result() == [group_of(events)]
+
+
+@pytest.mark.parametrize("why", ["gap", "not captured", "evicted"])
+def test_an_answer_that_was_not_captured_accuses_nobody(why: str) -> None:
+    events: list[Event] = [without_answer(join((100, 0)), why), closed(0, 10**9)]
+    assert rebalances_of(events) == (0, None, None, 0)
+    events = [
+        join((10, 20), generation=1),
+        without_answer(sync((21, 0), 1, error=None), why),
+        closed(0, 10**9),
+    ]
+    row = group_of(events)
+    assert (row["rebalances"], row["rebalance_max_ns"], row["not_finished"]) == (1, None, 0)
+    assert row["rebalance_last_completed"] is None
+
+
+def test_a_join_that_was_asked_again_and_answered_does_not_wait() -> None:
+    events: list[Event] = [without_answer(join((10, 0), asks_as=""), "connection closed"), closed(0, 50)]
+    events += [join((60, 70), generation=1, connection=1), sync((71, 80), 1)]
+    assert rebalances_of(events) == (1, 20, 20, 0)
+
+
+def test_an_assignment_that_never_came_is_waited_for() -> None:
+    events: list[Event] = [
+        join((10, 20), generation=1),
+        without_answer(sync((30, 0), 1, error=None), "capture ended"),
+    ]
+    assert rebalances_of([*events, closed(9, 100)]) == (1, 90, 90, 1)
+
+
+def test_a_rebalance_that_the_next_overtakes_is_not_finished() -> None:
+    refused = sync((30, 40), 1, error=27)  # REBALANCE_IN_PROGRESS: another joined
+    events: list[Event] = [join((10, 20), generation=1), refused]
+    events += [join((41, 50), generation=2), sync((51, 60), 2)]
+    assert rebalances_of(events) == (2, 30, 19, 1)
+    assert group_of(events)["rebalance_last_completed"] is True
+
+
+def test_a_refused_join_is_no_rebalance() -> None:
+    refused = join((10, 20), generation=-1, error=79)  # MEMBER_ID_REQUIRED
+    assert rebalances_of([refused]) == (0, None, None, 0)
+
+
+def test_a_static_member_that_comes_back_to_its_generation_makes_no_rebalance() -> None:
+    """KIP-345: it is answered with the generation in force, under another member id."""
+    events: list[Event] = [join((10, 20), "a-1", 1, instance="a"), sync((21, 22), 1, "a-1")]
+    events += [join((5_000, 5_001), "a-2", 1, instance="a", asks_as=""), sync((5_002, 5_003), 1, "a-2")]
+    assert rebalances_of(events) == (1, 12, 12, 0)
+    assert group_of(events)["members"] == 1
+    assert len(fold("members", events).result()) == 2
+
+
+def test_what_a_filter_hides_completes_a_rebalance_all_the_same() -> None:
+    whole = fold("groups", [join((10, 20), generation=1), sync((21, 22), 1)]).result()
+    found = fold("groups", [join((10, 20), generation=1)])
+    found.see(sync((21, 22), 1))
+    (row,) = found.result()
+    for name in ("rebalances", "rebalance_max_ns", "rebalance_last_completed", "not_finished"):
+        assert row[name] == whole[0][name]
+
+
+def removal(at: tuple[int, int], instance: str, error: int = 0) -> Exchange:
+    """An administrator removes a static member, of which the request has the instance id only."""
+    member = {"memberId": "", "groupInstanceId": instance, "reason": "enough"}
+    answer = {"memberId": "", "groupInstanceId": instance, "errorCode": error}
+    answered = {"throttleTimeMs": 0, "errorCode": 0, "members": [answer]}
+    out = made("LeaveGroup", 5, {"groupId": "g", "members": [member]}, answered, at, 7)
+    out.client_endpoint = out.broker_endpoint
+    return out
+
+
+def test_a_static_member_that_an_administrator_removes_is_one_row() -> None:
+    events: list[Event] = [join((10, 20), "a-1", 1, instance="a"), sync((21, 22), 1, "a-1")]
+    events += [
+        join((30, 31), "a-2", 1, instance="a"),
+        sync((32, 33), 1, "a-2"),
+        removal((20_000, 20_001), "a"),
+    ]
+    old, new = fold("members", events).result()
+    assert (old["member_id"], old["left"]) == ("a-1", None)
+    assert (new["member_id"], new["left"], new["left_ns"]) == ("a-2", "LeaveGroup", 20_000)
+    assert (new["first_ns"], new["last_ns"]) == (30, 32)  # its own requests
+    row = group_of(events)
+    assert (row["members"], row["leaves"], row["last_ns"]) == (1, 1, 20_000)
+    parts = [fold("members", [event]) for event in events]
+    for part in parts[1:]:
+        parts[0].merge(part)
+    assert parts[0].result() == [old, new]
+
+
+def test_a_static_member_of_whom_nothing_else_is_known_has_a_row_of_its_own() -> None:
+    (row,) = fold("members", [removal((5, 6), "a", error=25)]).result()
+    assert (row["member_id"], row["instance_id"], row["left"], row["errors"]) == ("", "a", None, 1)
+    assert (row["first_ns"], row["last_ns"]) == (5, 5)
+
+
+@requires_shared
+@pytest.mark.parametrize("case", ["rolling-restart-static", "fenced-instance-id", "member-killed"])
+def test_rebalances_last_as_long_as_the_coordinator_says(case: str) -> None:
+    folder = shared(f"testdata/incidents/{case}")
+    truth = json.loads((folder / "truth.json").read_text())["facts"]["rebalances"]
+    finished = [each["stable_ms"] - each["time_ms"] for each in truth if "stable_ms" in each]
+    rows = fold("groups", dissect(read_packets([folder / "capture.pcapng.gz"]))).result()
+    (row,) = [row for row in rows if row["rebalances"]]
+    assert (row["rebalances"], row["not_finished"]) == (len(finished), 0)
+    assert row["rebalance_max_ns"] / MILLISECOND == pytest.approx(max(finished), abs=50)
 
 
 def test_consumer_groups_of_member_epochs() -> None:

@@ -108,3 +108,19 @@ def test_the_keys_are_those_of_the_definitions_in_use(
         library.cache_clear()
     assert 4711 not in apis.api_keys()
     assert [apis.is_api(key) for key in (0, 4711, None)] == [True, False, False]
+
+
+def test_what_was_removed_and_when() -> None:
+    # KIP-896's table: the baselines of some APIs; and requests that only brokers with ZooKeeper had.
+    for key, oldest in ((0, 3), (1, 4), (2, 1), (8, 2), (9, 1), (3, 0), (18, 0)):
+        gone = [version for version in apis.versions(key) if apis.removed_in(key, version)]
+        assert gone == list(range(oldest)), key
+    assert {apis.removed_in(key, 0) for key in (4, 5, 6, 7)} == {"4.0"}
+    assert apis.removed_in(apis.api_key("ShareFetch"), 0) == "4.1"  # the early access of 4.0
+    assert apis.removed_in(0, 999) is None
+    assert apis.removed_in(4711, 0) is None
+
+
+def test_what_brokers_ask_each_other_are_apis() -> None:
+    for name in apis.BETWEEN_BROKERS:
+        assert apis.api_name(apis.api_key(name)) == name

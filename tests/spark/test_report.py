@@ -11,21 +11,12 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
-from kdissect.spark.report import SECTIONS, Report, gone_in_4
+from kdissect.spark.report import SECTIONS, Report
+from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def test_what_kafka_4_removed() -> None:
-    gone = set(gone_in_4())
-    # KIP-896's table: the baselines of some APIs; and requests that only brokers with ZooKeeper had.
-    for key, oldest in ((1, 4), (2, 1), (8, 2), (9, 1), (3, 0), (18, 0)):
-        assert {version for api, version in gone if api == key} == set(range(oldest)), key
-    assert {key for key, version in gone if version == 0} >= {4, 5, 6, 7}
-    assert (0, 2) in gone
-    assert (0, 3) not in gone
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +24,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
     """Tables of three captures, each its own."""
     out = tmp_path_factory.mktemp("tables")
     inputs = [CAPTURES / name for name in ("broker-0.9.pcap", "basic-kafka43.pcapng", "errors.pcapng")]
-    for name in ("exchanges", "connections", "batches"):
+    for name in ("exchanges", "connections"):
         frame = kdissect.spark.table(spark, name, inputs, capture_point=r"[^/]+$")
         frame.write.parquet(str(out / name))
     return out
@@ -69,11 +60,37 @@ def test_sums_are_those_of_the_exchanges(
     }
 
 
-def test_what_would_break_is_found(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = sections(tables, capsys, "kafka4")
-    assert {row["what"] for row in rows} == {"version", "message format"}
-    assert any(row["name"].startswith("Fetch ") for row in rows)
-    assert all(row["reason"] for row in rows)
+def test_what_would_break_is_what_the_statistic_of_one_machine_says(
+    tables: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frames = (spark.read.parquet(str(tables / name)) for name in ("exchanges", "connections"))
+    made = Report(spark, *(frame.where("capture_point = 'broker-0.9.pcap'") for frame in frames))
+    rows = [row.asDict() for row in made.section("kafka4", 1000).collect()]
+    assert rows == removed_on_one_machine(CAPTURES / "broker-0.9.pcap", capsys)
+    assert {row["verdict"] for row in rows} == {"breaks"}
+    assert not any(row["client_id"] in ("1", "2") for row in rows)  # the brokers, which ask each other
+    assert made.left_out == 0
+
+
+def removed_on_one_machine(capture: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The rows of the statistic ``versions`` that a release does not have any more."""
+    assert main(["stats", str(capture), "-z", "versions", "-T", "ndjson"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [row for row in rows if row["removed_in"] is not None]
+
+
+@requires_shared
+def test_a_client_whose_broker_is_old_does_not_break(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kafka-clients 3.9.2 and librdkafka 2.16.0 take the newest that a broker 0.10.2 has."""
+    (capture,) = shared("testdata/captures/lab/broker-0.10.2-new-clients").glob("capture.pcap*")
+    for name in ("exchanges", "connections"):
+        kdissect.spark.table(spark, name, [capture]).write.parquet(str(tmp_path / name))
+    rows = sections(tmp_path, capsys, "kafka4")
+    assert {(row["limited_by"], row["verdict"]) for row in rows} == {("broker", "upgrade-broker-first")}
+    assert {"apache-kafka-java"} < {row["software"] for row in rows}
+    assert rows == [{"section": "kafka4", **row} for row in removed_on_one_machine(capture, capsys)]
 
 
 def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +107,7 @@ def test_rows_that_are_cut_off_are_told(tables: Path, capsys: pytest.CaptureFixt
     assert main([*command, "--master", "local[2]"]) == 0
     printed = "".join(capsys.readouterr())
     assert "kafka4 has more rows; --top 2 cuts them off" in printed
-    assert printed.count("removed in 4.0") == 2
+    assert printed.count("breaks") == 2
 
 
 def test_versions_are_printed_as_numbers(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,12 @@ from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import MOST_TEXT, Column, Figures, listed, number, rare, time_span, words
 from kdissect.tui.widgets.table import Heading
 
-JOINING, IN, LEFT = "█", "─", "╳"
-"""From a JoinGroup request to the SyncGroup response; in the group; the member left."""
+JOINING, WAITING, IN, LEFT = "█", "▒", "─", "╳"
+"""From a JoinGroup request to the SyncGroup response; the same, so far, where none came; in the group; the
+member left."""
+EARLIER, LATER = "‹", "›"
+"""Something was before what the line shows, or after it."""
+NOT_FINISHED = "not finished"
 
 
 def _generation(row: Row) -> str:
@@ -22,12 +26,20 @@ def _generation(row: Row) -> str:
 
 
 def state(row: Row) -> str:
-    """What the exchanges show of it: ``joining`` where the last rebalance had not ended, ``all left``."""
-    if row["rebalances"] and row["rebalance_last_ns"] is None:
+    """What the exchanges show of it: ``joining`` where the last rebalance is not finished, ``all left``."""
+    if row["rebalance_last_completed"] is False:
         return "joining"
     if row["members"] and row["leaves"] >= row["members"]:
         return "all left"
     return "stable" if row["members"] else "no members"
+
+
+def _last(row: Row) -> str:
+    """How long the last rebalance took, or has taken so far."""
+    if row["rebalance_last_ns"] is None:
+        return ""
+    so_far = f", {NOT_FINISHED}" if row["rebalance_last_completed"] is False else ""
+    return duration(row["rebalance_last_ns"]) + so_far
 
 
 COLUMNS = (
@@ -39,8 +51,9 @@ COLUMNS = (
     rare("Left", "leaves", 2),
     Column("Generation", _generation, lambda row: row["last_generation"], 1),
     number("Rebalances", "rebalances", 1),
-    time_span("Last", "rebalance_last_ns", 3),
+    Column("Last", _last, lambda row: row["rebalance_last_ns"], 3),
     time_span("Longest", "rebalance_max_ns", 2),
+    rare("Not finished", "not_finished", 4),
     number("Heartbeats", "heartbeats", 6),
     number("Commits", "commits", 5),
     number("Offsets", "committed_partitions", 7),
@@ -53,31 +66,59 @@ def figures() -> Figures:
     return Figures(COLUMNS, lambda row: row["group"], lambda row: "table--error" if row["errors"] else None)
 
 
+def _is_stranger(row: Row) -> bool:
+    """Whether it is no member: commits of clients that assign partitions themselves, or of administrators."""
+    return not (row["member_id"] or row["instance_id"] or row["joins"])
+
+
+def _as_one(before: Row, later: Row) -> Row:
+    """A static member that came back under another member id: one member, as it was last."""
+    first, last = sorted((before, later), key=lambda row: row["first_ns"] or 0)
+    sums = {name: before[name] + later[name] for name in ("joins", "heartbeats", "commits", "errors")}
+    times = {"first_ns": first["first_ns"], "last_ns": most(before["last_ns"], later["last_ns"])}
+    return {**last, **sums, **times}
+
+
 class Timeline:
-    """The members of one group, each with a line of time from the group's first exchange to its last."""
+    """The members of one group, each with a line of time: from the first that any of them did to the last.
+
+    A static member has one line, however often it came back. What others did, such as an administrator's
+    requests a day later, does not squeeze the lines: a mark at the edge stands for it.
+    """
 
     def __init__(self, text_of: Callable[[int], str]) -> None:
         self._text_of = text_of
         """How a time is written."""
         self._members: Sequence[Row] = ()
         self._stays: dict[str, list[Row]] = {}
+        """By instance id, else by member id."""
         self._start = self._end = 0
         self._version = 0
 
     def show(self, group: str | None, members: Sequence[Row], stays: Sequence[Row]) -> None:
         """Take the rows of ``members`` and ``rebalances`` of a group."""
         self._version += 1
-        self._members = [row for row in members if row["group"] == group]
+        lines: dict[str, Row] = {}
+        names: dict[str, str] = {}
+        for row in members:
+            if row["group"] == group:
+                name = row["instance_id"] or row["member_id"]
+                if row["member_id"]:
+                    names[row["member_id"]] = name
+                lines[name] = _as_one(lines[name], row) if name in lines else row
+        self._members = list(lines.values())
         self._stays = {}
         start: int | None = None
         end: int | None = None
         for row in stays:
             if row["group"] == group:
-                self._stays.setdefault(row["member_id"], []).append(row)
+                name = names.get(row["member_id"], row["member_id"])
+                self._stays.setdefault(name, []).append(row)
                 start = least(start, least(row["join_ns"], row["first_ns"]))
-                end = most(end, most(row["sync_ns"], row["last_ns"]))
-        for row in self._members:
-            start, end = least(start, row["first_ns"]), most(end, most(row["last_ns"], row["left_ns"]))
+                end = most(end, most(_joined_ns(row), row["last_ns"]))
+        own = [row for row in self._members if not _is_stranger(row)]
+        for row in own or self._members:
+            start, end = least(start, row["first_ns"]), most(end, row["last_ns"])
         self._start, self._end = start or 0, end or 0
 
     def __len__(self) -> int:
@@ -102,7 +143,7 @@ class Timeline:
     def cells(self, row: int, width: int) -> Sequence[str]:
         member, headings = self._members[row], self.headings(width)
         room = width - sum(heading.width for heading in headings) - (len(headings) - 1)
-        known = [stay["assigned"] for stay in self._stays.get(member["member_id"], ())]
+        known = [stay["assigned"] for stay in self._stays_of(member)]
         assigned = [each for each in known if each is not None]
         values = {
             "Member": _name(member),
@@ -118,45 +159,63 @@ class Timeline:
         cells = [" "] * room
 
         def at(ns: int) -> int:
-            return min(room - 1, (ns - self._start) * room // max(1, self._end - self._start))
+            place = (ns - self._start) * room // max(1, self._end - self._start)
+            return max(0, min(room - 1, place))
 
         def fill(start: int | None, end: int | None, mark: str) -> None:
-            if start is not None and end is not None:
+            if start is not None and end is not None and start <= self._end and end >= self._start:
                 for cell in range(at(start), at(max(start, end)) + 1):
                     cells[cell] = mark
 
-        fill(member["first_ns"], most(member["last_ns"], member["left_ns"]), IN)
-        stays = self._stays.get(member["member_id"], ())
+        fill(member["first_ns"], member["last_ns"], IN)
+        stays = self._stays_of(member)
         for stay in stays:
-            fill(stay["join_ns"], stay["sync_ns"], JOINING)
+            is_open = stay["completed"] is False
+            fill(stay["join_ns"], _joined_ns(stay), WAITING if is_open else JOINING)
         for stay in stays:
             start = stay["sync_ns"] if stay["sync_ns"] is not None else stay["first_ns"]
             number = str(stay["generation"])
             if start is not None and len(number) <= room:  # a part of it would be another
                 place = min(at(start) + (stay["sync_ns"] is not None), room - len(number))
                 cells[max(0, place) : max(0, place) + len(number)] = number
-        if member["left_ns"] is not None:
+        if member["first_ns"] is not None and member["first_ns"] < self._start:
+            cells[0] = EARLIER
+        if (most(member["last_ns"], member["left_ns"]) or 0) > self._end:
+            cells[-1] = LATER
+        if member["left_ns"] is not None and self._start <= member["left_ns"] <= self._end:
             cells[at(member["left_ns"])] = LEFT
         return "".join(cells)[:room]
+
+    def _stays_of(self, member: Row) -> list[Row]:
+        return self._stays.get(member["instance_id"] or member["member_id"], [])
 
     def text(self, row: int) -> str:
         """What is known of the member of a line, in words."""
         member = self._members[row]
         parts = [_name(member)]
         parts += [each for each in (member["client_id"], member["client"]) if each is not None]
-        for stay in self._stays.get(member["member_id"], [])[-1:]:
+        for stay in self._stays_of(member)[-1:]:
             if stay["protocol"]:
                 parts.append(stay["protocol"])
             if stay["duration_ns"] is not None:
-                parts.append(f"joined in {duration(stay['duration_ns'])}")
+                took = duration(stay["duration_ns"])
+                is_open = stay["completed"] is False
+                parts.append(f"joining for {took}, {NOT_FINISHED}" if is_open else f"joined in {took}")
             if stay["reason"]:
                 parts.append(f"because: {stay['reason']}")
         if member["left"] is not None:
             reason = f": {member['leave_reason']}" if member["leave_reason"] else ""
-            parts.append(f"left by {member['left']}{reason}")
+            parts.append(f"left by {member['left']} at {self._text_of(member['left_ns'])}{reason}")
         if member["errors"]:
             parts.append(plural(member["errors"], "error"))
         return ", ".join(sanitise(part) for part in parts)
+
+
+def _joined_ns(stay: Row) -> int | None:
+    """When a member was given its assignment; where it was not, the last that is known of it before."""
+    if stay["join_ns"] is None or stay["duration_ns"] is None:
+        return most(stay["join_ns"], stay["sync_ns"])
+    return int(stay["join_ns"] + stay["duration_ns"])
 
 
 def _name(member: Row) -> str:

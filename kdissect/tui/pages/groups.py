@@ -56,7 +56,10 @@ class GroupsPage(StatisticsPage):
         return plural(len(self.rows), "group")
 
     def notes(self) -> list[str]:
-        meaning = f"{groups.JOINING} join to sync   3 generation or epoch   {groups.LEFT} left"
+        meaning = (
+            f"{groups.JOINING} join to sync   {groups.WAITING} {groups.NOT_FINISHED}   "
+            f"3 generation or epoch   {groups.LEFT} left"
+        )
         return [*super().notes(), meaning]
 
     def filter_of(self, row: Row) -> str | None:

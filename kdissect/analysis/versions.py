@@ -1,0 +1,355 @@
+"""Versions: which client speaks which version of which API, who limits it, and what Kafka 4 would refuse.
+
+A client takes the highest version that both know (KIP-35), so a version below the highest that the broker
+offers is the client's limit, and the highest is the broker's: what the client could speak is not known then.
+What a broker offers is told by the ApiVersions responses of the connection, else by those of the broker on
+others. Without any, nobody knows; but a client that never asks is not limited by the answer.
+
+Requests of brokers to each other are no client's: whole connections are left out on which one was seen.
+
+:class:`VersionFacts` is the rule. :class:`Versions` feeds it the exchanges of a capture, Spark the rows of
+its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol import apis
+from kdissect.session.conversation import Connection
+
+CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
+"""Who limits a version."""
+BREAKS, UPGRADE_BROKER_FIRST, OK = "breaks", "upgrade-broker-first", "ok"
+VERDICTS = (BREAKS, UPGRADE_BROKER_FIRST, UNKNOWN, OK)
+"""Worst first. With the broker's limit, only a newer broker shows what the client can."""
+
+REPLICAS = frozenset(("Fetch", "ListOffsets", "OffsetForLeaderEpoch"))
+"""Requests that tell by a replica id whether a broker asks, or a client (-1; -2 for debugging)."""
+_ADD_PARTITIONS_BY_BROKERS = 4
+"""From this version on only brokers send AddPartitionsToTxn (KIP-890)."""
+_MOST_VERSIONS = 4_096
+"""Of one client on one connection: more than all APIs have."""
+
+
+class Talker(NamedTuple):
+    """A client on a connection."""
+
+    connection: Hashable
+    client: str
+    """Without the port."""
+    client_id: str | None
+    broker: str
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What it spoke: (API key, version): requests."""
+
+    spoken: dict[tuple[int, int], int] = field(default_factory=dict)
+    left_out: int = 0
+
+    def add(self, spoken: tuple[int, int], count: int) -> None:
+        if spoken in self.spoken or len(self.spoken) < _MOST_VERSIONS:
+            self.spoken[spoken] = self.spoken.get(spoken, 0) + count
+        else:
+            self.left_out += count
+
+    def merge(self, later: _Talk) -> None:
+        for spoken, count in later.spoken.items():
+            self.add(spoken, count)
+        self.left_out += later.left_out
+
+
+class _Offer(NamedTuple):
+    """The versions of an API that a broker offers, and the exchange that told them."""
+
+    number: int
+    low: int
+    high: int
+
+
+@dataclass(slots=True)
+class _Offers:
+    """By API key; the last counts."""
+
+    offers: dict[int, _Offer] = field(default_factory=dict)
+
+    def merge(self, other: _Offers) -> None:
+        for key, offer in other.offers.items():
+            self.offers[key] = max(offer, self.offers.get(key, offer))
+
+
+@dataclass(slots=True)
+class _Line:
+    """What is known of a connection, whichever part of it is told first."""
+
+    offers: _Offers = field(default_factory=_Offers)
+    software: tuple[int, str, str] | None = None
+    """The exchange that names it last, its name and its version (KIP-511)."""
+    has_asked: bool = False
+    """Whether ApiVersions was asked on it."""
+    is_brokers: bool = False
+    """Whether a broker asks another on it."""
+    is_whole: bool = False
+    """Whether all of it was captured."""
+
+    def merge(self, other: _Line) -> None:
+        self.offers.merge(other.offers)
+        named = [each for each in (self.software, other.software) if each is not None]
+        self.software = max(named, default=None)
+        self.has_asked |= other.has_asked
+        self.is_brokers |= other.is_brokers
+        self.is_whole |= other.is_whole
+
+
+class VersionFacts:
+    """What exchanges and connections tell, in any order; connections are known by anything that names them.
+
+    ``a.merge(b)`` leaves in ``a`` what one that was told all of it would hold, as long as no limit was hit.
+    """
+
+    def __init__(self, most: int) -> None:
+        """:param most: rows, and clients on connections of which facts are kept."""
+        self._most = most
+        self._talks: Rows[Talker, _Talk] = Rows(_Talk, most)
+        self._lines: Rows[Hashable, _Line] = Rows(_Line, most)
+        self._brokers: Rows[str, _Offers] = Rows(_Offers, most)
+
+    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
+        """So many requests."""
+        talk = self._talks.row(talker)
+        if talk is not None:
+            talk.add((api_key, api_version), count)
+
+    def was_spoken(self, talker: Talker, api_key: int, api_version: int) -> bool:
+        """Whether it is known that it speaks so."""
+        talk = self._talks.rows.get(talker)
+        return talk is not None and (api_key, api_version) in talk.spoken
+
+    def asked(
+        self, talker: Talker, number: int, request: Mapping[str, Any], answer: Mapping[str, Any]
+    ) -> None:
+        """ApiVersions, in exchange ``number``: the bodies of request and response, as far as they are."""
+        line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
+        ranges = {
+            each["apiKey"]: _Offer(number, each["minVersion"], each["maxVersion"])
+            for each in answer.get("apiKeys") or ()
+            if None not in (each.get("apiKey"), each.get("minVersion"), each.get("maxVersion"))
+        }
+        if broker is not None:
+            broker.merge(_Offers(ranges))
+        if line is not None:
+            line.has_asked = True
+            line.offers.merge(_Offers(ranges))
+            name = request.get("clientSoftwareName")
+            if name:
+                told = number, name, request.get("clientSoftwareVersion") or ""
+                line.software = max(told, line.software or told)
+
+    def is_between_brokers(self, connection: Hashable) -> None:
+        """A request was seen on it that only a broker sends."""
+        line = self._lines.row(connection)
+        if line is not None:
+            line.is_brokers = True
+
+    def is_whole(self, connection: Hashable) -> None:
+        """It was captured from its SYN on, and no byte is missing."""
+        line = self._lines.row(connection)
+        if line is not None:
+            line.is_whole = True
+
+    def merge(self, later: VersionFacts) -> None:
+        """Add what others told."""
+        self._talks.merge(later._talks)
+        self._lines.merge(later._lines)
+        self._brokers.merge(later._brokers)
+
+    @property
+    def left_out(self) -> int:
+        """How often something was not kept for want of room."""
+        tables = (self._talks, self._lines, self._brokers)
+        inside = sum(talk.left_out for talk in self._talks.rows.values())
+        return sum(table.left_out for table in tables) + inside + self._counted()[1]
+
+    def result(self) -> list[Row]:
+        """The rows: a client, a broker, an API and a version each."""
+        counts, _ = self._counted()
+        rows = (_result(*key, count=count) for key, count in counts.items())
+        return sorted(rows, key=_order)
+
+    def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
+        """Requests by what makes a row, the first so many; and how many are in others."""
+        nothing = _Line()
+        lines = {each: self._lines.rows.get(each.connection, nothing) for each in self._talks.rows}
+        asking: dict[tuple[str, str | None], bool] = {}
+        for (
+            talker,
+            line,
+        ) in lines.items():  # one that may have asked where it was not seen may know the answer
+            who = talker.client, talker.client_id
+            asking[who] = asking.get(who, False) or line.has_asked or not line.is_whole
+        counts: dict[tuple[Any, ...], int] = {}
+        left_out = 0
+        for talker, talk in self._talks.rows.items():
+            line = lines[talker]
+            if line.is_brokers:
+                continue
+            asks = asking[talker.client, talker.client_id]
+            _, software, software_version = line.software or (0, None, None)
+            for (api_key, api_version), count in talk.spoken.items():
+                key = (
+                    *(talker.client_id, talker.client, software, software_version, talker.broker),
+                    *(api_key, api_version, self._offer(talker, line, api_key), asks),
+                )
+                if key in counts or len(counts) < self._most:
+                    counts[key] = counts.get(key, 0) + count
+                else:
+                    left_out += count
+        return counts, left_out
+
+    def _offer(self, talker: Talker, line: _Line, api_key: int) -> tuple[int, int] | None:
+        """What the broker offers of an API: lowest and highest version."""
+        offer = line.offers.offers.get(api_key)
+        if offer is None and talker.broker in self._brokers.rows:
+            offer = self._brokers.rows[talker.broker].offers.get(api_key)
+        return None if offer is None else (offer.low, offer.high)
+
+
+def _result(
+    client_id: str | None,
+    client: str,
+    software: str | None,
+    software_version: str | None,
+    broker: str,
+    api_key: int,
+    api_version: int,
+    offer: tuple[int, int] | None,
+    asks: bool,
+    count: int,
+) -> Row:
+    limited_by = limit(api_version, offer, asks)
+    removed_in = apis.removed_in(api_key, api_version)
+    is_known = apis.is_api(api_key) and api_version in apis.versions(api_key)
+    return {
+        "client_id": client_id,
+        "client": client,
+        "software": software,
+        "software_version": software_version,
+        "broker": broker,
+        "api": apis.api_name(api_key),
+        "api_version": api_version,
+        "offered_min": offer[0] if offer is not None else None,
+        "offered_max": offer[1] if offer is not None else None,
+        "limited_by": limited_by,
+        "removed_in": removed_in,
+        "reads": is_known,
+        "count": count,
+        "verdict": verdict(is_known, removed_in, limited_by, asks),
+    }
+
+
+def limit(api_version: int, offer: tuple[int, int] | None, asks: bool) -> str:
+    """Who limits a version.
+
+    :param offer: lowest and highest version that the broker offers; None where that is not known.
+    :param asks: whether the client asked the broker for them, or may have.
+    """
+    if offer is None:
+        return UNKNOWN
+    return BROKER if api_version >= offer[1] and asks else CLIENT
+
+
+def verdict(is_known: bool, removed_in: str | None, limited_by: str, asks: bool) -> str:
+    """Whether the client is still understood by the release that removed the version, and later ones."""
+    if removed_in is None:
+        return OK if is_known else UNKNOWN
+    if limited_by == BROKER:
+        return UPGRADE_BROKER_FIRST
+    return BREAKS if limited_by == CLIENT or not asks else UNKNOWN
+
+
+def is_of_broker(api: str, api_version: int, replica_id: int) -> bool:
+    """Whether only a broker, or a controller, sends such a request.
+
+    :param replica_id: what it says of itself, where it is one of :data:`REPLICAS`; else -1.
+    """
+    by_version = api == "AddPartitionsToTxn" and api_version >= _ADD_PARTITIONS_BY_BROKERS
+    return by_version or api in apis.BETWEEN_BROKERS or (api in REPLICAS and replica_id >= 0)
+
+
+def replica_id_of(body: Mapping[str, Any]) -> int:
+    """Who asks: the id of a broker or controller, or -1. In version 15 of Fetch it moved into a tagged struct
+    (KIP-903)."""
+    found = (body.get("replicaState") or body).get("replicaId", -1)
+    return found if isinstance(found, int) else -1
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    names = ("client", "client_id", "software", "software_version", "broker", "api")
+    offered = -1 if row["offered_max"] is None else row["offered_max"]
+    return (
+        VERDICTS.index(row["verdict"]),
+        *(row[name] or "" for name in names),
+        *(row["api_version"], offered, row["limited_by"]),
+    )
+
+
+class Versions(Statistic):
+    """The statistic ``versions``."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._facts = VersionFacts(limits.rows)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, counts=True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, counts=False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        request = exchange.request
+        if request is None or request.api_key is None or request.api_version is None:
+            if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
+                self._facts.asked(_talker(exchange), exchange.number, {}, exchange.response.body())
+            return
+        talker, api_key, api_version = _talker(exchange), request.api_key, request.api_version
+        if api_key == apis.API_VERSIONS:
+            answer = exchange.response.body() if exchange.response is not None else {}
+            self._facts.asked(talker, exchange.number, request.body(), answer)
+        elif not (counts and self._facts.was_spoken(talker, api_key, api_version)):  # else it was looked at
+            api = exchange.api or ""
+            replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
+            if is_of_broker(api, api_version, replica_id):
+                self._facts.is_between_brokers(exchange.connection)
+        if counts:
+            self._facts.spoke(talker, api_key, api_version)
+
+    def _connection(self, connection: Connection) -> None:
+        if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
+            self._facts.is_whole(connection.connection)
+
+    def merge(self, later: Self) -> None:
+        self._facts.merge(later._facts)
+
+    @property
+    def left_out(self) -> int:
+        return self._facts.left_out
+
+    def result(self) -> list[Row]:
+        return self._facts.result()
+
+
+def is_whole(opened: bool, gaps: int, skipped_bytes: int) -> bool:
+    """Whether a connection was captured from its beginning, and all of it was understood."""
+    return opened and not gaps and not skipped_bytes
+
+
+def _talker(exchange: Exchange) -> Talker:
+    return Talker(exchange.connection, address(exchange.client), exchange.client_id, exchange.broker)

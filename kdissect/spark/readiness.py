@@ -1,0 +1,61 @@
+"""Exchanges and connections of many captures → the versions that Kafka 4 does not have, and who limits them.
+
+Spark counts, and :class:`~kdissect.analysis.versions.VersionFacts` judges, as for ``stats -z versions``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kdissect.analysis.fold import address
+from kdissect.analysis.versions import REPLICAS, Talker, VersionFacts, is_of_broker, is_whole, replica_id_of
+from kdissect.limits import DEFAULTS
+from kdissect.present.statistics import STATISTICS
+from kdissect.protocol import apis
+from kdissect.spark.tables import POINT, ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+_TALKER = f"{POINT}, connection, client, client_id, broker"
+_REPLICAS = ", ".join(f"'{api}'" for api in sorted(REPLICAS))
+
+_SPOKEN = f"""
+    select {_TALKER}, api, api_key, api_version, count(*) as count,
+           min_by(if(api in ({_REPLICAS}), request, null), number) as sample
+    from exchanges where request_packet is not null and api_key is not null and api_version is not null
+    group by all
+"""
+_ASKED = f"select {_TALKER}, number, request, response from exchanges where api_key = {apis.API_VERSIONS}"
+_WHOLE = f"select {POINT}, connection, opened, gaps, skipped_bytes from connections where opened"
+
+
+def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
+    """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first; and how
+    often something was left out for want of room."""
+    facts = VersionFacts(DEFAULTS.rows)
+    for row in spark.sql(_SPOKEN).toLocalIterator():
+        talker = _talker(row)
+        facts.spoke(talker, row.api_key, row.api_version, row["count"])
+        if is_of_broker(row.api, row.api_version, replica_id_of(_body(row.sample))):
+            facts.is_between_brokers(talker.connection)
+    for row in spark.sql(_ASKED).toLocalIterator():
+        facts.asked(_talker(row), row.number, _body(row.request), _body(row.response))
+    if "opened" in spark.table("connections").columns:  # tables of older releases do not have it
+        for row in spark.sql(_WHOLE).toLocalIterator():
+            if is_whole(row.opened, row.gaps, row.skipped_bytes):
+                facts.is_whole((row[POINT], row.connection))
+    table = STATISTICS["versions"]
+    gone = [row for row in facts.result() if row["removed_in"] is not None]
+    return spark.createDataFrame([tuple(row.values()) for row in gone], ddl(table)), facts.left_out
+
+
+def _talker(row: Row) -> Talker:
+    return Talker((row[POINT], row.connection), address(row.client), row.client_id, row.broker)
+
+
+def _body(message: str | None) -> dict[str, Any]:
+    """The body in the JSON of a message; empty where there is none."""
+    body = json.loads(message).get("body") if message is not None else None
+    return body if isinstance(body, dict) else {}
