@@ -14,7 +14,8 @@ Rules
 6. After SaslHandshake v0, and at the start where a client opens with bare GSSAPI, frames are tokens
    without a Kafka header, until the client sends a request that fits to the last byte. A broker's
    frame then answers the oldest token that waits, unless an older request waits.
-7. What is learnt here for display (client id, software, SASL) is never needed to decode.
+7. What is learnt here for display (client id, software, SASL, which errors are routine) is never needed to
+   decode.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kdissect.message import Request, Token, bare_frame, parse_request, parse_re
 from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.header import read_correlation_id
+from kdissect.session.expected import Expected
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
@@ -74,6 +76,7 @@ class Session:
 
     :param inferred: what was concluded of the connection, which holds for each of its exchanges.
     :param correlation_id: of a request that is known to come, before it has.
+    :param from_start: whether both directions were captured from their first byte.
     """
 
     __slots__ = (
@@ -84,6 +87,7 @@ class Session:
             "_connection",
             "_ending",
             "_evicted",
+            "_expected",
             "_expects_tokens",
             "_inferred",
             "_limits",
@@ -101,6 +105,7 @@ class Session:
         limits: Limits = DEFAULTS,
         inferred: str | None = None,
         correlation_id: int | None = None,
+        from_start: bool = False,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -111,6 +116,7 @@ class Session:
         self._pending = Pending()
         self.witness = FrameWitness(self._pending, limits, correlation_id)
         """Where frames may begin, for the framer of either direction."""
+        self._expected = Expected(from_start)
         self._expects_tokens = False
         self._saw_request = False
         self._saw_response = False
@@ -137,6 +143,7 @@ class Session:
 
     def gap(self, direction: Direction) -> None:
         """Bytes of a direction are missing."""
+        self._expected.lose()
         if direction is Direction.TO_BROKER:
             self._request_gaps += 1
         else:
@@ -197,6 +204,7 @@ class Session:
         exchange = self._exchange(frame, packet)
         exchange.request = request
         self._learn_from_request(request)
+        exchange.principal = self.login.principal
         begun = Recognised.__new__(Recognised)
         begun.exchange = exchange
         out: list[Event] = [begun]
@@ -249,6 +257,7 @@ class Session:
         if not self._saw_request:
             self.login.mechanism = "GSSAPI"
         self.login.read_token(frame.payload)
+        exchange.principal = self.login.principal
         self._pending.add(exchange, self._response_gaps)
         if len(self._pending) > self._most:
             return [Recognised(exchange), self._evict()]
@@ -301,6 +310,7 @@ class Session:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
         if asked.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
             self._learn_from_response(exchange)
+        exchange.routine = self._expected.judge(exchange, asked, exchange.response)
         # Made part by part: compiled, that is several times faster than a call.
         done = Completed.__new__(Completed)
         done.exchange = exchange
@@ -356,6 +366,7 @@ class Session:
         exchange = Exchange(self._connection, self._client, self._broker)
         exchange.recognised = (packet, self._connection, frame.offset)
         exchange.inferred = self._inferred
+        exchange.principal = self.login.principal
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.searched:
