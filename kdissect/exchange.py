@@ -225,7 +225,7 @@ class Exchange:
 
     @property
     def error_class(self) -> str | None:
-        """How grave its errors are, the gravest of them: ``fatal``, ``retriable`` or ``routine``; None without
+        """How grave its errors are, the gravest: ``fatal``, ``retriable`` or ``routine``; None without
         one."""
         if self.error is None:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import Row, Span, least, most
+from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Membership, Stay
 
 
@@ -37,7 +38,7 @@ class Members(Membership):
                     "heartbeats": member.heartbeats,
                     "commits": member.commits,
                     "committed_partitions": member.committed_partitions,
-                    "errors": member.errors,
+                    **member.errors.columns(),
                     "left": member.left,
                     "leave_reason": member.leave_reason,
                     "left_ns": member.left_ns,
@@ -88,7 +89,7 @@ class _Group:
     commits: int = 0
     committed_partitions: int = 0
     leaves: int = 0
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
     generations: dict[int, Stay] = field(default_factory=dict)
     """All stays in a generation as one: from the first join to the last sync."""
@@ -113,7 +114,7 @@ class Groups(Membership):
             group.commits += member.commits
             group.committed_partitions += member.committed_partitions
             group.leaves += member.left is not None
-            group.errors += member.errors
+            group.errors.merge(member.errors)
             group.span.merge(member.span)
         for (name, generation, _), stay in self._stays.rows.items():
             group = groups.setdefault(name, _Group())
@@ -144,7 +145,7 @@ def _result(name: str, group: _Group) -> Row:
         "commits": group.commits,
         "committed_partitions": group.committed_partitions,
         "leaves": group.leaves,
-        "errors": group.errors,
+        **group.errors.columns(),
         "first_ns": group.span.first_ns,
         "last_ns": group.span.last_ns,
     }

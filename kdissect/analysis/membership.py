@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
 from kdissect.analysis.fold import Rows, Span, Statistic, least, told_ns
+from kdissect.analysis.grades import Grades
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -58,7 +59,7 @@ class Member:
     left: str | None = None
     leave_reason: str | None = None
     left_ns: int | None = None
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
 
     def merge(self, later: Member) -> None:
@@ -73,7 +74,7 @@ class Member:
         self.committed_partitions += later.committed_partitions
         if later.left is not None:
             self.left, self.leave_reason, self.left_ns = later.left, later.leave_reason, later.left_ns
-        self.errors += later.errors
+        self.errors.merge(later.errors)
         self.span.merge(later.span)
 
 
@@ -264,9 +265,9 @@ class Membership(Statistic):
         member.instance = instance if instance is not None else member.instance
         if exchange.api != "LeaveGroup":
             member.client, member.client_id = exchange.client, exchange.client_id
-            member.errors += sum(1 for _ in exchange.error_codes())
+            member.errors.add_codes(exchange)
         else:  # perhaps on behalf of the member, by an administrator
-            member.errors += bool(error)
+            member.errors.add(exchange.class_of(error) if error else None)
         return member
 
     def _stay(
