@@ -227,9 +227,11 @@ class Exchange:
     def error_class(self) -> str | None:
         """How grave its errors are, the gravest: ``fatal``, ``retriable`` or ``routine``; None without
         one."""
-        if self.error is None:
-            return None
-        return gravest(self.class_of(code) for code, _ in self.error_codes())
+        return None if self.error is None else gravest(self.error_classes())
+
+    def error_classes(self) -> list[str]:
+        """How grave each of its errors is, in the order of the wire."""
+        return [self.class_of(code) for code, _ in self.error_codes()]
 
     def class_of(self, code: int) -> str:
         """How grave one of its errors is."""

@@ -42,6 +42,24 @@ class Bound(NamedTuple):
         """Whether the exchange itself shows that it is routine, whatever came before."""
         return self.without is not None or self.own_topics
 
+    def words(self) -> str:
+        """The same for people."""
+        out = [f"in {', '.join(sorted(self.apis))}"] if self.apis else []
+        if self.first:
+            out.append("to the first such request of a connection")
+        if self.without is not None:
+            out.append(f"to a request without {self.without}")
+        if self.own_topics:
+            out.append("of Kafka's own topics")
+        if self.served:
+            out.append("where the API was answered without an error before")
+        if self.within_ns is not None:
+            seconds = self.within_ns / _UNITS["s"]
+            out.append(f"up to {seconds:g} s after the first")
+        if self.times is not None:
+            out.append("once in a row" if self.times == 1 else f"at most {self.times} in a row")
+        return ", ".join(out)
+
 
 class KafkaError(NamedTuple):
     """A line of the table."""
@@ -87,6 +105,15 @@ def gravest(classes: Iterable[str]) -> str | None:
     """The first of the :data:`CLASSES` that is among these; None where there is none."""
     found = set(classes)
     return next((each for each in CLASSES if each in found), None)
+
+
+def graded(name: str, first: str, grave: str) -> str:
+    """An error for people, with the word for its class: ``NOT_LEADER_OR_FOLLOWER (routine)``.
+
+    :param first: its class.
+    :param grave: the gravest class of all errors of its response.
+    """
+    return f"{name} ({first})" if first == grave else f"{name} ({first}, and {grave} ones)"
 
 
 def _error(line: str) -> KafkaError:

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from kdissect.live.journal import LONGEST_NOTE, Status
 from kdissect.present.sanitise import sanitise
+from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
+from kdissect.tui.feed.rows import GRADES
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
-ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE = range(10, 16)
+ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE, ROUTINES = range(10, 17)
 """How important what is told is, beginning with what goes last."""
 
 
@@ -38,6 +40,22 @@ def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
     ]
     if capture.notes:
         out.append(Item(sanitise(capture.notes[-1], LONGEST_NOTE), NOTE, alarm))
+    return out
+
+
+def error_items(graded: Sequence[int], alarm: str, rest: str = "") -> list[Item]:
+    """How many exchanges have errors, by the gravest of them, each with its sign and its word.
+
+    :param graded: by the places of :data:`~kdissect.tui.feed.rows.GRADES`.
+    :param rest: what follows.
+    """
+    counts = dict(zip(GRADES, graded, strict=True))
+    fatal, retriable, routine = (counts[each] for each in CLASSES)
+    out = [Item(f"{SIGNS[FATAL]} {fatal:,} {FATAL}{rest}", ERRORS, alarm if fatal else "")]
+    if retriable:
+        out.append(Item(f"{SIGNS[RETRIABLE]} {retriable:,} {RETRIABLE}{rest}", ERRORS, "bold"))
+    if routine:
+        out.append(Item(f"{SIGNS[ROUTINE]} {routine:,} {ROUTINE}{rest}", ROUTINES))
     return out
 
 
