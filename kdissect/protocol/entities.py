@@ -109,7 +109,7 @@ def typed_entity(
     if len(ancestors) == 1:
         return GROUP  # version 0 of FindCoordinator knows nothing else
     # A coordinator in a response; other keys are of no coordinator.
-    return kinds.get(asked.get(teller)) if asked is not None and "nodeId" in own else None
+    return kinds.get(asked.get(teller, 0)) if asked is not None and "nodeId" in own else None
 
 
 @cache

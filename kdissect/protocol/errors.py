@@ -137,10 +137,16 @@ def _bound(text: str) -> Bound:
             bound = bound._replace(within_ns=int(found[1]) * _UNITS[found[2]])
         elif condition == "once" or value == "times":
             bound = bound._replace(times=1 if condition == "once" else int(word))
-        elif word in ("until", "without"):
-            bound = bound._replace(**{word: value})
-        elif condition in ("first", "served", "own topics"):
-            bound = bound._replace(**{condition.replace(" ", "_"): True})
+        elif word == "until":
+            bound = bound._replace(until=value)
+        elif word == "without":
+            bound = bound._replace(without=value)
+        elif condition == "first":
+            bound = bound._replace(first=True)
+        elif condition == "served":
+            bound = bound._replace(served=True)
+        elif condition == "own topics":
+            bound = bound._replace(own_topics=True)
         else:
             raise ValueError(f"errors.txt: {text}: {condition} is no condition")
     return bound

@@ -77,7 +77,7 @@ class Expected:
         seen = response.survey()
         if (seen.error != 0) if seen is not None else (exchange.error is not None):
             return self._judge_errors(exchange, asked, response)
-        if asked.api_key not in self._served:
+        if asked.api_key is not None and asked.api_key not in self._served:
             self._served.add(asked.api_key)
         if self._runs:
             self._end_runs(exchange, asked, frozenset())
@@ -97,7 +97,8 @@ class Expected:
                 continue
             if self._is_within(code, bound, exchange, places):
                 out.append(code)
-        self._refused.add(asked.api_key)
+        if asked.api_key is not None:
+            self._refused.add(asked.api_key)
         return tuple(out)
 
     def _is_within(

@@ -85,7 +85,13 @@ def test_they_say_whose_they_are_and_on_what() -> None:
     assert (row["error"], row["error_class"]) == ("GROUP_AUTHORIZATION_FAILED", "fatal")
     assert (row["client"], row["client_id"], row["principal"]) == ("10.0.0.1", "test", "alice")
     assert (row["group"], row["transactional_id"], row["topic"]) == ("orders-app", None, None)
-    partition = {"index": 3, "errorCode": 47, "baseOffset": -1, "logAppendTimeMs": -1, "logStartOffset": -1}
+    partition: dict[str, Any] = {
+        "index": 3,
+        "errorCode": 47,
+        "baseOffset": -1,
+        "logAppendTimeMs": -1,
+        "logStartOffset": -1,
+    }
     partition |= {"recordErrors": [], "errorMessage": None}
     asked = made(
         "Produce",

@@ -45,9 +45,20 @@ class Line:
         return self.say("JoinGroup", 4, asked, answered, at_ns).error_class
 
     def fetch(self, error: int, at_ns: int = 0, session: int = 0, top: int = 0) -> str | None:
-        asked = {"replicaId": -1, "maxWaitMs": 1, "minBytes": 1, "maxBytes": 1, "isolationLevel": 0}
+        asked: dict[str, Any] = {
+            "replicaId": -1,
+            "maxWaitMs": 1,
+            "minBytes": 1,
+            "maxBytes": 1,
+            "isolationLevel": 0,
+        }
         asked |= {"sessionId": session, "sessionEpoch": 1, "topics": [], "forgottenTopicsData": []}
-        partition = {"partitionIndex": 0, "errorCode": error, "highWatermark": 1, "lastStableOffset": 1}
+        partition: dict[str, Any] = {
+            "partitionIndex": 0,
+            "errorCode": error,
+            "highWatermark": 1,
+            "lastStableOffset": 1,
+        }
         partition |= {"logStartOffset": 0, "abortedTransactions": None, "recordsSizeInBytes": 0}
         topics = [{"topic": "orders", "partitions": [{**partition, "records": None}]}]
         answered = {"throttleTimeMs": 0, "errorCode": top, "sessionId": session, "responses": topics}
