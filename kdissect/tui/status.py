@@ -43,20 +43,25 @@ def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
     return out
 
 
-def error_items(graded: Sequence[int], alarm: str, rest: str = "") -> list[Item]:
+def error_items(graded: Sequence[int], alarm: str) -> list[Item]:
     """How many exchanges have errors, by the gravest of them, each with its sign and its word.
 
     :param graded: by the places of :data:`~kdissect.tui.feed.rows.GRADES`.
-    :param rest: what follows.
     """
-    counts = dict(zip(GRADES, graded, strict=True))
-    fatal, retriable, routine = (counts[each] for each in CLASSES)
-    out = [Item(f"{SIGNS[FATAL]} {fatal:,} {FATAL}{rest}", ERRORS, alarm if fatal else "")]
+    fatal, retriable, routine = (graded[GRADES.index(each)] for each in CLASSES)
+    out = [Item(f"{SIGNS[FATAL]} {fatal:,} {FATAL}", ERRORS, alarm if fatal else "")]
     if retriable:
-        out.append(Item(f"{SIGNS[RETRIABLE]} {retriable:,} {RETRIABLE}{rest}", ERRORS, "bold"))
+        out.append(Item(f"{SIGNS[RETRIABLE]} {retriable:,} {RETRIABLE}", ERRORS, "bold"))
     if routine:
-        out.append(Item(f"{SIGNS[ROUTINE]} {routine:,} {ROUTINE}{rest}", ROUTINES))
+        out.append(Item(f"{SIGNS[ROUTINE]} {routine:,} {ROUTINE}", ROUTINES))
     return out
+
+
+def errors_of_them(graded: Sequence[int], alarm: str) -> Item:
+    """The same of what is shown, beside that of all: the signs are enough."""
+    counts = [(each, graded[GRADES.index(each)]) for each in CLASSES]
+    told = [f"{SIGNS[each]} {count:,}" for each, count in counts if count or each == FATAL]
+    return Item(f"{' '.join(told)} of them", OF_THEM, alarm if graded[GRADES.index(FATAL)] else "")
 
 
 def status_line(items: Sequence[Item], width: int) -> Text:
