@@ -23,6 +23,8 @@ cdef class Exchange:
     cdef public bint embedded
     cdef public bint is_encrypted
     cdef public object proxied
+    cdef public object principal
+    cdef public tuple routine
     cdef public tuple _faults
     cdef public dict _base_offsets
 
@@ -35,6 +37,8 @@ cdef class Exchange:
     cdef bint _may_carry_metadata(self) except -1
     @cython.locals(message=Message, found=list, seen=Survey)
     cpdef list _topic_mentions(self)
+    @cython.locals(message=Message, seen=Survey, found=list)
+    cdef list _named(self, entity)
     @cython.locals(message=Message, seen=Survey, places=list, at=Py_ssize_t)
     cdef bint _is_sound(self, tuple messages) except -1
     cpdef _place(self, Message message, name, bytes value, topic, topic_id, partition)

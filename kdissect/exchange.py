@@ -15,7 +15,8 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.errors import error_name
+from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID, named, named_around
+from kdissect.protocol.errors import ROUTINE, error_class, error_name, gravest
 from kdissect.protocol.places import Place, find_places
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
@@ -52,8 +53,8 @@ class Exchange:
 
     __slots__ = (
         *("_base_offsets", "_faults", "broker_endpoint", "client_endpoint", "connection", "embedded"),
-        *("inferred", "is_encrypted", "missing", "number", "proxied", "recognised", "request"),
-        *("response", "session_faults", "topic_names"),
+        *("inferred", "is_encrypted", "missing", "number", "principal", "proxied", "recognised", "request"),
+        *("response", "routine", "session_faults", "topic_names"),
     )
 
     def __init__(
@@ -71,6 +72,8 @@ class Exchange:
         embedded: bool = False,
         is_encrypted: bool = False,
         proxied: Proxied | None = None,
+        principal: str | None = None,
+        routine: tuple[int, ...] = (),
     ) -> None:
         self.connection = connection
         self.client_endpoint = client_endpoint
@@ -97,6 +100,10 @@ class Exchange:
         """Whether it came through TLS: its packets then read only with all that came before them."""
         self.proxied = proxied
         """How it came through a proxy; None where nothing told of one."""
+        self.principal = principal
+        """Who is logged in, or logs in with it, as the login on its connection says it."""
+        self.routine = routine
+        """Codes of its errors that are routine where they stand (:mod:`kdissect.session.expected`)."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         """What the response to a Produce tells, once it was asked for."""
@@ -229,6 +236,62 @@ class Exchange:
             return None
         code = first_true(_error_fields(body.struct), body.values)
         return None if code is None else error_name(code)
+
+    @property
+    def error_class(self) -> str | None:
+        """How grave its errors are, the gravest: ``fatal``, ``retriable`` or ``routine``; None without
+        one."""
+        return None if self.error is None else gravest(self.error_classes())
+
+    def error_classes(self) -> list[str]:
+        """How grave each of its errors is, in the order of the wire."""
+        return [self.class_of(code) for code, _ in self.error_codes()]
+
+    def class_of(self, code: int) -> str:
+        """How grave one of its errors is."""
+        return ROUTINE if code in self.routine else error_class(code)
+
+    @property
+    def groups(self) -> list[str]:
+        """Ids of the groups that its messages name, each once."""
+        return self._named(GROUP)
+
+    @property
+    def transactional_ids(self) -> list[str]:
+        """Transactional ids that its messages name, each once."""
+        return self._named(TRANSACTIONAL_ID)
+
+    def _named(self, entity: str) -> list[str]:
+        found: list[str] = []
+        for message in self._both():
+            seen = message.survey()
+            if seen is not None:
+                told = seen.groups if entity == GROUP else seen.transactional_ids
+                if told is not None:
+                    found += told
+                continue
+            body = message.decoded()
+            if body.struct is not None:
+                asked = self.request.body() if self.request is not None else None
+                found += named(entity, body.struct, body.values, asked)
+        return found if len(found) < 2 else list(dict.fromkeys(found))
+
+    def about(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
+        """What group, transactional id or topic (by name) a place in the response is about; None where that
+        is not told, or the request is about several.
+
+        :param ancestors: the structs of the response that it stands in, outermost first.
+        """
+        assert self.response is not None
+        struct = self.response.decoded().struct
+        if struct is None:
+            return None
+        asked = self.request.body() if self.request is not None else None
+        found = named_around(entity, struct, ancestors, asked)
+        if found is None and entity != TOPIC:
+            every = self._named(entity)
+            found = every[0] if len(every) == 1 else None
+        return found
 
     def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
         """Every error code in the response that is not 0, with the structs it stands in, outermost first."""

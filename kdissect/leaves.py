@@ -46,6 +46,7 @@ LEAVES = (
     "kdissect.session.evidence",
     "kdissect.session.recognise",
     "kdissect.session.witness",
+    "kdissect.session.expected",
     "kdissect.session.pending",
     "kdissect.session.pairing",
     "kdissect.session.dialogue",

@@ -34,13 +34,15 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.embedded,
         exchange.is_encrypted,
         None if exchange.proxied is None else tuple(exchange.proxied),
+        exchange.principal,
+        exchange.routine,
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
-    connection, client, broker, request, response, missing, inferred, number, faults, *rest = plain
-    embedded, tls, proxied = rest
+    connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
+    embedded, tls, proxied, principal, routine = plain[9:]
     return Exchange(
         connection,
         client,
@@ -55,6 +57,8 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         embedded=embedded,
         is_encrypted=tls,
         proxied=None if proxied is None else _make(Proxied, proxied),
+        principal=principal,
+        routine=routine,
     )
 
 

@@ -1,14 +1,16 @@
 """The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
 
 srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  members  rebalances
-connections  clients  versions  errors  io  io,100ms
+connections  clients  versions  errors  errors,client_id  errors,group,topic  io  io,100ms
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
+from kdissect.analysis import errors, srt
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
@@ -16,7 +18,7 @@ from kdissect.analysis.fold import SECOND, Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
-from kdissect.analysis.srt import GROUPINGS, ResponseTimes
+from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
@@ -35,6 +37,12 @@ STATISTICS: dict[str, type[Statistic]] = {
     "io": Intervals,
 }
 
+GROUPED: dict[str, tuple[Callable[[Limits, tuple[str, ...]], Statistic], tuple[str, ...]]] = {
+    "srt": (ResponseTimes, srt.GROUPINGS),
+    "errors": (Errors, errors.GROUPINGS),
+}
+"""Those whose rows are told apart as asked for."""
+
 _UNITS = {"us": 1_000, "ms": 1_000_000, "s": SECOND, "": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
 
 
@@ -45,11 +53,12 @@ def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
     :raises ValueError: what follows the name is not understood; the text says what may.
     """
     name, *how = (part.strip() for part in text.split(","))
-    if name == "srt":
-        wrong = [word for word in how if word not in GROUPINGS]
+    if name in GROUPED:
+        made, groupings = GROUPED[name]
+        wrong = [word for word in how if word not in groupings]
         if wrong:
-            raise ValueError(f"srt,{wrong[0]}: rows are told apart by {', '.join(GROUPINGS)}")
-        return name, ResponseTimes(limits, tuple(how))
+            raise ValueError(f"{name},{wrong[0]}: rows are told apart by {', '.join(groupings)}")
+        return name, made(limits, tuple(how))
     if name == "io" and len(how) == 1:
         return name, Intervals(limits, interval_ns(how[0]))
     if how and name in STATISTICS:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kdissect.analysis.depth import Depth
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns, told_ns
+from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -21,7 +22,7 @@ class _Line:
     responses: int = 0
     request_bytes: int = 0
     response_bytes: int = 0
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     latency: Histogram = field(default_factory=Histogram)
     depth: Depth = field(default_factory=Depth)
     span: Span = field(default_factory=Span)
@@ -40,7 +41,7 @@ class _Line:
         self.responses += later.responses
         self.request_bytes += later.request_bytes
         self.response_bytes += later.response_bytes
-        self.errors += later.errors
+        self.errors.merge(later.errors)
         self.latency.merge(later.latency)
         self.depth.merge(later.depth)
         self.span.merge(later.span)
@@ -68,7 +69,7 @@ class Connections(OneTable[int, _Line]):
         if exchange.response is not None:
             row.responses += 1
             row.response_bytes += exchange.response.frame.size
-            row.errors += exchange.error is not None
+            row.errors.add(exchange.error_class)
         if exchange.request is not None and exchange.response is not None:
             asked, answered = exchange.request.frame.last_ns, exchange.response.frame.first_ns
             row.latency.add(answered - asked)
@@ -110,7 +111,7 @@ def _result(number: int, row: _Line) -> Row:
         "responses": row.responses,
         "request_bytes": row.request_bytes,
         "response_bytes": row.response_bytes,
-        "errors": row.errors,
+        **row.errors.columns(),
         "p50_ns": p50,
         "p99_ns": p99,
         "max_ns": row.latency.most,

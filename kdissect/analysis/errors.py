@@ -1,16 +1,17 @@
-"""Errors: every error code in a response that is not 0, with what it is about, and when it came first
-and last. One response may hold many: one for each topic, partition, member …"""
+"""Errors: every error code in a response that is not 0, how grave it is, whose it is, on what, and when it
+came first and last. One response may hold many: one for each topic, partition, member …"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import OneTable, Row, Span
+from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.protocol.errors import error_name
+from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID
+from kdissect.protocol.errors import CLASSES, error_name
 from kdissect.protocol.topics import partition_of
 
 
@@ -24,29 +25,63 @@ class _Times:
         self.span.merge(later.span)
 
 
-_Key = tuple[Topic, int | None, str | None, int, str]
-"""Topic, partition, API, error code, broker."""
+GROUPINGS = ("broker", "client", "client_id", "principal", "group", "transactional_id", "topic", "partition")
+"""What rows may be told apart by, beyond error, class and API. Without any of them, by all."""
+
+
+class _Whose(NamedTuple):
+    """Who had the error, and on what."""
+
+    broker: str | None
+    client: str | None
+    """Without the port."""
+    client_id: str | None
+    principal: str | None
+    group: str | None
+    transactional_id: str | None
+    partition: int | None
+
+
+_Key = tuple[Topic, str | None, int, str, _Whose]
+"""Topic, API, error code, class; the rest."""
 
 
 class Errors(OneTable[_Key, _Times]):
-    """The statistic ``errors``."""
+    """The statistic ``errors``. ``by`` are some of the :data:`GROUPINGS`; none stands for all."""
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_Times, limits)
         self._labels = Labels(limits)
+        self._by = frozenset(by or GROUPINGS)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
         response = exchange.response
-        if response is None:
+        if response is None or exchange.error is None:
             return
         for code, ancestors in exchange.error_codes():
-            name, topic_id, partition = partition_of(ancestors)
-            topic = self._labels.topic(name, topic_id)
-            row = self._rows.row((topic, partition, exchange.api, code, exchange.broker))
+            row = self._rows.row(self._key(exchange, code, ancestors))
             if row is not None:
                 row.count += 1
                 row.span.add(response.frame.last_ns, exchange.number)
+
+    def _key(self, exchange: Exchange, code: int, ancestors: tuple[dict[str, Any], ...]) -> _Key:
+        by = self._by
+        name, topic_id, partition = partition_of(ancestors)
+        if "topic" not in by:
+            topic = self._labels.topic(None, None)
+        else:
+            topic = self._labels.topic(name or exchange.about(TOPIC, ancestors), topic_id)
+        whose = _Whose(
+            exchange.broker if "broker" in by else None,
+            address(exchange.client) if "client" in by else None,
+            exchange.client_id if "client_id" in by else None,
+            exchange.principal if "principal" in by else None,
+            exchange.about(GROUP, ancestors) if "group" in by else None,
+            exchange.about(TRANSACTIONAL_ID, ancestors) if "transactional_id" in by else None,
+            partition if "partition" in by else None,
+        )
+        return topic, exchange.api, code, exchange.class_of(code), whose
 
     def _other(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -57,18 +92,22 @@ class Errors(OneTable[_Key, _Times]):
 
     def result(self) -> list[Row]:
         rows = []
-        for (topic, partition, api, code, broker), row in self._labels.by_name(
-            self._rows.rows, _Times
-        ).items():
-            assert isinstance(code, int)
+        found = self._labels.by_name(self._rows.rows, _Times)
+        for (topic, api, code, grave, whose), row in found.items():
             rows.append(
                 {
                     "error": error_name(code),
                     "error_code": code,
+                    "error_class": grave,
                     "api": api,
-                    "broker": broker,
+                    "broker": whose.broker,
+                    "client": whose.client,
+                    "client_id": whose.client_id,
+                    "principal": whose.principal,
+                    "group": whose.group,
+                    "transactional_id": whose.transactional_id,
                     "topic": topic,
-                    "partition": partition,
+                    "partition": whose.partition,
                     "count": row.count,
                     "first_exchange": row.span.first_exchange,
                     "first_ns": row.span.first_ns,
@@ -79,8 +118,18 @@ class Errors(OneTable[_Key, _Times]):
         return sorted(rows, key=_order)
 
 
-def _order(row: Row) -> tuple[int, str, str, str, int, str]:
-    """The most frequent first."""
-    partition = row["partition"]
-    about = (row["topic"] or "", -1 if partition is None else partition)
-    return (-row["count"], row["error"], row["api"] or "", *about, row["broker"])
+def _order(row: Row) -> tuple[Any, ...]:
+    """The gravest first, of them the most frequent."""
+    texts = (
+        "error",
+        "api",
+        "topic",
+        "broker",
+        "client",
+        "client_id",
+        "principal",
+        "group",
+        "transactional_id",
+    )
+    partition = -1 if row["partition"] is None else row["partition"]
+    return (CLASSES.index(row["error_class"]), -row["count"], *(row[name] or "" for name in texts), partition)

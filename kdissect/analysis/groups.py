@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import Row, Span
+from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
 from kdissect.analysis.rebalances import Rebalance, Stay, rebalance_of, rebalance_to
 
@@ -41,7 +42,7 @@ class Members(Membership):
                     "heartbeats": member.heartbeats,
                     "commits": member.commits,
                     "committed_partitions": member.committed_partitions,
-                    "errors": member.errors,
+                    **member.errors.columns(),
                     "left": member.left,
                     "leave_reason": member.leave_reason,
                     "left_ns": member.left_ns,
@@ -95,7 +96,7 @@ class _Group:
     heartbeats: int = 0
     commits: int = 0
     committed_partitions: int = 0
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
     generations: dict[int, list[Stay]] = field(default_factory=dict)
     joining: list[Stay] = field(default_factory=list)
@@ -108,7 +109,7 @@ class _Group:
         self.heartbeats += member.heartbeats
         self.commits += member.commits
         self.committed_partitions += member.committed_partitions
-        self.errors += member.errors
+        self.errors.merge(member.errors)
         self.span.merge(member.whole_span)
         name = member.instance or name
         if name:
@@ -160,7 +161,7 @@ def _result(name: str, group: _Group, rebalances: list[Rebalance]) -> Row:
         "commits": group.commits,
         "committed_partitions": group.committed_partitions,
         "leaves": sum(member.left is not None for member in group.members.values()),
-        "errors": group.errors,
+        **group.errors.columns(),
         "first_ns": group.span.first_ns,
         "last_ns": group.span.last_ns,
     }

@@ -6,10 +6,11 @@ captured has no row. A message counts for the interval in which it was complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import SECOND, OneTable, Row
+from kdissect.analysis.grades import Grades
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -22,7 +23,7 @@ class _Interval:
     responses: int = 0
     response_bytes: int = 0
     fetched: int = 0
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
 
     def merge(self, later: _Interval) -> None:
         self.requests += later.requests
@@ -31,7 +32,7 @@ class _Interval:
         self.responses += later.responses
         self.response_bytes += later.response_bytes
         self.fetched += later.fetched
-        self.errors += later.errors
+        self.errors.merge(later.errors)
 
 
 class Intervals(OneTable[int, _Interval]):
@@ -58,7 +59,7 @@ class Intervals(OneTable[int, _Interval]):
                 row.responses += 1
                 row.response_bytes += exchange.response.frame.size
                 row.fetched += fetched.records
-                row.errors += sum(1 for _ in exchange.error_codes())
+                row.errors.add_codes(exchange)
 
     def result(self) -> list[Row]:
         return [
@@ -71,7 +72,7 @@ class Intervals(OneTable[int, _Interval]):
                 "response_bytes": row.response_bytes,
                 "records_produced": row.produced,
                 "records_fetched": row.fetched,
-                "errors": row.errors,
+                **row.errors.columns(),
             }
             for number, row in sorted(self._rows.rows.items())
         ]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
 from kdissect.analysis.fold import Rows, Span, Statistic, address, least, most, told_ns
+from kdissect.analysis.grades import Grades
 from kdissect.analysis.rebalances import Stay, waiting
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -65,7 +66,7 @@ class Member:
     left_ns: int | None = None
     left_by: tuple[str, str | None] | None = None
     """Client and client id of whoever made it leave; perhaps an administrator."""
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     requests: Span = field(default_factory=Span)
     """Its requests, without those to leave."""
     leaving: Span = field(default_factory=Span)
@@ -115,7 +116,7 @@ class Member:
         if later.left is not None:
             self.left, self.leave_reason, self.left_ns = later.left, later.leave_reason, later.left_ns
         self.left_by = later.left_by if later.left_by is not None else self.left_by
-        self.errors += later.errors
+        self.errors.merge(later.errors)
         self.requests.merge(later.requests)
         self.leaving.merge(later.leaving)
         self.refused.merge(later.refused)
@@ -308,7 +309,7 @@ class Membership(Statistic):
                 member.types.add("classic")
                 member.instance = each.get("groupInstanceId") or member.instance
                 if own["errorCode"]:
-                    member.errors += 1
+                    member.errors.add(exchange.class_of(own["errorCode"]))
                     member.refused.add(asked_ns, exchange.number)
                     continue
                 member.leaving.add(asked_ns, exchange.number)
@@ -359,7 +360,7 @@ class Membership(Statistic):
         member.instance = instance if instance is not None else member.instance
         if exchange.api != "TxnOffsetCommit" or not member_id:  # which the producer sends for it (KIP-447)
             member.client, member.client_id = exchange.client, exchange.client_id
-        member.errors += sum(1 for _ in exchange.error_codes())
+        member.errors.add_codes(exchange)
         return member
 
     def _stay(

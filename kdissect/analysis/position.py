@@ -10,6 +10,7 @@ from typing import Any
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import Span, most
+from kdissect.analysis.grades import Grades
 from kdissect.record.records import wrap64
 
 
@@ -34,7 +35,7 @@ class Position:
     unplaced: int | None = None
     """The largest high watermark told while no position was known."""
     batches: Batches = field(default_factory=Batches)
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
 
     def ask(self, step: int, offset: int) -> None:
@@ -60,8 +61,8 @@ class Position:
         if self.touched is None:
             self.touched = step
 
-    def tell(self, partition: dict[str, Any]) -> None:
-        """A response is about it."""
+    def tell(self, partition: dict[str, Any], error_class: str | None = None) -> None:
+        """A response is about it, with an error of this class."""
         high = partition.get("highWatermark", -1)
         if high >= 0:
             self.high_watermark = high
@@ -70,7 +71,7 @@ class Position:
             self.last_stable_offset = partition["lastStableOffset"]
         if partition.get("logStartOffset", -1) >= 0:
             self.log_start_offset = partition["logStartOffset"]
-        self.errors += bool(partition.get("errorCode"))
+        self.errors.add(error_class)
 
     def _place(self, high: int) -> None:
         if self.position is None:
@@ -105,5 +106,5 @@ class Position:
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
         self.batches.merge(later.batches)
-        self.errors += later.errors
+        self.errors.merge(later.errors)
         self.span.merge(later.span)

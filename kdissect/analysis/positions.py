@@ -145,7 +145,8 @@ class Positions(Statistic):
         for topic, partition in self._partitions(exchange, body.get("responses")):
             row = self._row(exchange, topic, partition.get("partitionIndex"), touched)
             if row is not None:
-                row.tell(partition)
+                code = partition.get("errorCode")
+                row.tell(partition, exchange.class_of(code) if code else None)
                 row.batches.add(partition.get("records") or b"", self.limits)
 
     def _row(
@@ -238,7 +239,7 @@ class Positions(Statistic):
             "named": row.named,
             "records": row.batches.records,
             "bytes": row.batches.set_bytes,
-            "errors": row.errors,
+            **row.errors.columns(),
             "asked": row.since is not None,
             "session_id": fetcher.session_id,
             "from_start": fetcher.began_anew == 0,

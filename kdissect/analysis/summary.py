@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row, Span, least, most
+from kdissect.analysis.grades import Grades
 
 BY_CONSUMERS = ("fetch", "share")
 """Directions in which records go to consumers."""
@@ -58,7 +59,7 @@ class _Topic:
         self.codecs: set[str] = set()
         self.smallest: int | None = None
         self.largest: int | None = None
-        self.errors = 0
+        self.errors = Grades()
         self.lags: dict[int, list[Row]] = {}
         """By partition: the positions whose lag counts."""
         self.first_ns: int | None = None
@@ -75,7 +76,7 @@ class _Topic:
         self.codecs.update(row["codecs"])
         self.smallest = least(self.smallest, row["batch_bytes_min"])
         self.largest = most(self.largest, row["batch_bytes_max"])
-        self.errors += row["errors"]
+        self.errors.merge(Grades(row["errors"], row["fatal"], row["routine"]))
         self._times(row)
 
     def add_position(self, row: Row) -> None:
@@ -106,7 +107,7 @@ class _Topic:
             "batch_bytes_max": self.largest,
             "lag_min": min(lags, default=None),
             "lag_max": max(lags, default=None),
-            "errors": self.errors,
+            **self.errors.columns(),
             "first_ns": self.first_ns,
             "last_ns": self.last_ns,
         }

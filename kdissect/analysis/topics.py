@@ -14,6 +14,7 @@ from typing import Self
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
@@ -27,13 +28,13 @@ DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "Fe
 class _Traffic:
     exchanges: int = 0
     batches: Batches = field(default_factory=Batches)
-    errors: int = 0
+    errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
 
     def merge(self, later: _Traffic) -> None:
         self.exchanges += later.exchanges
         self.batches.merge(later.batches)
-        self.errors += later.errors
+        self.errors.merge(later.errors)
         self.span.merge(later.span)
 
 
@@ -56,12 +57,12 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
             if row is not None:
                 row.batches.add(place.data, self.limits)
-        for _, ancestors in exchange.error_codes():
+        for code, ancestors in exchange.error_codes():
             topic, topic_id, partition = partition_of(ancestors)
             if partition is not None:
                 row = self._row(exchange, topic, topic_id, partition, direction, here)
                 if row is not None:
-                    row.errors += 1
+                    row.errors.add(exchange.class_of(code))
 
     def _other(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -125,7 +126,7 @@ def _result(key: tuple[int | str | None, ...], row: _Traffic) -> Row:
         "control_batches": found.control,
         "partial_batches": found.partial,
         "uncounted_batches": found.uncounted,
-        "errors": row.errors,
+        **row.errors.columns(),
         "first_ns": span.first_ns,
         "last_ns": span.last_ns,
     }

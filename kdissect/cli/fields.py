@@ -24,6 +24,7 @@ from kdissect.present.nearest import nearest
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
+from kdissect.protocol.errors import errors
 from kdissect.tui.actions import PLACES, actions_of
 from kdissect.tui.list_columns import OWN
 
@@ -43,7 +44,7 @@ _LIST = "list"
 @click.argument(
     "pattern",
     required=False,
-    metavar="[TABLE | filter | list | faults | aliases | actions | WORD]",
+    metavar="[TABLE | filter | list | faults | errors | aliases | actions | WORD]",
     shell_complete=a_table_of_fields,
 )
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
@@ -52,8 +53,9 @@ def command(pattern: str | None, form: str) -> None:
 
     kdissect fields filter lists what a display filter can ask beside the columns of exchanges and Kafka's
     fields by their path, kdissect fields list the columns that only the list on the screen has, kdissect
-    fields faults the kinds of faults, kdissect fields aliases every other name of a column or an API,
-    kdissect fields actions what the screens can do and its keys, for [keymap] in the configuration.
+    fields faults the kinds of faults, kdissect fields errors Kafka's error codes, what they mean, how grave
+    they are and within what bound they are routine, kdissect fields aliases every other name of a column or
+    an API, kdissect fields actions what the screens can do and its keys, for [keymap] in the configuration.
     """
     rows = list(_rows(pattern))
     if not rows and pattern:
@@ -80,6 +82,9 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
     if pattern == "aliases":
         yield from _alias_rows()
         return
+    if pattern == "errors":
+        yield from _error_rows()
+        return
     if pattern == "actions":
         yield from _action_rows()
         return
@@ -91,6 +96,20 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
     for kind, (layer, meaning) in KINDS.items():
         if pattern in (None, "faults") or _has(pattern, kind, layer, meaning):
             yield {"table": "kinds of faults", "name": kind, "type": layer, "meaning": meaning, "aliases": []}
+
+
+def _error_rows() -> Iterator[dict[str, Any]]:
+    """Kafka's error codes."""
+    for error in errors().values():
+        if error.error_class:
+            bound = f" Routine: {error.bound.words()}." if error.bound is not None else ""
+            yield {
+                "table": "Kafka's errors",
+                "name": error.name,
+                "type": error.error_class,
+                "meaning": f"{error.code}: {error.meaning}{bound}",
+                "aliases": [],
+            }
 
 
 def _action_rows() -> Iterator[dict[str, Any]]:

@@ -43,7 +43,8 @@ from kdissect.present.tables import FORMATS
     required=True,
     metavar="TABLE",
     shell_complete=a_statistic,
-    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; io,100ms. May be given often.",
+    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; errors,group; io,100ms. "
+    "May be given often.",
 )
 @click.option(
     "-T",
@@ -86,7 +87,7 @@ def command(**given: Any) -> int:
     connections  bytes, latency, requests in flight
     clients      software, and the versions it speaks
     versions     who limits each version, and what Kafka 4 would refuse
-    errors       error codes, with the first and last exchange
+    errors       error codes: how grave, whose and on what, the first and last exchange
     io           requests, bytes, records and errors of each interval (1s)
 
     With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.

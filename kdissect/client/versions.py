@@ -14,10 +14,10 @@ from typing import Any
 from kdissect import __version__
 from kdissect.client.errors import AskingError
 from kdissect.protocol import apis
-from kdissect.protocol.errors import ERRORS
+from kdissect.protocol.errors import error_names
 from kdissect.protocol.schema import Struct, message_struct
 
-UNSUPPORTED_VERSION = next(code for code, name in ERRORS.items() if name == "UNSUPPORTED_VERSION")
+UNSUPPORTED_VERSION = next(code for code, name in error_names().items() if name == "UNSUPPORTED_VERSION")
 
 Values = dict[str, Any]
 

@@ -9,6 +9,7 @@ from typing import Any
 from kdissect.filter.field import BODY, HEADER, WHOLE, Field, Kind
 from kdissect.filter.row import Row
 from kdissect.present.columns import EXCHANGES, Column
+from kdissect.protocol.errors import CLASSES
 from kdissect.protocol.json_form import dumps
 
 MISSING = (
@@ -22,7 +23,7 @@ MISSING = (
     "evicted",
 )
 
-_DECODED = ("error", "topics")
+_DECODED = ("error", "error_class", "topics", "groups", "transactional_ids")
 KINDS_OF_TYPES = {"int16": Kind.NUMBER, "int32": Kind.NUMBER, "int64": Kind.NUMBER, "bool": Kind.FLAG} | {
     "text": Kind.TEXT,
     "texts": Kind.TEXT,
@@ -78,6 +79,8 @@ def column_fields() -> Iterator[Field]:
             field = field._replace(kind=Kind.ERROR)
         elif name == "missing":
             field = field._replace(kind=Kind.WORD, words=MISSING)
+        elif name == "error_class":
+            field = field._replace(kind=Kind.WORD, words=CLASSES)
         yield field
 
 

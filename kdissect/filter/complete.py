@@ -22,7 +22,7 @@ from kdissect.filter.units import DURATIONS, SIZES
 from kdissect.filter.values import OPERATORS
 from kdissect.message import SASL_TOKEN
 from kdissect.protocol import apis
-from kdissect.protocol.errors import ERRORS
+from kdissect.protocol.errors import error_names
 
 MOST = 200
 """Completions given at a time."""
@@ -205,7 +205,7 @@ def _values(field: Field, begun: str) -> Iterator[tuple[str, str]]:
         yield from ((apis.api_name(key), f"API {key}") for key in apis.api_keys())
         yield SASL_TOKEN, "a SASL token without a header"
     elif field.kind is Kind.ERROR:
-        yield from ((name, f"error {code}") for code, name in ERRORS.items())
+        yield from ((name, f"error {code}") for code, name in error_names().items())
     elif field.kind is Kind.FLAG:
         yield from (("true", ""), ("false", ""))
     elif field.kind is Kind.WORD:

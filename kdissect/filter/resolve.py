@@ -25,7 +25,7 @@ from kdissect.present.nearest import nearest
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 
-SEARCHED = ("topics", "client_id", "group", "record.key", "record.value", "record.headers")
+SEARCHED = ("topics", "client_id", "groups", "record.key", "record.value", "record.headers")
 """Where a word alone is looked for."""
 _ALIKE = 0.75
 """How near a field's name must be to a word that is looked for, to be worth a hint."""

@@ -13,7 +13,7 @@ from kdissect.filter.syntax import Compared, Word
 from kdissect.message import SASL_TOKEN
 from kdissect.present.nearest import nearest
 from kdissect.protocol import apis
-from kdissect.protocol.errors import ERRORS, error_name
+from kdissect.protocol.errors import error_name, error_names
 
 _EQUAL = ("==", "===", "!=", "!==", "in")
 _ORDER = ("<", "<=", ">", ">=")
@@ -238,7 +238,7 @@ def _api(word: Word) -> str:
 
 # -- errors -----------------------------------------------------------------------------------------
 
-ERROR_CODES = {name: code for code, name in ERRORS.items()}
+ERROR_CODES = {name: code for code, name in error_names().items()}
 _PLAIN_CODES = {plain(name): code for name, code in ERROR_CODES.items()}
 
 

@@ -57,7 +57,7 @@ class Metrics:
             return Counter(f"kdissect_{name}", meaning, labels, registry=self.registry)
 
         self._requests = counter("requests", "Requests seen.", "api")
-        self._responses = counter("errors", "Responses with an error.", "api", "error")
+        self._responses = counter("errors", "Responses with an error.", "api", "error", "class")
         self._bytes = counter("bytes", "Bytes of messages.", "api", "direction")
         self._of_clients = counter("client_requests", "Requests by client id.", "client")
         self._client_bytes = counter("client_bytes", "Bytes of messages by client id.", "client", "direction")
@@ -84,7 +84,8 @@ class Metrics:
                 self._bytes.labels(api, direction).inc(size)
                 self._client_bytes.labels(client, direction).inc(size)
         if exchange.error is not None:
-            self._responses.labels(api, self._errors(exchange.error)).inc()
+            grave = exchange.error_class or NONE
+            self._responses.labels(api, self._errors(exchange.error), grave).inc()
         if exchange.latency_ns is not None:
             self._latency.labels(api).observe(exchange.latency_ns / 1e9)
         for topic in exchange.topics:

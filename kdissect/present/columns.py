@@ -98,8 +98,8 @@ def _message(side: str, exchange: Exchange, options: Options) -> dict[str, Any] 
     return side_object(exchange, side, options)
 
 
-def _topics(exchange: Exchange, _: Options) -> list[str]:
-    return [valid_text(topic) for topic in exchange.topics]
+def _names(name: str, exchange: Exchange, _: Options) -> list[str]:
+    return [valid_text(each) for each in getattr(exchange, name)]
 
 
 def _faults(exchange: Exchange, _: Options) -> list[dict[str, Any]]:
@@ -157,6 +157,7 @@ EXCHANGES = Table(
             "corr",
         ),
         attribute_column("client_id", "text", "the name the client gives itself", "client.id"),
+        attribute_column("principal", "text", "who logs in on the connection, as the login says it"),
         attribute_column(
             "request_packet",
             "int64",
@@ -215,7 +216,34 @@ EXCHANGES = Table(
         ),
         attribute_column("inferred", "text", "what was not on the wire but concluded, with the evidence"),
         attribute_column("error", "text", "the first error code of the response that is not 0, by name"),
-        Column("topics", "texts", "topics in the order of the wire, each once", _topics, ("topic",)),
+        attribute_column(
+            "error_class",
+            "text",
+            "how grave the errors of the response are, the gravest: fatal (the client gives the request up), "
+            "retriable (it goes on by itself), routine (an ordinary step, within its bound: kdissect fields "
+            "errors)",
+        ),
+        Column(
+            "topics",
+            "texts",
+            "topics in the order of the wire, each once",
+            partial(_names, "topics"),
+            ("topic",),
+        ),
+        Column(
+            "groups",
+            "texts",
+            "group ids in request and response, each once",
+            partial(_names, "groups"),
+            ("group", "group.id"),
+        ),
+        Column(
+            "transactional_ids",
+            "texts",
+            "transactional ids in request and response, each once",
+            partial(_names, "transactional_ids"),
+            ("transactional_id", "transactional.id"),
+        ),
         Column("faults", "faults", "what is wrong with the captured bytes", _faults, ("fault",)),
         Column("request", "json", "header and body in Kafka's JSON form", partial(_message, "request")),
         Column("response", "json", "header and body in Kafka's JSON form", partial(_message, "response")),

@@ -29,6 +29,7 @@ from kdissect.record.sets import read_record_set
 
 NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
 PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
+GROUPS, TRANSACTIONAL_IDS = 16, 17
 """How the value of a column is come by."""
 
 _WAYS = {
@@ -40,6 +41,8 @@ _WAYS = {
     "client": CLIENT,
     "broker": BROKER,
     "topics": TOPICS,
+    "groups": GROUPS,
+    "transactional_ids": TRANSACTIONAL_IDS,
     "faults": FAULTS,
     "request": MESSAGE,
     "response": MESSAGE,
@@ -164,6 +167,10 @@ class ExchangeLines:
             write_value(out, endpoint_text(exchange.broker_endpoint))
         elif way == TOPICS:
             write_texts(out, exchange.topics)
+        elif way == GROUPS:
+            write_texts(out, exchange.groups)
+        elif way == TRANSACTIONAL_IDS:
+            write_texts(out, exchange.transactional_ids)
         elif way == FAULTS:
             out.put(b"[]")  # where there are any, none of this is kept
         elif way == OTHER:

@@ -35,6 +35,16 @@ def _times(what: str) -> tuple[Column, Column]:
 
 _TOPIC = _column("topic", "text", "the topic, by name where the capture tells it, else its id")
 _PARTITION = _column("partition", "int32", "the partition")
+
+
+def _errors(what: str) -> tuple[Column, Column, Column]:
+    return (
+        _column("errors", "int64", f"{what}; none of them routine"),
+        _column("fatal", "int64", "of errors, those after which the client gives the request up"),
+        _column("routine", "int64", "the same that are ordinary steps, which errors does not count"),
+    )
+
+
 _BYTES = (
     _column("request_bytes", "int64", "bytes of the requests without their sizes"),
     _column("response_bytes", "int64", "bytes of the responses without their sizes"),
@@ -105,7 +115,7 @@ _TOPICS = Table(
         _column("control_batches", "int64", "batches of control records, which are not counted above"),
         _column("partial_batches", "int64", "batches that the end of a set cuts; not counted above"),
         _column("uncounted_batches", "int64", "batches that do not tell how many records they hold"),
-        _column("errors", "int64", "error codes of the partition in responses"),
+        *_errors("error codes of the partition in responses"),
         *_times("exchange"),
     ),
 )
@@ -131,7 +141,7 @@ _POSITIONS = Table(
         _column("named", "int64", "of them, those that name it"),
         _column("records", "int64", "records that responses brought, as the headers of batches announce"),
         _column("bytes", "int64", "bytes of their record sets"),
-        _column("errors", "int64", "error codes of the partition"),
+        *_errors("error codes of the partition"),
         _column("asked", "bool", "whether it is still asked for at the end"),
         _column("session_id", "int32", "the connection's last fetch session (KIP-227)"),
         _column(
@@ -188,7 +198,7 @@ _GROUPS = Table(
         ),
         *_MEMBERSHIP,
         _column("leaves", "int64", "members that left, or were removed"),
-        _column("errors", "int64", "error codes in responses to members, REBALANCE_IN_PROGRESS among them"),
+        *_errors("error codes in responses to members"),
         *_times("exchange"),
     ),
 )
@@ -205,7 +215,7 @@ _MEMBERS = Table(
         _column("first_generation", "int32", "the lowest generation or member epoch it was given"),
         _column("last_generation", "int32", "the highest"),
         *_MEMBERSHIP,
-        _column("errors", "int64", "error codes in responses"),
+        *_errors("error codes in responses"),
         _column("left", "text", "LeaveGroup, or member epoch -1 or -2; null where it did not leave"),
         _column("leave_reason", "text", "the reason that the request gives"),
         _column("left_ns", "int64", "when, ns since the epoch"),
@@ -255,7 +265,7 @@ _CONNECTIONS = Table(
         _column("requests", "int64", "requests"),
         _column("responses", "int64", "responses"),
         *_BYTES,
-        _column("errors", "int64", "responses with an error code"),
+        *_errors("responses with an error code"),
         _column("p50_ns", "int64", "half of the latencies are no longer (within 0.4 %)"),
         _column("p99_ns", "int64", "99 % are no longer (within 0.4 %)"),
         _column("max_ns", "int64", "the longest latency"),
@@ -324,8 +334,19 @@ _ERRORS = Table(
     (
         _column("error", "text", "the error's name"),
         _column("error_code", "int16", "and number"),
+        _column(
+            "error_class",
+            "text",
+            "fatal (the client gives the request up), retriable (it goes on by itself), routine (an ordinary "
+            "step, within its bound)",
+        ),
         _column("api", "text", "the API whose responses have it"),
         _column("broker", "text", "address:port of the broker"),
+        _column("client", "text", "address of the client"),
+        _column("client_id", "text", "the name the client gives itself"),
+        _column("principal", "text", "who logged in on the connection, as the login says it"),
+        _column("group", "text", "the group that it is about, as response or request name it"),
+        _column("transactional_id", "text", "the transactional id that it is about"),
         _TOPIC,
         _PARTITION,
         _column("count", "int64", "how often; one response may have it many times"),
@@ -346,7 +367,7 @@ _IO = Table(
         *_BYTES,
         _column("records_produced", "int64", "records in the requests"),
         _column("records_fetched", "int64", "records in the responses"),
-        _column("errors", "int64", "error codes in the responses"),
+        *_errors("error codes in the responses"),
     ),
 )
 

@@ -18,7 +18,17 @@ _TIMES = frozenset(("first_ns", "last_ns", "start_ns", "left_ns", "join_ns", "sy
 _NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 _RARE = frozenset(
     (
-        *("unanswered", "may_wait", "waited_out", "throttled", "throttle_ms", "throttle_max_ms", "errors"),
+        *(
+            "unanswered",
+            "may_wait",
+            "waited_out",
+            "throttled",
+            "throttle_ms",
+            "throttle_max_ms",
+            "errors",
+            "fatal",
+            "routine",
+        ),
         *("control_batches", "partial_batches", "uncounted_batches"),
         *("retransmitted", "gap_bytes", "skipped_bytes", "not_finished"),
     )
@@ -29,7 +39,7 @@ _RARE = frozenset(
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
-_KEPT = frozenset(("errors", "lag", "unanswered"))
+_KEPT = frozenset(("errors", "fatal", "lag", "unanswered"))
 """Columns that are left out after all other figures, for want of room."""
 
 

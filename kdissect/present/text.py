@@ -16,6 +16,7 @@ from kdissect.model import Endpoint
 from kdissect.present.form import Clock, duration, write_size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded, gravest
 from kdissect.protocol.json_text import JsonText
 from kdissect.wording import plural
 
@@ -23,6 +24,7 @@ MOST_TOPICS = 3
 """Topics named on a line; of more, the number follows."""
 
 RED, GREEN, YELLOW, BLUE, DIM, BOLD = "31", "32", "33", "34", "2", "1"
+_COLOUR_OF = {SIGNS[FATAL]: RED, SIGNS[RETRIABLE]: YELLOW, SIGNS[ROUTINE]: DIM}
 
 NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES = range(9)
 """The columns."""
@@ -191,9 +193,9 @@ class Lines:
         topics = exchange.topics
         if topics:
             self._note(out, topics_text(topics), BLUE)
-        error = exchange.error
+        error = error_text(exchange)
         if error:
-            self._note(out, sanitise(error), RED)
+            self._note(out, error, _COLOUR_OF.get(error[0], RED))
         if exchange.missing and (exchange.request is None or exchange.response is None):
             side = "request" if exchange.request is None else "response"
             quiet = exchange.missing == "acks=0"
@@ -223,6 +225,17 @@ class Lines:
             out.text(f"\x1b[{colour}m{text}\x1b[0m")
         else:
             out.text(text)
+
+
+def error_text(exchange: Exchange) -> str:
+    """``✗ TOPIC_AUTHORIZATION_FAILED (fatal)``: the first error, with the sign of the gravest; empty without
+    one."""
+    error = exchange.error
+    if error is None:
+        return ""
+    classes = exchange.error_classes()
+    grave, name = gravest(classes), sanitise(error)
+    return name if grave is None else f"{SIGNS[grave]} {graded(name, classes[0], grave)}"
 
 
 def api_text(exchange: Exchange) -> str:

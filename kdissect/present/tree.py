@@ -21,7 +21,7 @@ from kdissect.present.options import PLAIN, Options
 from kdissect.present.payload import one_line
 from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import pad, sanitise
-from kdissect.present.text import api_text
+from kdissect.present.text import api_text, error_text
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 
@@ -54,7 +54,7 @@ def _heading(exchange: Exchange) -> str:
     if exchange.latency_ns is not None:
         parts.append(duration(exchange.latency_ns))
     if exchange.error:
-        parts.append(exchange.error)
+        parts.append(error_text(exchange))
     if exchange.missing:
         side = "request" if exchange.request is None else "response"
         whole = exchange.request is not None and exchange.response is not None

@@ -1,149 +1,152 @@
-"""Kafka's error codes and their names (``org.apache.kafka.common.protocol.Errors`` of Kafka 4.4.0)."""
+"""Kafka's error codes: what they are called, what they mean, and how grave they are.
+
+All of it stands in one table, ``errors.txt`` beside this module, which says itself how it is read; it is
+read when the first error is asked for. Whether an error is routine where it stands depends on what came
+before it on its connection: :mod:`kdissect.session.expected` decides that, by the bounds of the table.
+"""
 
 from __future__ import annotations
 
-ERRORS: dict[int, str] = {
-    -1: "UNKNOWN_SERVER_ERROR",
-    0: "NONE",
-    1: "OFFSET_OUT_OF_RANGE",
-    2: "CORRUPT_MESSAGE",
-    3: "UNKNOWN_TOPIC_OR_PARTITION",
-    4: "INVALID_FETCH_SIZE",
-    5: "LEADER_NOT_AVAILABLE",
-    6: "NOT_LEADER_OR_FOLLOWER",
-    7: "REQUEST_TIMED_OUT",
-    8: "BROKER_NOT_AVAILABLE",
-    9: "REPLICA_NOT_AVAILABLE",
-    10: "MESSAGE_TOO_LARGE",
-    11: "STALE_CONTROLLER_EPOCH",
-    12: "OFFSET_METADATA_TOO_LARGE",
-    13: "NETWORK_EXCEPTION",
-    14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE",
-    16: "NOT_COORDINATOR",
-    17: "INVALID_TOPIC_EXCEPTION",
-    18: "RECORD_LIST_TOO_LARGE",
-    19: "NOT_ENOUGH_REPLICAS",
-    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-    21: "INVALID_REQUIRED_ACKS",
-    22: "ILLEGAL_GENERATION",
-    23: "INCONSISTENT_GROUP_PROTOCOL",
-    24: "INVALID_GROUP_ID",
-    25: "UNKNOWN_MEMBER_ID",
-    26: "INVALID_SESSION_TIMEOUT",
-    27: "REBALANCE_IN_PROGRESS",
-    28: "INVALID_COMMIT_OFFSET_SIZE",
-    29: "TOPIC_AUTHORIZATION_FAILED",
-    30: "GROUP_AUTHORIZATION_FAILED",
-    31: "CLUSTER_AUTHORIZATION_FAILED",
-    32: "INVALID_TIMESTAMP",
-    33: "UNSUPPORTED_SASL_MECHANISM",
-    34: "ILLEGAL_SASL_STATE",
-    35: "UNSUPPORTED_VERSION",
-    36: "TOPIC_ALREADY_EXISTS",
-    37: "INVALID_PARTITIONS",
-    38: "INVALID_REPLICATION_FACTOR",
-    39: "INVALID_REPLICA_ASSIGNMENT",
-    40: "INVALID_CONFIG",
-    41: "NOT_CONTROLLER",
-    42: "INVALID_REQUEST",
-    43: "UNSUPPORTED_FOR_MESSAGE_FORMAT",
-    44: "POLICY_VIOLATION",
-    45: "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    46: "DUPLICATE_SEQUENCE_NUMBER",
-    47: "INVALID_PRODUCER_EPOCH",
-    48: "INVALID_TXN_STATE",
-    49: "INVALID_PRODUCER_ID_MAPPING",
-    50: "INVALID_TRANSACTION_TIMEOUT",
-    51: "CONCURRENT_TRANSACTIONS",
-    52: "TRANSACTION_COORDINATOR_FENCED",
-    53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-    54: "SECURITY_DISABLED",
-    55: "OPERATION_NOT_ATTEMPTED",
-    56: "KAFKA_STORAGE_ERROR",
-    57: "LOG_DIR_NOT_FOUND",
-    58: "SASL_AUTHENTICATION_FAILED",
-    59: "UNKNOWN_PRODUCER_ID",
-    60: "REASSIGNMENT_IN_PROGRESS",
-    61: "DELEGATION_TOKEN_AUTH_DISABLED",
-    62: "DELEGATION_TOKEN_NOT_FOUND",
-    63: "DELEGATION_TOKEN_OWNER_MISMATCH",
-    64: "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
-    65: "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
-    66: "DELEGATION_TOKEN_EXPIRED",
-    67: "INVALID_PRINCIPAL_TYPE",
-    68: "NON_EMPTY_GROUP",
-    69: "GROUP_ID_NOT_FOUND",
-    70: "FETCH_SESSION_ID_NOT_FOUND",
-    71: "INVALID_FETCH_SESSION_EPOCH",
-    72: "LISTENER_NOT_FOUND",
-    73: "TOPIC_DELETION_DISABLED",
-    74: "FENCED_LEADER_EPOCH",
-    75: "UNKNOWN_LEADER_EPOCH",
-    76: "UNSUPPORTED_COMPRESSION_TYPE",
-    77: "STALE_BROKER_EPOCH",
-    78: "OFFSET_NOT_AVAILABLE",
-    79: "MEMBER_ID_REQUIRED",
-    80: "PREFERRED_LEADER_NOT_AVAILABLE",
-    81: "GROUP_MAX_SIZE_REACHED",
-    82: "FENCED_INSTANCE_ID",
-    83: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
-    84: "ELECTION_NOT_NEEDED",
-    85: "NO_REASSIGNMENT_IN_PROGRESS",
-    86: "GROUP_SUBSCRIBED_TO_TOPIC",
-    87: "INVALID_RECORD",
-    88: "UNSTABLE_OFFSET_COMMIT",
-    89: "THROTTLING_QUOTA_EXCEEDED",
-    90: "PRODUCER_FENCED",
-    91: "RESOURCE_NOT_FOUND",
-    92: "DUPLICATE_RESOURCE",
-    93: "UNACCEPTABLE_CREDENTIAL",
-    94: "INCONSISTENT_VOTER_SET",
-    95: "INVALID_UPDATE_VERSION",
-    96: "FEATURE_UPDATE_FAILED",
-    97: "PRINCIPAL_DESERIALIZATION_FAILURE",
-    98: "SNAPSHOT_NOT_FOUND",
-    99: "POSITION_OUT_OF_RANGE",
-    100: "UNKNOWN_TOPIC_ID",
-    101: "DUPLICATE_BROKER_REGISTRATION",
-    102: "BROKER_ID_NOT_REGISTERED",
-    103: "INCONSISTENT_TOPIC_ID",
-    104: "INCONSISTENT_CLUSTER_ID",
-    105: "TRANSACTIONAL_ID_NOT_FOUND",
-    106: "FETCH_SESSION_TOPIC_ID_ERROR",
-    107: "INELIGIBLE_REPLICA",
-    108: "NEW_LEADER_ELECTED",
-    109: "OFFSET_MOVED_TO_TIERED_STORAGE",
-    110: "FENCED_MEMBER_EPOCH",
-    111: "UNRELEASED_INSTANCE_ID",
-    112: "UNSUPPORTED_ASSIGNOR",
-    113: "STALE_MEMBER_EPOCH",
-    114: "MISMATCHED_ENDPOINT_TYPE",
-    115: "UNSUPPORTED_ENDPOINT_TYPE",
-    116: "UNKNOWN_CONTROLLER_ID",
-    117: "UNKNOWN_SUBSCRIPTION_ID",
-    118: "TELEMETRY_TOO_LARGE",
-    119: "INVALID_REGISTRATION",
-    120: "TRANSACTION_ABORTABLE",
-    121: "INVALID_RECORD_STATE",
-    122: "SHARE_SESSION_NOT_FOUND",
-    123: "INVALID_SHARE_SESSION_EPOCH",
-    124: "FENCED_STATE_EPOCH",
-    125: "INVALID_VOTER_KEY",
-    126: "DUPLICATE_VOTER",
-    127: "VOTER_NOT_FOUND",
-    128: "INVALID_REGULAR_EXPRESSION",
-    129: "REBOOTSTRAP_REQUIRED",
-    130: "STREAMS_INVALID_TOPOLOGY",
-    131: "STREAMS_INVALID_TOPOLOGY_EPOCH",
-    132: "STREAMS_TOPOLOGY_FENCED",
-    133: "SHARE_SESSION_LIMIT_REACHED",
-    134: "GROUP_DELETION_FAILED",
-    135: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
-    136: "CONTROLLER_ID_NOT_REGISTERED",
-}
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+FATAL, RETRIABLE, ROUTINE = "fatal", "retriable", "routine"
+CLASSES = (FATAL, RETRIABLE, ROUTINE)
+"""How grave an error is, the gravest first."""
+SIGNS = {FATAL: "✗", RETRIABLE: "↻", ROUTINE: "·"}
+"""What stands for each where there is room for one character."""
+
+_UNITS = {"ms": 1_000_000, "s": 1_000_000_000}
+
+
+class Bound(NamedTuple):
+    """Within what an error is routine; ``errors.txt`` explains each part."""
+
+    apis: frozenset[str]
+    """Empty for all."""
+    within_ns: int | None = None
+    times: int | None = None
+    until: str | None = None
+    """An API."""
+    first: bool = False
+    served: bool = False
+    without: str | None = None
+    """A field of the request."""
+    own_topics: bool = False
+
+    @property
+    def is_shown_alone(self) -> bool:
+        """Whether the exchange itself shows that it is routine, whatever came before."""
+        return self.without is not None or self.own_topics
+
+    def words(self) -> str:
+        """The same for people."""
+        out = [f"in {', '.join(sorted(self.apis))}"] if self.apis else []
+        if self.first:
+            out.append("to the first such request of a connection")
+        if self.without is not None:
+            out.append(f"to a request without {self.without}")
+        if self.own_topics:
+            out.append("of Kafka's own topics")
+        if self.served:
+            out.append("where the API was answered without an error before")
+        if self.within_ns is not None:
+            seconds = self.within_ns / _UNITS["s"]
+            out.append(f"up to {seconds:g} s after the first")
+        if self.times is not None:
+            out.append("once in a row" if self.times == 1 else f"at most {self.times} in a row")
+        return ", ".join(out)
+
+
+class KafkaError(NamedTuple):
+    """A line of the table."""
+
+    code: int
+    name: str
+    is_retriable: bool
+    """Kafka's own word: its exception is a RetriableException."""
+    error_class: str
+    """:data:`FATAL` or :data:`RETRIABLE`: where it is not routine. Empty for code 0."""
+    bound: Bound | None
+    """None for what is never routine."""
+    meaning: str
+
+
+@cache
+def errors() -> Mapping[int, KafkaError]:
+    """The table by code, in the order of the codes."""
+    text = (files("kdissect.protocol") / "errors.txt").read_text("utf-8")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return {each.code: each for each in map(_error, lines)}
+
+
+@cache
+def error_names() -> Mapping[int, str]:
+    """Names by code; NONE is among them."""
+    return {code: each.name for code, each in errors().items()}
 
 
 def error_name(code: int) -> str:
     """``NOT_LEADER_OR_FOLLOWER``; ``UNKNOWN(n)`` for a code that Kafka 4.4.0 does not have."""
-    return ERRORS.get(code) or f"UNKNOWN({code})"
+    return error_names().get(code) or f"UNKNOWN({code})"
+
+
+def error_class(code: int) -> str:
+    """How grave an error is that is not routine. A code that is not known is fatal, as it is for Kafka's
+    clients (``Errors.forCode``)."""
+    known = errors().get(code)
+    return FATAL if known is None else known.error_class
+
+
+def gravest(classes: Iterable[str]) -> str | None:
+    """The first of the :data:`CLASSES` that is among these; None where there is none."""
+    found = set(classes)
+    return next((each for each in CLASSES if each in found), None)
+
+
+def graded(name: str, first: str, grave: str) -> str:
+    """An error for people, with the word for its class: ``NOT_LEADER_OR_FOLLOWER (routine)``.
+
+    :param first: its class.
+    :param grave: the gravest class of all errors of its response.
+    """
+    return f"{name} ({first})" if first == grave else f"{name} ({first}, and {grave} ones)"
+
+
+def _error(line: str) -> KafkaError:
+    code, name, retriable, grave, bound, meaning = (part.strip() for part in line.split(" | "))
+    return KafkaError(
+        int(code),
+        name,
+        retriable == "yes",
+        "" if grave == "none" else grave,
+        None if bound == "-" else _bound(bound),
+        meaning,
+    )
+
+
+def _bound(text: str) -> Bound:
+    apis, *conditions = (part.strip() for part in text.split(","))
+    bound = Bound(frozenset() if apis == "any" else frozenset(apis.split()))
+    for condition in conditions:
+        word, _, value = condition.partition(" ")
+        if found := re.fullmatch(r"(\d+)(ms|s)", condition):
+            bound = bound._replace(within_ns=int(found[1]) * _UNITS[found[2]])
+        elif condition == "once" or value == "times":
+            bound = bound._replace(times=1 if condition == "once" else int(word))
+        elif word == "until":
+            bound = bound._replace(until=value)
+        elif word == "without":
+            bound = bound._replace(without=value)
+        elif condition == "first":
+            bound = bound._replace(first=True)
+        elif condition == "served":
+            bound = bound._replace(served=True)
+        elif condition == "own topics":
+            bound = bound._replace(own_topics=True)
+        else:
+            raise ValueError(f"errors.txt: {text}: {condition} is no condition")
+    return bound

@@ -22,6 +22,7 @@ from kdissect.protocol.decode import (
     read_tag_count,
     read_tag_head,
 )
+from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, has_typed, names_one
 from kdissect.protocol.plan import COMPACT_STRING, STRING, UUID
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.topics import has_id_and_name, is_topic
@@ -30,11 +31,14 @@ PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE = range(8)
 """What a step does: pass a number of bytes; read one int16 or uuid that is asked for; read a string or bytes,
 an array, a struct, a struct that may be null."""
 
+NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
+"""What a string names."""
+
 
 class Survey:
     """What was found."""
 
-    __slots__ = ("acks", "error", "mentions", "records")
+    __slots__ = ("acks", "error", "groups", "mentions", "records", "transactional_ids")
 
     def __init__(self) -> None:
         self.acks = -1
@@ -45,6 +49,9 @@ class Survey:
         """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` gives them."""
         self.records: list[int] = []
         """Where each record set begins and ends, in the buffer."""
+        self.groups: list[str] | None = None
+        """Ids of groups; None for none."""
+        self.transactional_ids: list[str] | None = None
 
 
 class Route:
@@ -64,7 +71,7 @@ class Route:
 class Step:
     """The way through a field."""
 
-    __slots__ = ("action", "inner", "is_topic", "least", "nullable", "of", "opcode", "width")
+    __slots__ = ("action", "inner", "least", "names", "nullable", "of", "opcode", "width")
 
     def __init__(self, action: int, opcode: int = 0, width: int = 0) -> None:
         self.action = action
@@ -72,8 +79,8 @@ class Step:
         self.width = width
         """Bytes to pass; of an array, those of an element, or -1."""
         self.nullable = False
-        self.is_topic = False
-        """Whether its string names a topic."""
+        self.names = NOTHING
+        """What its string names."""
         self.least = 0
         """Bytes that an element takes at least."""
         self.inner: Route | None = None
@@ -117,8 +124,12 @@ def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
             return
         if step.opcode in (STRING, COMPACT_STRING):
             text = cursor.read_text(size)  # also where nobody asks for it: it may not be UTF-8
-            if step.is_topic:
+            if step.names == A_TOPIC:
                 found.mentions.append((text, None))
+            elif step.names == A_GROUP:
+                found.groups = _with(found.groups, text)
+            elif step.names == A_TRANSACTIONAL_ID:
+                found.transactional_ids = _with(found.transactional_ids, text)
             return
         start = cursor.take(size)
         if step.opcode >= plan.RECORDS:
@@ -153,6 +164,16 @@ def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
         cursor.take(step.width)
 
 
+def _with(names: list[str] | None, name: str) -> list[str] | None:
+    """Names with one more; an empty one is that of none."""
+    if not name:
+        return names
+    if names is None:
+        return [name]
+    names.append(name)
+    return names
+
+
 def _pass_tags(tags: tuple[tuple[int, Step], ...], cursor: Cursor, found: Survey) -> None:
     previous = -1
     for _ in range(read_tag_count(cursor)):
@@ -175,8 +196,9 @@ def _pass_tags(tags: tuple[tuple[int, Step], ...], cursor: Cursor, found: Survey
 @cache
 def route(struct: Struct) -> Route | None:
     """The way through a struct; None where one walk cannot tell what is asked: of a topic's name and id only
-    one counts, and what tagged fields say has its place elsewhere than on the wire."""
-    if has_id_and_name(struct):
+    one counts, another field may tell what one names, and what tagged fields say has its place elsewhere than
+    on the wire."""
+    if has_id_and_name(struct) or has_typed(struct):
         return None
     steps: list[Step] = []
     for opcode, name, argument in struct.plan[1]:
@@ -231,14 +253,19 @@ def _step(field: Field, opcode: int, argument: Any) -> Step | None:
         return None  # whether these are records depends on another field
     step = Step(VARIABLE, opcode)
     step.nullable = argument
-    step.is_topic = is_topic(field)
+    if is_topic(field):
+        step.names = A_TOPIC
+    elif names_one(field, GROUP):
+        step.names = A_GROUP
+    elif names_one(field, TRANSACTIONAL_ID):
+        step.names = A_TRANSACTIONAL_ID
     return step
 
 
 def _asks(step: Step) -> bool:
     """Whether anything is asked of what a step goes through."""
     if step.action in (PASS, VARIABLE):
-        return step.is_topic or step.opcode >= plan.RECORDS
+        return step.names != NOTHING or step.opcode >= plan.RECORDS
     if step.action in (ERROR, ACKS, TOPIC_ID):
         return True
     if step.of is not None:

@@ -1,7 +1,7 @@
 """Decoded values → the topics that they speak of: by name, by id, and which id has which name.
 
-Which fields name a topic is told by the definitions (``entityType: topicName``) and, for ids, by Kafka's
-names of the fields.
+Which fields name a topic is told by the definitions (``entityType: topicName``), for ids by Kafka's names of
+the fields, and for resources by their type (:mod:`kdissect.protocol.entities`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from kdissect.protocol.entities import TOPIC, names_one, typed_entity
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.select import Selection, pick, selection
 
 _IDS = ("topicId", "topicIds")
+RESOURCES = ("resourceName", "resourceNameFilter")
+"""Fields that name a topic where their type says so."""
 _NAMES = ("name", "topicName", "topic")
 _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
 _NAME, _ID, _PARTITION = range(3)
@@ -25,6 +28,8 @@ def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str |
     """Every topic in the values, in order: its name, or else its id. Of a topic with both, the name."""
     out: list[tuple[str | None, str | None]] = []
     for name, value, ancestors in pick(_topic_fields(struct), values):
+        if name in RESOURCES and typed_entity(name, ancestors) != TOPIC:
+            continue
         for item in value if isinstance(value, list) else (value,):
             if not isinstance(item, str):
                 continue
@@ -87,7 +92,7 @@ def _sibling_name(values: dict[str, Any]) -> str | None:
 
 def is_topic(field: Field) -> bool:
     """Whether a field names topics, by name or id."""
-    return field.entity == "topicName" or field.name in _IDS
+    return names_one(field, TOPIC) or field.name in _IDS
 
 
 def has_id_and_name(struct: Struct) -> bool:
@@ -98,7 +103,7 @@ def has_id_and_name(struct: Struct) -> bool:
 
 @cache
 def _topic_fields(struct: Struct) -> Selection:
-    return selection(struct, is_topic)
+    return selection(struct, lambda field: is_topic(field) or field.name in RESOURCES)
 
 
 @cache

@@ -437,6 +437,7 @@ class Conversation:
                 verdict.inferred,
                 verdict.correlation_id,
                 verdict.client_id,
+                self._is_opened(0) and self._is_opened(1),
             )
             directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
             self._framers = (

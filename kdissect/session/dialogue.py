@@ -33,8 +33,10 @@ class Dialogue:
         inferred: str | None = None,
         correlation_id: int | None = None,
         client_id: str | None = None,
+        from_start: bool = False,
     ) -> None:
-        self._first = Session(connection, client, broker, limits, inferred, correlation_id, client_id)
+        first = Session(connection, client, broker, limits, inferred, correlation_id, client_id, from_start)
+        self._first = first
         self._second: Session | None = None
         """What the broker asks."""
         self._turned_arguments = (connection, broker, client, limits, inferred)

@@ -5,6 +5,7 @@ from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame, Value
 from kdissect.protocol.header cimport read_correlation_id
 from kdissect.protocol.survey cimport Survey
+from kdissect.session.expected cimport Expected
 from kdissect.session.pending cimport Pending, Waiting
 from kdissect.session.witness cimport FrameWitness
 
@@ -30,6 +31,7 @@ cdef class Session:
     cdef public object _inferred
     cdef public Pending _pending
     cdef public FrameWitness witness
+    cdef public Expected _expected
     cdef public bint _expects_tokens
     cdef public bint _saw_request
     cdef public bint _saw_response

@@ -14,7 +14,8 @@ Rules
 6. After SaslHandshake v0, and at the start where a client opens with bare GSSAPI, frames are tokens
    without a Kafka header, until the client sends a request that fits to the last byte. A broker's
    frame then answers the oldest token that waits, unless an older request waits.
-7. What is learnt here for display (client id, software, SASL) is never needed to decode.
+7. What is learnt here for display (client id, software, SASL, which errors are routine) is never needed to
+   decode.
 8. A frame that is of the other kind than its direction's, because the roles turned round, is given back:
    :mod:`kdissect.session.dialogue` knows who asks then.
 """
@@ -30,6 +31,7 @@ from kdissect.message import Request, Token, bare_frame, parse_request, parse_re
 from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value, endpoint_text
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.header import read_correlation_id
+from kdissect.session.expected import Expected
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
@@ -81,6 +83,7 @@ class Session:
 
     :param inferred: what was concluded of the connection, which holds for each of its exchanges.
     :param correlation_id: of a request that is known to come, before it has.
+    :param from_start: whether both directions were captured from their first byte.
     """
 
     __slots__ = (
@@ -90,6 +93,7 @@ class Session:
             "_client",
             "_connection",
             "_evicted",
+            "_expected",
             "_expects_tokens",
             "_inferred",
             "_limits",
@@ -109,6 +113,7 @@ class Session:
         inferred: str | None = None,
         correlation_id: int | None = None,
         client_id: str | None = None,
+        from_start: bool = False,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -119,6 +124,7 @@ class Session:
         self._pending = Pending()
         self.witness = FrameWitness(self._pending, limits, correlation_id, client_id)
         """Where frames may begin, for the framer of either direction."""
+        self._expected = Expected(from_start)
         self._expects_tokens = False
         self._saw_request = False
         self._saw_response = False
@@ -155,6 +161,7 @@ class Session:
 
     def gap(self, direction: Direction) -> None:
         """Bytes of a direction were not captured."""
+        self._expected.lose()
         if direction is not _TO_BROKER:
             self._response_losses += 1
             self._response_gap = self._response_losses
@@ -164,6 +171,7 @@ class Session:
 
     def skip(self, direction: Direction) -> None:
         """Bytes of a direction were captured, and no frame was found in them."""
+        self._expected.lose()
         if direction is not _TO_BROKER:
             self._response_losses += 1
         elif self._request_loss != "gap" or not self._is_fresh_loss:
@@ -233,6 +241,7 @@ class Session:
         exchange = self._exchange(frame, packet)
         exchange.request = request
         self._learn_from_request(request)
+        exchange.principal = self.login.principal
         begun = Recognised.__new__(Recognised)
         begun.exchange = exchange
         out: list[Event] = [begun]
@@ -288,6 +297,7 @@ class Session:
         if not self._saw_request:
             self.login.mechanism = "GSSAPI"
         self.login.read_token(frame.payload)
+        exchange.principal = self.login.principal
         self._pending.add(exchange, self._response_losses)
         if len(self._pending) > self._most:
             return [Recognised(exchange), self._evict()]
@@ -340,6 +350,7 @@ class Session:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
         if asked.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
             self._learn_from_response(exchange)
+        exchange.routine = self._expected.judge(exchange, asked, exchange.response)
         # Made part by part: compiled, that is several times faster than a call.
         done = Completed.__new__(Completed)
         done.exchange = exchange
@@ -438,6 +449,7 @@ class Session:
         exchange = Exchange(self._connection, self._client, self._broker)
         exchange.recognised = (packet, self._connection, frame.offset)
         exchange.inferred = self._inferred
+        exchange.principal = self.login.principal
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.searched:

@@ -41,17 +41,23 @@ SECTIONS = {
         "errors and latency of each hour",
         f"""
         select date_format(timestamp_seconds(time_ns div 1000000000), 'yyyy-MM-dd HH:00') as hour, api,
-               count(*) as exchanges, count(error) as errors, count_if(response_packet is null) as unanswered,
+               count(*) as exchanges, count_if(error_class <> 'routine') as errors,
+               count_if(error_class = 'fatal') as fatal, count_if(error_class = 'routine') as routine,
+               count_if(response_packet is null) as unanswered,
                {_LATENCIES}
         from exchanges group by 1, 2 order by 1, exchanges desc, 2
         """,
     ),
     "errors": (
-        "errors",
+        "errors: how grave, whose and on what",
         """
-        select api, error, count(*) as exchanges, count(distinct client_id) as clients,
+        select error_class, api, error, client_id, principal, array_join(groups, ', ') as `group`,
+               array_join(transactional_ids, ', ') as transactional_id,
+               array_join(topic_names, ', ') as topic, count(*) as exchanges,
                min(time_ns) as first_ns, max(time_ns) as last_ns
-        from exchanges where error is not null group by all order by exchanges desc, api, error
+        from exchanges where error is not null group by all
+        order by array_position(array('fatal', 'retriable', 'routine'), error_class), exchanges desc,
+                 api, error, client_id, `group`, transactional_id, topic
         """,
     ),
     "latency": (
@@ -77,7 +83,8 @@ SECTIONS = {
         select `group`, count(distinct member) as members, count(distinct client_id) as clients,
                count_if(api = 'JoinGroup') as joins, count_if(api = 'SyncGroup') as syncs,
                count_if(api = 'OffsetCommit') as commits, count_if(api like '%Heartbeat') as heartbeats,
-               count(error) as errors
+               count_if(error_class <> 'routine') as errors, count_if(error_class = 'fatal') as fatal,
+               count_if(error_class = 'routine') as routine
         from (select *, get_json_object(request, '$.body.groupId') as `group`,
                      nullif(get_json_object(request, '$.body.memberId'), '') as member from exchanges)
         where `group` is not null group by all order by members desc, `group`
@@ -100,6 +107,10 @@ SECTIONS = {
 }
 """Name: what it is, and the query."""
 
+_NEWER = {"error_class": "string", "principal": "string"}
+_NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
+"""Columns of exchanges that tables of older releases do not have, and their types."""
+
 
 class Report:
     """The views, and the sections of the report."""
@@ -110,6 +121,7 @@ class Report:
         """How often something was left out of the last section for want of room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if POINT in exchanges.columns else alone(exchanges)
+        exchanges = _whole(exchanges)
         _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
         _with_point(connections).createOrReplaceTempView("connections")
 
@@ -141,6 +153,17 @@ def _named(exchanges: DataFrame, known: DataFrame) -> DataFrame:
     topics = f.transform("topics", lambda topic: f.coalesce(f.col("_names")[topic], topic))
     named = exchanges.crossJoin(f.broadcast(every)).withColumn("topic_names", topics).drop("_names")
     return named.withColumn("time_ns", f.coalesce("request_time_ns", "response_time_ns"))
+
+
+def _whole(exchanges: DataFrame) -> DataFrame:
+    """With the columns that tables of older releases do not have: of their errors the class is not known."""
+    from pyspark.sql import functions as f
+
+    for name, kind in _NEWER.items():
+        if name not in exchanges.columns:
+            exchanges = exchanges.withColumn(name, f.lit(None).cast(kind))
+    grave = f.when(f.col("error").isNotNull(), f.coalesce("error_class", f.lit("unknown")))
+    return exchanges.withColumn("error_class", grave)
 
 
 def _with_point(frame: DataFrame) -> DataFrame:

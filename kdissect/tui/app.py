@@ -89,8 +89,6 @@ class Kdissect(App[None]):
         self.pages: dict[str, Page] = {}
         self.index = Index()
         self.ended: Ended | None = None
-        self.errors: list[tuple[str, int, int, int]] = []
-        """Errors by name, as the index counts them."""
         self.remembered = remembered or Remembered()
         """Filters that were used or saved."""
         self._asking: Timer | None = None
@@ -170,7 +168,6 @@ class Kdissect(App[None]):
             else:
                 self.ended = message
         if len(self.index) != before:
-            self.errors = self.index.errors()
             self.shown.index_grew()
             self._watch_filter()
         if messages and self.ended is not None:

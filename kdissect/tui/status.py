@@ -10,9 +10,11 @@ from rich.text import Text
 
 from kdissect.live.journal import LONGEST_NOTE, Status
 from kdissect.present.sanitise import sanitise
+from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
+from kdissect.tui.feed.rows import GRADES
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
-ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE = range(10, 16)
+ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE, ROUTINES = range(10, 17)
 """How important what is told is, beginning with what goes last."""
 
 
@@ -39,6 +41,27 @@ def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
     if capture.notes:
         out.append(Item(sanitise(capture.notes[-1], LONGEST_NOTE), NOTE, alarm))
     return out
+
+
+def error_items(graded: Sequence[int], alarm: str) -> list[Item]:
+    """How many exchanges have errors, by the gravest of them, each with its sign and its word.
+
+    :param graded: by the places of :data:`~kdissect.tui.feed.rows.GRADES`.
+    """
+    fatal, retriable, routine = (graded[GRADES.index(each)] for each in CLASSES)
+    out = [Item(f"{SIGNS[FATAL]} {fatal:,} {FATAL}", ERRORS, alarm if fatal else "")]
+    if retriable:
+        out.append(Item(f"{SIGNS[RETRIABLE]} {retriable:,} {RETRIABLE}", ERRORS, "bold"))
+    if routine:
+        out.append(Item(f"{SIGNS[ROUTINE]} {routine:,} {ROUTINE}", ROUTINES))
+    return out
+
+
+def errors_of_them(graded: Sequence[int], alarm: str) -> Item:
+    """The same of what is shown, beside that of all: the signs are enough."""
+    counts = [(each, graded[GRADES.index(each)]) for each in CLASSES]
+    told = [f"{SIGNS[each]} {count:,}" for each, count in counts if count or each == FATAL]
+    return Item(f"{' '.join(told)} of them", OF_THEM, alarm if graded[GRADES.index(FATAL)] else "")
 
 
 def status_line(items: Sequence[Item], width: int) -> Text:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kdissect.exchange import Exchange
-from kdissect.protocol.errors import ERRORS
+from kdissect.protocol.errors import error_names
 from kdissect.protocol.json_form import to_json
 from kdissect.record.batch import Batch
 from kdissect.record.compression import CODECS
@@ -273,4 +273,4 @@ def test_w12_response_time_any_port_names_for_ids_and_every_error() -> None:
     assert fetch.latency_ns == 1_000_000
     assert fetch.broker.endswith(":4711")
     assert fetch.topics == ["orders"]
-    assert fetch.error == ERRORS[136]
+    assert fetch.error == error_names()[136]

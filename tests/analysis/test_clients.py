@@ -78,7 +78,7 @@ def test_connections_have_what_went_over_them() -> None:
         assert row["response_bytes"] + 4 * row["responses"] == line.bytes_from_broker
         assert (row["software"], row["end"], row["first_ns"]) == (line.software, line.end, line.start_ns)
         assert row["max_ns"] == max((exchange.latency_ns or 0 for exchange in mine), default=None)
-        assert row["errors"] == sum(exchange.error is not None for exchange in mine)
+        assert row["errors"] + row["routine"] == sum(exchange.error is not None for exchange in mine)
     assert max(row["in_flight_max"] for row in rows) > 1
 
 
@@ -107,12 +107,23 @@ def test_intervals_have_what_was_complete_in_them(case: str, interval: str) -> N
                     here = want[message.frame.last_ns // length * length]
                     here.update({f"{name}s": 1, f"{name}_bytes": message.frame.size})
             if event.response is not None:
-                here["errors"] += sum(1 for _ in event.error_codes())
+                graded = [event.class_of(code) for code, _ in event.error_codes()]
+                here["routine"] += graded.count("routine")
+                here["fatal"] += graded.count("fatal")
+                here["errors"] += len(graded) - graded.count("routine")
     rows = rows_of(f"io,{interval}", case)
     assert [row["start_ns"] for row in rows] == sorted(want)
     for row in rows:
         assert row["interval_ns"] == length
-        for name in ("requests", "responses", "request_bytes", "response_bytes", "errors"):
+        for name in (
+            "requests",
+            "responses",
+            "request_bytes",
+            "response_bytes",
+            "errors",
+            "fatal",
+            "routine",
+        ):
             assert row[name] == want[row["start_ns"]][name]
     topics = rows_of("topics", case)
     for name, directions in {"produced": ("produce",), "fetched": ("fetch", "replicate", "share")}.items():

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kdissect.protocol.errors import error_name
+from kdissect.protocol.errors import CLASSES, error_name
 from kdissect.protocol.schema import ZERO_UUID
 from tests.acceptance.test_request_log import LOGGED_CASES
-from tests.analysis.folds import fold, ids_of, logged, rows_of
+from tests.analysis.folds import events_of, fold, ids_of, logged, made, rows_of
 
 Place = tuple[str | None, int | None]
 
@@ -24,7 +24,8 @@ def codes(value: Any, place: Place, names: dict[str, str]) -> Iterator[tuple[int
     if not isinstance(value, dict):
         return
     topic, partition = place
-    name = value.get("name") or value.get("topic") or value.get("topicName")
+    name = value.get("resourceName") if value.get("resourceType") == 2 else None
+    name = name or value.get("name") or value.get("topic") or value.get("topicName")
     if value.get("topicId", ZERO_UUID) != ZERO_UUID:
         name = names.get(value["topicId"], name or value["topicId"])
     for key in ("partition", "index", "partitionIndex", "partitionId"):
@@ -57,11 +58,77 @@ def test_errors_are_those_that_the_broker_logged(case: str) -> None:
 
 def test_the_first_and_the_last_are_told() -> None:
     rows = rows_of("errors", "java43-groups")
-    (row,) = [row for row in rows if row["api"] == "Heartbeat"]
+    by_client = fold("errors,client", events_of("java43-groups")).result()
+    (row,) = [row for row in by_client if row["api"] == "Heartbeat"]
     exchanges = [x for _, _, x in logged("java43-groups") if x.api == "Heartbeat" and x.error]
     numbers = sorted(exchange.number for exchange in exchanges)
     assert (row["error"], row["error_code"], row["count"]) == ("REBALANCE_IN_PROGRESS", 27, len(exchanges))
     assert (row["first_exchange"], row["last_exchange"]) == (numbers[0], numbers[-1])
     times = [x.response.frame.last_ns for x in exchanges if x.response is not None]
     assert (row["first_ns"], row["last_ns"]) == (min(times), max(times))
-    assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
+    order = [(CLASSES.index(row["error_class"]), -row["count"]) for row in rows]
+    assert order == sorted(order)
+
+
+def test_they_say_whose_they_are_and_on_what() -> None:
+    refused = {
+        "throttleTimeMs": 0,
+        "errorCode": 30,
+        "errorMessage": None,
+        "nodeId": -1,
+        "host": "",
+        "port": -1,
+    }
+    asked = made("FindCoordinator", 3, {"key": "orders-app", "keyType": 0}, refused)
+    asked.principal = "alice"
+    (row,) = fold("errors", [asked]).result()
+    assert (row["error"], row["error_class"]) == ("GROUP_AUTHORIZATION_FAILED", "fatal")
+    assert (row["client"], row["client_id"], row["principal"]) == ("10.0.0.1", "test", "alice")
+    assert (row["group"], row["transactional_id"], row["topic"]) == ("orders-app", None, None)
+    partition: dict[str, Any] = {
+        "index": 3,
+        "errorCode": 47,
+        "baseOffset": -1,
+        "logAppendTimeMs": -1,
+        "logStartOffset": -1,
+    }
+    partition |= {"recordErrors": [], "errorMessage": None}
+    asked = made(
+        "Produce",
+        9,
+        {"transactionalId": "payer", "acks": -1, "timeoutMs": 1, "topicData": []},
+        {"responses": [{"name": "orders", "partitionResponses": [partition]}], "throttleTimeMs": 0},
+    )
+    (row,) = fold("errors", [asked]).result()
+    assert (row["transactional_id"], row["group"]) == ("payer", None)
+    assert (row["topic"], row["partition"]) == ("orders", 3)
+
+
+def test_each_error_of_several_groups_is_of_its_own() -> None:
+    groups = [{"groupId": name, "errorCode": code} for name, code in (("a", 0), ("b", 69), ("c", 68))]
+    answer = {"throttleTimeMs": 0, "results": groups}
+    exchange = made("DeleteGroups", 1, {"groupsNames": ["a", "b", "c"]}, answer)
+    rows = fold("errors,group", [exchange]).result()
+    assert {row["group"]: row["error"] for row in rows} == {"b": "GROUP_ID_NOT_FOUND", "c": "NON_EMPTY_GROUP"}
+
+
+def test_rows_are_told_apart_as_asked_for() -> None:
+    refused = {"throttleTimeMs": 0, "errorCode": 25}
+    beats = [
+        made("Heartbeat", 1, {"groupId": group, "generationId": 1, "memberId": "m"}, refused, (at, at))
+        for at, group in enumerate(("a", "b", "a"), 1)
+    ]
+    beats[0].routine = (25,)
+    rows = fold("errors,group", beats).result()
+    assert [(row["group"], row["count"], row["error_class"]) for row in rows] == [
+        ("a", 1, "retriable"),
+        ("b", 1, "retriable"),
+        ("a", 1, "routine"),
+    ]
+    rows = fold("errors,client_id", beats).result()
+    assert [(row["client_id"], row["group"], row["count"]) for row in rows] == [
+        ("test", None, 2),
+        ("test", None, 1),
+    ]
+    with pytest.raises(ValueError, match="told apart by broker, client, client_id, principal, group"):
+        fold("errors,colour", [])

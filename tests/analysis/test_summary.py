@@ -24,13 +24,21 @@ def test_a_topic_has_the_sums_of_its_partitions(case: str) -> None:
             here = [each for each in mine if each["direction"] in directions]
             assert row[f"{name}_records"] == sum(each["records"] for each in here)
             assert row[f"{name}_bytes"] == sum(each["bytes"] for each in here)
-        assert row["errors"] == sum(each["errors"] for each in mine)
+        for name in ("errors", "fatal", "routine"):
+            assert row[name] == sum(each[name] for each in mine)
         assert row["codecs"] == sorted({codec for each in mine for codec in each["codecs"]})
 
 
 def topic(first: int, last: int, **more: object) -> Row:
     row: Row = {"topic": "t", "partition": 0, "direction": "produce", "records": 10, "bytes": 100}
-    row |= {"codecs": [], "batch_bytes_min": None, "batch_bytes_max": None, "errors": 0}
+    row |= {
+        "codecs": [],
+        "batch_bytes_min": None,
+        "batch_bytes_max": None,
+        "errors": 0,
+        "fatal": 0,
+        "routine": 0,
+    }
     return {**row, "first_ns": first, "last_ns": last, **more}
 
 

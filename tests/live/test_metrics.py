@@ -41,11 +41,13 @@ def test_requests_errors_bytes_and_latencies_are_those_of_the_exchanges() -> Non
             assert total == pytest.approx(sum(timed) / 1e9)
         sizes = sum(each.response_size or 0 for each in of_api)
         assert (value(metrics, "kdissect_bytes_total", api=api, direction="response") or 0) == sizes
-    pairs = [(str(each.api), each.error) for each in seen if each.error is not None]
+    pairs = [(str(each.api), each.error, each.error_class) for each in seen if each.error is not None]
     assert pairs
-    for api, error in set(pairs):
-        counted = value(metrics, "kdissect_errors_total", api=api, error=str(error))
-        assert counted == pairs.count((api, error))
+    for api, error, grave in set(pairs):
+        counted = value(
+            metrics, "kdissect_errors_total", **{"api": api, "error": str(error), "class": str(grave)}
+        )
+        assert counted == pairs.count((api, error, grave))
 
 
 def test_topics_and_clients_are_counted() -> None:

@@ -47,10 +47,10 @@ def rows(capsysbinary: pytest.CaptureFixture[bytes], table: str, *more: object) 
 def test_the_columns_of_an_exchange_are_those_of_the_contract() -> None:
     assert [column.name for column in EXCHANGES.columns] == [
         *("number", "connection", "client", "broker", "api_key", "api", "api_version"),
-        *("correlation_id", "client_id", "request_packet", "response_packet"),
+        *("correlation_id", "client_id", "principal", "request_packet", "response_packet"),
         *("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns", "latency_ns"),
-        *("request_size", "response_size", "missing", "inferred", "error", "topics", "faults"),
-        *("request", "response"),
+        *("request_size", "response_size", "missing", "inferred", "error", "error_class", "topics", "groups"),
+        *("transactional_ids", "faults", "request", "response"),
     ]
 
 

@@ -18,6 +18,8 @@ from kdissect.filter.expression import fields_of
 from kdissect.filter.masks import IndexColumn, Known, Mask, Masks, Numbers, Texts, TextSets
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import (
+    GRADES,
+    GRAVEST,
     HAS_CORRELATION,
     HAS_LATENCY,
     HAS_REQUEST,
@@ -97,6 +99,9 @@ class FilterColumns(Mapping[str, IndexColumn]):
         values = self._index.ports()[self._column(name)]
         return Numbers(values, values >= 0)
 
+    def _error_class(self) -> IndexColumn:
+        return Texts(self._flags >> GRAVEST & 3, GRADES, 0)
+
     def _topics(self) -> IndexColumn:
         return TextSets(self._column("topics"), _Lists(self._index.texts))
 
@@ -159,6 +164,7 @@ _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "missing": lambda columns: columns._text("missing"),
     "inferred": lambda columns: Known(columns._has(IS_INFERRED)),
     "error": lambda columns: columns._text("error"),
+    "error_class": FilterColumns._error_class,
     "topics": FilterColumns._topics,
     "faults": lambda columns: Known(columns._column("faults") > 0),
     "truncated": lambda columns: columns._has(IS_CUT),

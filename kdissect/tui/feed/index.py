@@ -11,15 +11,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.protocol.errors import ROUTINE
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.batches import Batch, FaultCount, InterfaceCount
 from kdissect.tui.feed.connections import Connections
-from kdissect.tui.feed.rows import FIELDS, HAS_LATENCY, ROW, TEXT_FIELDS
+from kdissect.tui.feed.rows import FIELDS, GRADES, GRAVEST, HAS_LATENCY, ROW, TEXT_FIELDS
 from kdissect.tui.feed.storage import Columns
 
 Places = NDArray[np.uint32]
@@ -27,15 +28,6 @@ Places = NDArray[np.uint32]
 
 _LONGEST_PORT = 5
 """Digits."""
-
-
-class ErrorCount(NamedTuple):
-    """Exchanges with one error."""
-
-    number: int
-    first: int
-    """Place of the one with the lowest number."""
-    last: int
 
 
 class Index:
@@ -63,8 +55,8 @@ class Index:
         self._ports = array("i", [-1])
         """Of every text that is an address with a port; -1 for others."""
         self._order: Places = np.zeros(0, np.uint32)
-        self._errors: dict[int, ErrorCount] = {}
-        """By the number of the error's name."""
+        self.graded = [0] * len(GRADES)
+        """How many exchanges have errors, by the gravest of them: the places of :data:`GRADES`."""
         self._columns = Columns(FIELDS)
         assert self.bytes_an_exchange == ROW.size
 
@@ -100,27 +92,8 @@ class Index:
         if batch.rows:
             start = len(self)
             self._columns.append(batch.rows)
-            self._count_errors(start)
-
-    def _count_errors(self, start: int) -> None:
-        """Take in the errors of the rows from a place on."""
-        error = self.column("error", start)
-        bad = np.flatnonzero(error)
-        numbers = self.column("number", start)
-        bad = bad[np.argsort(numbers[bad], kind="stable")]
-        codes, firsts, counts = np.unique(error[bad], return_index=True, return_counts=True)
-        _, lasts = np.unique(error[bad][::-1], return_index=True)
-        for at, code in enumerate(codes.tolist()):
-            first, last = int(bad[firsts[at]]) + start, int(bad[::-1][lasts[at]]) + start
-            known = self._errors.get(code)
-            if known is not None:
-                first = min(known.first, first, key=self._number_at)
-                last = max(last, known.last, key=self._number_at)
-            count = int(counts[at]) + (known.number if known is not None else 0)
-            self._errors[code] = ErrorCount(count, first, last)
-
-    def _number_at(self, place: int) -> int:
-        return self.value("number", place)
+            for grade, count in enumerate(grades(self.column("flags", start)).tolist()):
+                self.graded[grade] += count
 
     def column(self, name: str, start: int = 0, end: int | None = None) -> NDArray[Any]:
         """The values of a column so far, or those of the rows from ``start`` to ``end``."""
@@ -139,9 +112,14 @@ class Index:
         return sum(each.number for each in self.faults.values())
 
     def is_bad(self) -> NDArray[np.bool_]:
-        """Which rows have an error or a fault."""
-        bad: NDArray[np.bool_] = (self.column("error") != 0) | (self.column("faults") != 0)
+        """Which rows have a fault, or an error that is not routine."""
+        bad: NDArray[np.bool_] = self.has_errors() | (self.column("faults") != 0)
         return bad
+
+    def has_errors(self) -> NDArray[np.bool_]:
+        """Which rows have an error that is not routine."""
+        found: NDArray[np.bool_] = (self.column("flags") >> GRAVEST & 3) > GRADES.index(ROUTINE)
+        return found
 
     def ports(self) -> NDArray[np.int32]:
         """By the number of a text: the port of an address; -1 for other texts."""
@@ -191,11 +169,10 @@ class Index:
         rank[in_order] = np.arange(len(in_order))
         return np.asarray(rank[column])
 
-    def errors(self) -> list[tuple[str, int, int, int]]:
-        """Every error by name: how often, and the places of the first and the last row with it, the most
-        frequent first."""
-        out = [(self.texts[code], *counted) for code, counted in self._errors.items()]
-        return sorted(out, key=lambda row: (-row[1], row[0]))
+
+def grades(flags: NDArray[Any]) -> NDArray[np.intp]:
+    """How many of these rows have which of the :data:`GRADES`."""
+    return np.bincount(flags >> GRAVEST & 3, minlength=len(GRADES))
 
 
 def _port_of(text: str) -> int:

@@ -16,6 +16,7 @@ from kdissect.analysis.slow import taken_ns
 from kdissect.exchange import Exchange
 from kdissect.present.sanitise import sanitise, valid_text
 from kdissect.present.text import MOST_TOPICS, topics_text
+from kdissect.protocol.errors import CLASSES
 
 FIELDS = (
     ("number", "u4"),
@@ -54,6 +55,10 @@ HAS_VERSION, HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_CUT, IS
 )
 """Bits of ``flags``."""
 HAS_TAKEN = 1 << 9
+GRAVEST, FIRST = 12, 14
+"""In ``flags``, from which bit on two bits say how grave the gravest error is, and the first: places in
+:data:`GRADES`."""
+GRADES = ("", *reversed(CLASSES))
 ROUGH = {"client_id": 1 << 7, "topics": 1 << 8}
 """Bits of ``flags`` that tell that this text is not what the exchange says."""
 
@@ -106,6 +111,8 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
     flags |= HAS_RESPONSE if response is not None else 0
     flags |= IS_CUT if any(message.is_cut for message in exchange.messages) else 0
     flags |= IS_INFERRED if exchange.inferred else 0
+    if error is not None and (classes := exchange.error_classes()):
+        flags |= max(map(GRADES.index, classes)) << GRAVEST | GRADES.index(classes[0]) << FIRST
     topics = exchange.topics
     flags |= 0 if _is_exact(exchange.client_id) else ROUGH["client_id"]
     flags |= 0 if _are_exact(topics) else ROUGH["topics"]
@@ -133,6 +140,11 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
         min(len(exchange.faults), MOST_FAULTS),
         flags,
     )
+
+
+def grade_of(flags: int, bit: int = GRAVEST) -> str:
+    """How grave the gravest error of a row is, or the first; empty without one."""
+    return GRADES[flags >> bit & 3]
 
 
 def _is_exact(text: str | None) -> bool:

@@ -18,6 +18,8 @@ from kdissect.tui.lists.figures import (
     Figures,
     Text,
     address,
+    graded,
+    grave_tone,
     in_bytes,
     listed,
     number,
@@ -48,7 +50,7 @@ def connection_columns(sparks: Text) -> tuple[Column, ...]:
         time_span("p99", "p99_ns"),
         time_span("Max", "max_ns", 7),
         number("In fl.", "in_flight_max", 2),
-        rare("Errors", "errors"),
+        *graded(),
         rare("Gap B", "gap_bytes", 6),
         rare("Skip B", "skipped_bytes", 6),
         Column("Activity", sparks, None, 8, False),
@@ -96,9 +98,9 @@ def connection_key(row: Row) -> object:
 
 
 def connection_tone(row: Row) -> str | None:
-    """Red with errors, amber where bytes are missing, dim what is not Kafka."""
-    if row.get("errors"):
-        return "table--error"
+    """Red with fatal errors, amber with others or where bytes are missing, dim what is not Kafka."""
+    if tone := grave_tone(row):
+        return tone
     if row.get("gap_bytes") or row.get("skipped_bytes"):
         return "table--warning"
     return "table--dim" if row.get("protocol", "kafka") != "kafka" else None

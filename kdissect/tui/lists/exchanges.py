@@ -9,8 +9,10 @@ import numpy as np
 
 from kdissect.present.form import Clock, duration, plural, seconds, size
 from kdissect.protocol import apis
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import (
+    FIRST,
     HAS_CORRELATION,
     HAS_LATENCY,
     HAS_REQUEST,
@@ -18,6 +20,7 @@ from kdissect.tui.feed.rows import (
     HAS_TAKEN,
     HAS_VERSION,
     IS_CUT,
+    grade_of,
 )
 from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
 from kdissect.tui.marks import Marks
@@ -100,7 +103,7 @@ class Exchanges:
         return int(np.flatnonzero(numbers == least)[0])
 
     def next_bad(self, row: int, step: int) -> int | None:
-        """The next row after (1) or before (-1) one with an error or a fault."""
+        """The next row after (1) or before (-1) one with a fault, or an error that is not routine."""
         bad = np.flatnonzero(self.index.is_bad()[self.view])
         bad = bad[bad > row] if step > 0 else bad[bad < row]
         if not len(bad):
@@ -159,10 +162,11 @@ class Exchanges:
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
-        if index.value("error", place) or index.value("faults", place):
-            return "table--error"
         flags = index.value("flags", place)
-        if flags & IS_CUT or self._is_slow(place):
+        grade = grade_of(flags)
+        if grade == FATAL or index.value("faults", place):
+            return "table--error"
+        if grade == RETRIABLE or flags & IS_CUT or self._is_slow(place):
             return "table--warning"
         return None if flags & HAS_REQUEST and flags & HAS_RESPONSE else "table--dim"
 
@@ -197,15 +201,16 @@ class Exchanges:
 
     def _state(self, place: int, flags: int) -> str:
         index = self.index
-        if index.value("error", place):
-            return "✗"
+        grade = grade_of(flags)
+        if grade in (FATAL, RETRIABLE):
+            return SIGNS[grade]
         if index.value("faults", place):
             return "!"
         if flags & IS_CUT:
             return "◐"
         if not (flags & HAS_REQUEST and flags & HAS_RESPONSE):
             return "…" if index.text("missing", place) == "waiting" else "∅"
-        return ""
+        return SIGNS[ROUTINE] if grade else ""
 
     def _time(self, place: int, flags: int) -> str:
         ns = self.index.value("time_ns", place)
@@ -234,7 +239,7 @@ class Exchanges:
         index = self.index
         parts = []
         if error := index.text("error", place):
-            parts.append(error)
+            parts.append(graded(error, grade_of(flags, FIRST), grade_of(flags)))
         if missing := index.text("missing", place):
             side = "request" if not flags & HAS_REQUEST else "response"
             whole = flags & HAS_REQUEST and flags & HAS_RESPONSE

@@ -230,6 +230,18 @@ def rare(title: str, name: str, rank: int = 0) -> Column:
     return Column(title, _text_if(lambda value: f"{value:,}" if value else "", name), _of(name), rank)
 
 
+def graded(rank: int = 0) -> tuple[Column, Column, Column]:
+    """Errors, those of them that are fatal, and what is routine."""
+    return rare("Errors", "errors", rank), rare("Fatal", "fatal", rank), rare("Routine", "routine", NICE)
+
+
+def grave_tone(row: Row) -> str | None:
+    """The tone of a row with errors: red with fatal ones, else amber."""
+    if row.get("fatal"):
+        return "table--error"
+    return "table--warning" if row.get("errors") else None
+
+
 def rate(title: str, name: str, rank: int = 0) -> Column:
     """So many a second."""
     return Column(title, _text_if(lambda value: f"{value:,.1f}", name), _of(name), rank)

@@ -7,7 +7,18 @@ from collections.abc import Callable, Hashable, Sequence
 from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import duration, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import MOST_TEXT, Column, Figures, listed, number, rare, time_span, words
+from kdissect.tui.lists.figures import (
+    MOST_TEXT,
+    Column,
+    Figures,
+    graded,
+    grave_tone,
+    listed,
+    number,
+    rare,
+    time_span,
+    words,
+)
 from kdissect.tui.widgets.table import Heading
 
 JOINING, WAITING, IN, LEFT = "█", "▒", "─", "╳"
@@ -57,13 +68,13 @@ COLUMNS = (
     number("Heartbeats", "heartbeats", 6),
     number("Commits", "commits", 5),
     number("Offsets", "committed_partitions", 7),
-    rare("Errors", "errors"),
+    *graded(),
 )
 
 
 def figures() -> Figures:
     """The rows, empty."""
-    return Figures(COLUMNS, lambda row: row["group"], lambda row: "table--error" if row["errors"] else None)
+    return Figures(COLUMNS, lambda row: row["group"], grave_tone)
 
 
 def _is_stranger(row: Row) -> bool:
@@ -138,7 +149,7 @@ class Timeline:
         return self._version, row
 
     def tone(self, row: int) -> str | None:
-        return "table--error" if self._members[row]["errors"] else None
+        return grave_tone(self._members[row])
 
     def cells(self, row: int, width: int) -> Sequence[str]:
         member, headings = self._members[row], self.headings(width)

@@ -16,8 +16,17 @@ from rich.cells import cell_len, set_cell_size
 
 from kdissect.present.form import Clock, duration, size
 from kdissect.present.sanitise import CUT
+from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
+from kdissect.tui.feed.rows import (
+    FIRST,
+    HAS_CORRELATION,
+    HAS_LATENCY,
+    HAS_REQUEST,
+    HAS_RESPONSE,
+    HAS_VERSION,
+    grade_of,
+)
 from kdissect.tui.lists import NORMAL_WIDTH
 from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
@@ -181,9 +190,11 @@ class Ladder:
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self._index
-        if self.is_response(row) and index.value("error", place):
-            return "table--error"
-        if not index.value("flags", place) & HAS_RESPONSE:
+        flags = index.value("flags", place)
+        grade = grade_of(flags) if self.is_response(row) else ""
+        if grade in (FATAL, RETRIABLE):
+            return "table--error" if grade == FATAL else "table--warning"
+        if not flags & HAS_RESPONSE:
             return "table--dim" if index.text("missing", place) == "acks=0" else "table--warning"
         return "table--warning" if index.value("faults", place) else None
 
@@ -286,7 +297,9 @@ class Ladder:
         if self.is_response(row):
             error = index.text("error", place)
             count = size(max(0, index.value("response_size", place)))
-            text = f"✗ {error}{correlation}" if error else f"{count}{correlation}"
+            grade = grade_of(flags)
+            told = f"{SIGNS[grade]} {graded(error, grade_of(flags, FIRST), grade)}" if grade else count
+            text = f"{told}{correlation}"
             if not flags & HAS_REQUEST:
                 text = (
                     f"{index.text('api', place) or '?'} {text} [no request: {index.text('missing', place)}]"

@@ -1,8 +1,8 @@
 """What is wrong: errors of brokers, exchanges without one side, faults of the captured bytes. Nothing here
 draws.
 
-An ERROR is an error code of a broker; a WARN is a fault of the bytes; a NOTE is what need not be wrong: a
-side that was not captured, and error codes that are how the protocol asks for the next step.
+Error codes of brokers are fatal, retriable or routine (:mod:`kdissect.protocol.errors`); a fault is one of
+the bytes; a note is what need not be wrong: a side that was not captured.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import numpy as np
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import Column, Figures, address, number, words
 
-ERROR, WARN, NOTE = "ERROR", "WARN", "NOTE"
-_ORDER = (ERROR, WARN, NOTE)
-
-EXPECTED = ("MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS")
-"""Codes with which a coordinator tells a member to join, or to join again (KIP-394)."""
+FAULT, NOTE = "fault", "note"
+_ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)
+_SIGNS = {**SIGNS, FAULT: "!", NOTE: "∅"}
 NOTHING_AMISS = ("acks=0", "waiting")
 """Reasons for a missing response that say that none is due, or due yet."""
 
@@ -39,18 +38,26 @@ def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
         return text
 
     return (
-        Column("Kind", lambda row: row["severity"], _gravity, 0, False, 5, False),
+        Column("Kind", _kind, _gravity, 0, False, 11, False),
         words("What", "what", most=44, least=28),
         number("Count", "count"),
         words("API", "api", 2, most=26),
         words("Topic", "topic", 1, most=60, least=16),
         number("Part", "partition", 4),
+        words("Client id", "client_id", 1, most=28),
+        words("Principal", "principal", 4, most=28),
+        words("Group", "group", 1, most=40),
+        words("Transactional id", "transactional_id", 2, most=40),
         address("Broker", "broker", 5),
         Column("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
         Column("Last", when("last"), lambda row: row["last_ns"], 4),
         number("No.", "number", 6),
         words("Said", "said", 7, most=200),
     )
+
+
+def _kind(row: Row) -> str:
+    return f"{_SIGNS[row['severity']]} {row['severity']}"
 
 
 def _gravity(row: Row) -> int:
@@ -62,38 +69,42 @@ def figures(columns: tuple[Column, ...]) -> Figures:
     return Figures(columns, lambda row: row["key"], lambda row: _TONES[row["severity"]])
 
 
-_TONES = {ERROR: "table--error", WARN: "table--warning", NOTE: "table--dim"}
+_TONES = {FATAL: "table--error", RETRIABLE: "table--warning", FAULT: "table--warning"}
+_TONES |= {NOTE: "table--dim", ROUTINE: "table--dim"}
 
 
-def problem_rows(errors: Iterable[Row], index: Index, places: Places, is_filtered: bool) -> list[Row]:
+def problem_rows(refused: Iterable[Row], index: Index, places: Places, is_filtered: bool) -> list[Row]:
     """All of them: errors as the statistic ``errors`` has them, then the others, the graver first."""
-    rows = [*map(_error, errors), *_missing(index, places), *_faults(index, is_filtered)]
+    rows = [*map(_error, refused), *_missing(index, places), *_faults(index, is_filtered)]
     return sorted(rows, key=lambda row: (_ORDER.index(row["severity"]), -row["count"]))
 
 
+_ASKED = ("api", "topic", "client_id", "principal", "group", "transactional_id")
+"""What a filter asks under the same name."""
+_ABOUT = (*_ASKED, "partition", "client", "broker")
+"""What tells rows with the same error apart."""
+
+
 def _row(severity: str, what: str, count: int, key: object, **more: object) -> Row:
-    nothing = ("api", "topic", "partition", "broker", "first_ns", "last_ns", "first_packet", "last_packet")
+    nothing = (*_ABOUT, "first_ns", "last_ns", "first_packet", "last_packet")
     rest = dict.fromkeys((*nothing, "number", "said", "filter"))
     return {"severity": severity, "what": what, "count": count, "key": key, **rest, **more}
 
 
 def _error(row: Row) -> Row:
     name = row["error"]
-    about = row["api"], row["topic"], row["partition"], row["broker"]
     parts = [f"errors == {quoted(name)}"]
-    if row["api"] is not None:
-        parts.append(f"api == {quoted(row['api'])}")
-    if row["topic"] is not None:
-        parts.append(f"topic == {quoted(row['topic'])}")
-    parts.append(f"broker == {quoted(row['broker'])}")
-    same = ("api", "topic", "partition", "broker", "first_ns", "last_ns")
+    parts += [f"{each} == {quoted(row[each])}" for each in _ASKED if row[each] is not None]
+    parts.append(f"client.ip == {row['client'].strip('[]')} and broker == {quoted(row['broker'])}")
+    known = errors().get(row["error_code"])
     return _row(
-        NOTE if name in EXPECTED else ERROR,
+        row["error_class"],
         name,
         row["count"],
-        (name, *about),
-        **{each: row[each] for each in same},
+        (name, row["error_class"], *(row[each] for each in _ABOUT)),
+        **{each: row[each] for each in (*_ABOUT, "first_ns", "last_ns")},
         number=row["first_exchange"],
+        said=None if known is None else f"{name}: {known.meaning}",
         filter=" and ".join(parts),
     )
 
@@ -124,7 +135,7 @@ def _faults(index: Index, is_filtered: bool) -> Iterator[Row]:
     for (layer, kind), (count, first) in index.faults.items():
         whole = " (whole capture)" if is_filtered else ""
         yield _row(
-            WARN,
+            FAULT,
             f"{layer}: {kind}{whole}",
             count,
             ("fault", layer, kind),

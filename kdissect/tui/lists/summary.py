@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdissect.present.form import SECOND
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import HAS_LATENCY
+from kdissect.tui.feed.index import Index, Places, grades
+from kdissect.tui.feed.rows import GRADES, HAS_LATENCY
 
 BARS = 20
 """Equal spans of time in which exchanges are counted."""
@@ -26,7 +26,8 @@ class Summary(NamedTuple):
     p50_ns: int | None = None
     p99_ns: int | None = None
     """Latencies by nearest rank; None without any."""
-    errors: int = 0
+    graded: tuple[int, ...] = (0,) * len(GRADES)
+    """How many have errors, by the gravest of them."""
     counts: tuple[int, ...] = ()
     """Exchanges in each of the :data:`BARS` spans from the first to the last."""
     per_second: float | None = None
@@ -40,13 +41,13 @@ def summarise(index: Index, places: Places) -> Summary:
     """The figures of these exchanges."""
     if not len(places):
         return NOTHING
-    error, flags = index.column("error"), index.column("flags")
+    flags = index.column("flags")
     latency, time = index.column("latency_ns"), index.column("time_ns")
     latencies = np.empty(len(places), np.int64)
-    errors = known = 0
+    known, graded = 0, np.zeros(len(GRADES), np.intp)
     first, last = NEVER, -NEVER
     for some in _pieces(places):
-        errors += int(np.count_nonzero(error[some]))
+        graded += grades(flags[some])
         found = latency[some][(flags[some] & HAS_LATENCY) != 0]
         latencies[known : known + len(found)] = found
         known += len(found)
@@ -55,11 +56,11 @@ def summarise(index: Index, places: Places) -> Summary:
     p50, p99 = percentiles(latencies[:known], 50, 99)
     span = last - first
     if span <= 0:
-        return Summary(p50, p99, errors, (len(places),))
+        return Summary(p50, p99, tuple(graded.tolist()), (len(places),))
     counts = np.zeros(BARS, np.intp)
     for some in _pieces(places):
         counts += np.bincount((time[some] - first) // (span // BARS + 1), minlength=BARS)
-    return Summary(p50, p99, errors, tuple(counts.tolist()), len(places) * SECOND / span)
+    return Summary(p50, p99, tuple(graded.tolist()), tuple(counts.tolist()), len(places) * SECOND / span)
 
 
 def _pieces(places: Places) -> Iterator[Places]:

@@ -7,7 +7,18 @@ from collections.abc import Iterable
 from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
 from kdissect.present.form import size
-from kdissect.tui.lists.figures import Column, Figures, in_bytes, listed, number, rare, rate, words
+from kdissect.tui.lists.figures import (
+    Column,
+    Figures,
+    graded,
+    grave_tone,
+    in_bytes,
+    listed,
+    number,
+    rare,
+    rate,
+    words,
+)
 
 TOPIC, PARTITION = "topic", "partition"
 
@@ -38,7 +49,7 @@ TOPIC_COLUMNS = (
     listed("Codec", "codecs", 4, most=16),
     Column("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
     Column("Lag", _lag, lambda row: row["lag_max"]),
-    rare("Errors", "errors"),
+    *graded(),
 )
 
 PARTITION_COLUMNS = (
@@ -61,7 +72,7 @@ PARTITION_COLUMNS = (
     Column("Lag", lambda row: _lag(row) if row["direction"] == "fetch" else "", lambda row: row["lag_max"]),
     rare("Control", "control_batches", 8),
     rare("Cut", "partial_batches", 8),
-    rare("Errors", "errors"),
+    *graded(),
 )
 
 
@@ -70,7 +81,7 @@ def figures() -> Figures:
     return Figures(
         TOPIC_COLUMNS,
         lambda row: (row["topic"], row.get("partition"), row.get("direction")),
-        lambda row: "table--error" if row["errors"] else None,
+        grave_tone,
     )
 
 

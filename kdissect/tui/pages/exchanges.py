@@ -92,8 +92,7 @@ class ExchangesPage(SplitPage):
             latency = f"p50 {duration(summary.p50_ns)}  p99 {duration(summary.p99_ns)}"
             out.append(Item(latency, status.LATENCY))
         if self.kdissect.shown.is_filtered:
-            style = self.alarm if summary.errors else ""
-            out.append(Item(f"✗ {summary.errors:,} of them", status.OF_THEM, style))
+            out.append(status.errors_of_them(summary.graded, self.alarm))
         if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
             out.append(Item(f"{bars(summary.counts)} {summary.per_second:,.0f}/s", status.RATE))
         return out

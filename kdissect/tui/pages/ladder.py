@@ -143,7 +143,7 @@ class LadderPage(Page):
         """Go to the next response with an error."""
         rows, index = self.rows, self.kdissect.index
         which = rows.events.which
-        bad = np.flatnonzero((index.column("error")[which >> 1] != 0) & ((which & 1) == 1))
+        bad = np.flatnonzero(index.has_errors()[which >> 1] & ((which & 1) == 1))
         cursor = self.table.cursor
         bad = bad[bad > cursor] if step > 0 else bad[bad < cursor][::-1]
         if len(bad):

@@ -138,8 +138,7 @@ class Page(Screen[None]):
         out.append(Item(plural(len(index), "exchange"), status.COUNT))
         if self.shown() != len(index):
             out.append(Item(f"{self.shown():,} shown", status.SHOWN, "bold"))
-        errors = sum(count for _, count, _, _ in app.errors)
-        out.append(Item(f"✗ {plural(errors, 'error')}", status.ERRORS, self.alarm if errors else ""))
+        out += status.error_items(index.graded, self.alarm)
         faults = index.fault_count()
         out.append(Item(f"! {plural(faults, 'fault')}", status.FAULTS, self.alarm if faults else ""))
         return out

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.faults import fault
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE
 from kdissect.tui.feed.batches import Batch, FaultCount
 from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.rows import FIRST, GRADES, GRAVEST
 from tests.tui.feeds import index_with, row
 
 
@@ -58,10 +60,20 @@ def test_sorting_keeps_every_row_once_and_equal_ones_in_order(times: list[int], 
     assert places == sorted(range(len(times)), key=lambda place: (sign * times[place], place))
 
 
-def test_errors_are_counted_by_name() -> None:
-    index = index_with([{"error": n} for n in (0, 1, 2, 1, 0)], ["NOT_COORDINATOR", "UNKNOWN(99)"])
-    assert index.errors() == [("NOT_COORDINATOR", 2, 1, 3), ("UNKNOWN(99)", 1, 2, 2)]
-    assert index.is_bad().tolist() == [False, True, True, True, False]
+def graded(grade: str) -> int:
+    """The flags of a row whose only error is of this class."""
+    return GRADES.index(grade) << GRAVEST | GRADES.index(grade) << FIRST
+
+
+def test_errors_are_counted_by_how_grave_they_are() -> None:
+    classes = ("", FATAL, ROUTINE, FATAL, RETRIABLE)
+    index = index_with(
+        [{"error": int(bool(each)), "flags": graded(each)} for each in classes], ["SOME_ERROR"]
+    )
+    assert dict(zip(GRADES, index.graded, strict=True)) == {"": 1, ROUTINE: 1, RETRIABLE: 1, FATAL: 2}
+    assert index.is_bad().tolist() == [False, True, False, True, True]
+    index.add(Batch(row(number=9, error=1, flags=graded(FATAL))))
+    assert index.graded[GRADES.index(FATAL)] == 3
 
 
 def test_faults_are_counted_by_kind_and_the_first_is_kept() -> None:
@@ -75,7 +87,7 @@ def test_faults_are_counted_by_kind_and_the_first_is_kept() -> None:
 
 def test_an_empty_index_has_empty_views() -> None:
     assert len(Index().view()) == len(Index().view("api")) == 0
-    assert Index().errors() == []
+    assert not any(Index().graded)
 
 
 @given(st.lists(st.lists(st.integers(1, 60), unique=True, max_size=20), max_size=6))
@@ -96,10 +108,3 @@ def test_ports_of_addresses() -> None:
     assert index.ports().tolist() == [-1, 9092, 40000, -1, -1, -1, -1]
     index.add(Batch(texts=["z:1"]))
     assert index.ports().tolist()[-1] == 1
-
-
-def test_the_first_and_the_last_with_an_error_are_told_by_number_over_all_batches() -> None:
-    """Rows come as exchanges are complete: a later batch may bring a lower number."""
-    index = index_with([{"number": 5, "error": 1}], ["NOT_COORDINATOR"])
-    index.add(Batch(row(number=2, error=1) + row(number=3, error=1)))
-    assert index.errors() == [("NOT_COORDINATOR", 3, 1, 0)]

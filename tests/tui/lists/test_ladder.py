@@ -5,12 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.protocol.errors import FATAL
 from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.rows import HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
+from kdissect.tui.feed.rows import (
+    FIRST,
+    GRADES,
+    GRAVEST,
+    HAS_CORRELATION,
+    HAS_LATENCY,
+    HAS_REQUEST,
+    HAS_RESPONSE,
+    HAS_VERSION,
+)
 from kdissect.tui.lists.ladder import Ladder, events_of, hosts_of, lanes_of, of_client, of_numbers, snapshot
 from tests.tui.feeds import index_with
 
 BOTH = HAS_REQUEST | HAS_RESPONSE | HAS_LATENCY | HAS_VERSION | HAS_CORRELATION
+FATAL_ERROR = BOTH | GRADES.index(FATAL) << GRAVEST | GRADES.index(FATAL) << FIRST
 TEXTS = [
     "10.0.0.1:4001",
     "10.0.0.1:4002",
@@ -34,7 +45,7 @@ def exchange(connection: int, client: int, broker: int, time: int, **given: int)
 INDEX = index_with(
     [
         exchange(0, A1, BROKER1, 100, correlation_id=1),
-        exchange(1, A2, BROKER2, 105, correlation_id=2, error=BAD, response_size=90),
+        exchange(1, A2, BROKER2, 105, correlation_id=2, error=BAD, response_size=90, flags=FATAL_ERROR),
         exchange(2, B1, BROKER1, 106, correlation_id=3),  # another host
         exchange(3, A2, BROKER1, 107, correlation_id=4, client_id=WEB),  # another client of the same host
         exchange(0, A1, BROKER1, 120, correlation_id=5, flags=HAS_REQUEST | HAS_CORRELATION, missing=GAP),
@@ -104,7 +115,7 @@ def test_arrows_go_between_the_lanes_of_their_endpoints(width: int) -> None:
     assert "Fetch v0 #1" in asked
     assert "▶│" in asked
     assert "│◀" in answered
-    assert "✗ BAD" in failed
+    assert "✗ BAD (fatal)" in failed
     assert "[no" in lost or "…" in lost
     assert "◀" in alone
     if width > 80:

@@ -196,8 +196,8 @@ def test_a_click_on_a_heading_sorts() -> None:
         ("5ggj", 'api == "Fetch" and api_version == 18 and client_id == "consumer-java43-errors-g-1"'),
         (
             "6",
-            'errors == "UNKNOWN_TOPIC_OR_PARTITION" and api == "OffsetCommit" and '
-            'topic == "no-such-topic-java43-errors" and broker == "127.0.0.1:20011"',
+            'errors == "BROKER_ID_NOT_REGISTERED" and api == "UnregisterBroker" and client_id == "errors" '
+            'and client.ip == 127.0.0.1 and broker == "127.0.0.1:20011"',
         ),
     ],
 )

@@ -1,0 +1,131 @@
+"""Decoded values → what they name: groups, transactional ids, topics.
+
+Most fields say in the definitions what they name (``entityType``). Of a few another field tells: the key of
+a coordinator is that of a group or of a transactional id, and a resource (of configurations, of ACLs) is a
+topic, a group … Where these stand is told by the names of such pairs of fields, which Kafka uses for
+nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from kdissect.protocol.schema import Field, Struct
+from kdissect.protocol.select import Selection, pick
+
+GROUP, TRANSACTIONAL_ID, TOPIC = "groupId", "transactionalId", "topicName"
+"""What can be asked for, as the definitions call it."""
+
+_COORDINATORS = {0: GROUP, 1: TRANSACTIONAL_ID}
+"""FindCoordinator's keyType (``FindCoordinatorRequest.CoordinatorType``); a share group's key names more than
+a group."""
+_RESOURCES = {2: TOPIC, 3: GROUP, 5: TRANSACTIONAL_ID, 32: GROUP}
+"""The resourceType of configurations (``ConfigResource.Type``) and of ACLs (``ResourceType``): where they
+have the same number, it means the same."""
+
+_KEY_TYPE = "keyType"
+_TYPED = {
+    "key": (_KEY_TYPE, _COORDINATORS),
+    "coordinatorKeys": (_KEY_TYPE, _COORDINATORS),
+    "resourceName": ("resourceType", _RESOURCES),
+    "resourceNameFilter": ("resourceTypeFilter", _RESOURCES),
+}
+"""Fields of which another one tells what they name: that one, and by its value what it is."""
+_ANY = "*"
+"""The name of an ACL for all resources of a type."""
+_PREFIXED = 4
+"""The pattern of an ACL (``PatternType``) that names the beginning of names."""
+
+
+def names_one(field: Field, entity: str) -> bool:
+    """Whether a field says in the definitions that it names such things. Some classes call a group's id as
+    all others do, and do not say it."""
+    return field.entity == entity or (field.entity is None and field.name == entity == GROUP)
+
+
+def has_typed(struct: Struct) -> bool:
+    """Whether it has a field of which another one tells what it names."""
+    return any(field.name in _typed(struct) for field in struct.fields)
+
+
+def _typed(struct: Struct) -> frozenset[str]:
+    """Those fields. Where the teller does not stand beside it, it is FindCoordinator's key."""
+    names = {field.name for field in struct.fields}
+    own = "nodeId" in names or struct.name == "FindCoordinatorRequest"
+    return frozenset(
+        name for name in names & _TYPED.keys() if _TYPED[name][0] in names or (name == "key" and own)
+    )
+
+
+def named(
+    entity: str, struct: Struct, values: dict[str, Any], asked: dict[str, Any] | None = None
+) -> list[str]:
+    """All that a message names of an entity, in the order of the definition, each once; nothing for an empty
+    name, which is that of none.
+
+    :param asked: the values of the request, where these are a response's: only it tells what some name.
+    """
+    out: dict[str, None] = {}
+    for name, value, ancestors in pick(_fields(struct, entity), values):
+        if name in _TYPED and typed_entity(name, ancestors, asked) != entity:
+            continue
+        for each in value if isinstance(value, list) else (value,):
+            if isinstance(each, str) and each:
+                out[each] = None
+    return list(out)
+
+
+def named_around(
+    entity: str, struct: Struct, ancestors: tuple[dict[str, Any], ...], asked: dict[str, Any] | None = None
+) -> str | None:
+    """What the innermost of these structs that names such a thing names.
+
+    :param struct: of the message, which is the outermost.
+    :param ancestors: outermost first.
+    """
+    names = _names(struct, entity)
+    for depth in range(len(ancestors), 0, -1):
+        for name, value in ancestors[depth - 1].items():
+            if name not in names or not isinstance(value, str) or not value:
+                continue
+            if name not in _TYPED or typed_entity(name, ancestors[:depth], asked) == entity:
+                return value
+    return None
+
+
+def typed_entity(
+    name: str, ancestors: tuple[dict[str, Any], ...], asked: dict[str, Any] | None = None
+) -> str | None:
+    """What a field of which another one tells it names; None where it is no single thing of those above."""
+    teller, kinds = _TYPED[name]
+    own = ancestors[-1]
+    if own.get(name) == _ANY or _PREFIXED in (own.get("resourcePatternType"), own.get("patternType")):
+        return None
+    if teller in own:
+        return kinds.get(own[teller])
+    if teller != _KEY_TYPE:
+        return None
+    if len(ancestors) == 1:
+        return GROUP  # version 0 of FindCoordinator knows nothing else
+    # A coordinator in a response; other keys are of no coordinator.
+    return kinds.get(asked.get(teller, 0)) if asked is not None and "nodeId" in own else None
+
+
+@cache
+def _fields(struct: Struct, entity: str) -> Selection:
+    typed = _typed(struct)
+    out = []
+    for field in struct.fields:
+        inner = _fields(field.struct, entity) if field.struct is not None else ()
+        wanted = names_one(field, entity) or field.name in typed
+        if wanted or inner:
+            out.append((field.name, wanted, inner or None))
+    return tuple(out)
+
+
+@cache
+def _names(struct: Struct, entity: str) -> frozenset[str]:
+    """The names of all fields that may name such a thing."""
+    out = {field.name for field in struct.fields if names_one(field, entity)} | _typed(struct)
+    return frozenset(out.union(*(_names(f.struct, entity) for f in struct.fields if f.struct is not None)))

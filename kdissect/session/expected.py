@@ -1,0 +1,160 @@
+"""What brokers answered on one connection → which of their errors are routine there.
+
+``errors.txt`` of :mod:`kdissect.protocol.errors` says within what bound each error is an ordinary step of
+the protocol. What must be remembered for that is little: which APIs were answered without an error, and the
+runs of errors that go on. Nothing is called routine without evidence: where a run's beginning was not seen,
+since the capture began in its midst or bytes were lost before it, the bound does not count.
+
+All of it is about one connection, where order is a fact; so it is the same however a capture is cut in
+parts for several processes. A run that goes on over several connections begins anew on each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.exchange import Exchange
+from kdissect.message import Request, Response
+from kdissect.names import METADATA_TOPIC
+from kdissect.protocol.errors import Bound, errors
+
+MOST_RUNS = 64
+"""Runs that are remembered of a connection; more are not judged."""
+
+OWN_TOPICS = frozenset(
+    ("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata")
+) | {METADATA_TOPIC}
+"""Kafka's own topics (``org.apache.kafka.common.internals.Topic``, and that of tiered storage)."""
+
+_NONE: tuple[int, ...] = ()
+
+_RunKey = tuple[int, int, frozenset[object]]
+"""Error code, API key, what it is about."""
+
+
+class Run:
+    """Responses that have the same error one after another."""
+
+    __slots__ = ("count", "first_ns", "is_begun", "until")
+
+    def __init__(self, first_ns: int, is_begun: bool, until: str | None) -> None:
+        self.first_ns = first_ns
+        self.is_begun = is_begun
+        """Whether its beginning was seen."""
+        self.until = until
+        self.count = 0
+
+
+class Expected:
+    """The machine of one connection.
+
+    :param from_start: whether the connection was captured from its first byte.
+    """
+
+    __slots__ = ("_from_start", "_refused", "_runs", "_served")
+
+    def __init__(self, from_start: bool = False) -> None:
+        self._from_start = from_start
+        self._served: set[int] = set()
+        """Keys of the APIs that were answered without an error, since bytes were lost the last time."""
+        self._refused: set[int] = set()
+        """The same of those answered with one."""
+        self._runs: dict[_RunKey, Run] = {}
+
+    def lose(self) -> None:
+        """Bytes are missing: what was in them is not known."""
+        self._from_start = False
+        self._served.clear()
+        self._refused.clear()
+        for run in self._runs.values():
+            run.is_begun = False
+
+    def judge(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
+        """The codes of the errors in a response that are routine. To be called with every response, in order.
+
+        :param exchange: it has both messages.
+        """
+        seen = response.survey()
+        if (seen.error != 0) if seen is not None else (exchange.error is not None):
+            return self._judge_errors(exchange, asked, response)
+        if asked.api_key is not None and asked.api_key not in self._served:
+            self._served.add(asked.api_key)
+        if self._runs:
+            self._end_runs(exchange, asked, frozenset())
+        return _NONE
+
+    def _judge_errors(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
+        found: dict[int, list[tuple[dict[str, Any], ...]]] = {}
+        for code, ancestors in exchange.error_codes():
+            found.setdefault(code, []).append(ancestors)
+        if self._runs:
+            self._end_runs(exchange, asked, frozenset(found))
+        out = []
+        for code, places in found.items():
+            known = errors().get(code)
+            bound = known.bound if known is not None else None
+            if bound is None or (bound.apis and exchange.api not in bound.apis):
+                continue
+            if self._is_within(code, bound, exchange, places):
+                out.append(code)
+        if asked.api_key is not None:
+            self._refused.add(asked.api_key)
+        return tuple(out)
+
+    def _is_within(
+        self, code: int, bound: Bound, exchange: Exchange, places: list[tuple[dict[str, Any], ...]]
+    ) -> bool:
+        asked, response = exchange.request, exchange.response
+        assert asked is not None
+        assert asked.api_key is not None
+        assert response is not None
+        api_key, now_ns = asked.api_key, response.frame.last_ns
+        key = (code, api_key, _about(exchange))
+        run = self._runs.get(key)
+        if run is None:
+            if len(self._runs) >= MOST_RUNS:
+                return False
+            run = self._runs[key] = Run(now_ns, self._has_begun(api_key, bound), bound.until)
+        run.count += 1
+        if bound.times is not None and run.count > bound.times:
+            return False
+        if bound.within_ns is not None and now_ns - run.first_ns > bound.within_ns:
+            return False
+        if bound.without is not None and asked.body().get(bound.without) != "":
+            return False
+        if bound.own_topics and not all(_names_own_topic(place) for place in places):
+            return False
+        return bound.is_shown_alone or run.is_begun
+
+    def _has_begun(self, api_key: int, bound: Bound) -> bool:
+        """Whether the beginning of a run that begins now was seen."""
+        served = api_key in self._served
+        if bound.first:
+            return self._from_start and not served and api_key not in self._refused
+        return served if bound.served else served or self._from_start
+
+    def _end_runs(self, exchange: Exchange, asked: Request, codes: frozenset[int]) -> None:
+        """A response came without the errors of runs that go on, or with these only."""
+        about = None
+        for key, run in list(self._runs.items()):
+            code, api_key, theirs = key
+            is_same = api_key == asked.api_key and code not in codes
+            if not is_same and (codes or run.until is None or run.until != exchange.api):
+                continue
+            if about is None:
+                about = _about(exchange)
+            if about == theirs or (not is_same and about <= theirs):
+                del self._runs[key]
+
+
+def _about(exchange: Exchange) -> frozenset[object]:
+    """Groups, transactional ids and the fetch session of a request."""
+    about: set[object] = {*exchange.groups, *exchange.transactional_ids}
+    asked = exchange.request.body() if exchange.api == "Fetch" and exchange.request is not None else {}
+    if asked.get("sessionId"):
+        about.add(asked["sessionId"])
+    return frozenset(about)
+
+
+def _names_own_topic(ancestors: tuple[dict[str, Any], ...]) -> bool:
+    return ancestors[-1].get("name") in OWN_TOPICS
