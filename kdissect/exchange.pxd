@@ -22,6 +22,8 @@ cdef class Exchange:
     cdef public object topic_names
     cdef public bint embedded
     cdef public bint is_encrypted
+    cdef public object behind_ns
+    cdef public object behind_correlation_id
     cdef public tuple _faults
     cdef public dict _base_offsets
 

@@ -33,12 +33,15 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         _plain_faults(exchange.session_faults),
         exchange.embedded,
         exchange.is_encrypted,
+        exchange.behind_ns,
+        exchange.behind_correlation_id,
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
-    connection, client, broker, request, response, missing, inferred, number, faults, embedded, tls = plain
+    connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
+    embedded, tls, behind_ns, behind_correlation_id = plain[9:]
     return Exchange(
         connection,
         client,
@@ -52,6 +55,8 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         topic_names=names,
         embedded=embedded,
         is_encrypted=tls,
+        behind_ns=behind_ns,
+        behind_correlation_id=behind_correlation_id,
     )
 
 

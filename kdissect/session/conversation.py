@@ -361,6 +361,7 @@ class Conversation:
                 self._limits,
                 verdict.inferred,
                 verdict.correlation_id,
+                self._duplex.streams[client],
             )
             directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
             self._framers = (

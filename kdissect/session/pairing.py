@@ -15,6 +15,12 @@ Rules
    without a Kafka header, until the client sends a request that fits to the last byte. A broker's
    frame then answers the oldest token that waits, unless an older request waits.
 7. What is learnt here for display (client id, software, SASL) is never needed to decode.
+8. A broker serves one request of a connection at a time (SocketServer mutes the channel until the response is
+   sent), so a request waits behind the response before its own: from when it reaches the broker until that
+   one's last byte leaves it. The request is captured half a round trip before the one, the response half a
+   round trip after the other, so the round trip between capture point and broker is taken off: to it the
+   broker is not late. Of the way between capture point and client nothing is in it. Where bytes between
+   the two responses were lost, another response may have been there, and the wait is not known.
 """
 
 from __future__ import annotations
@@ -32,6 +38,7 @@ from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
 from kdissect.session.witness import FrameWitness
+from kdissect.tcp.reassembly import Reassembler
 from kdissect.wording import plural
 
 ORDINARY_TOLD_BYTES = 512
@@ -44,6 +51,10 @@ PARTITION_BYTES = 100
 FEW = 16
 """Topics and record sets of a request that waits: what of it was found out is kept with it, if it is no more.
 It costs less than the request's object."""
+
+
+_NEVER = -(1 << 63)
+"""Before any time."""
 
 
 class Recognised(Value):
@@ -74,6 +85,7 @@ class Session:
 
     :param inferred: what was concluded of the connection, which holds for each of its exchanges.
     :param correlation_id: of a request that is known to come, before it has.
+    :param requests: the stream that the requests come in; it knows the round trip to the broker.
     """
 
     __slots__ = (
@@ -89,6 +101,7 @@ class Session:
             "_limits",
             "_most",
         ),
+        *("_latest_id", "_latest_ns", "_requests"),
         *("_pending", "_request_gaps", "_response_gaps", "_saw_request", "_saw_response", "_told_bytes"),
         *("client_id", "exchanges", "login", "software", "witness"),
     )
@@ -101,6 +114,7 @@ class Session:
         limits: Limits = DEFAULTS,
         inferred: str | None = None,
         correlation_id: int | None = None,
+        requests: Reassembler | None = None,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -120,6 +134,11 @@ class Session:
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
+        self._requests = requests
+        self._latest_ns = _NEVER
+        """When the last byte of the latest response was captured."""
+        self._latest_id: int | None = None
+        """Its correlation id, if it has one."""
         self._evicted: int | None = None
         """The correlation id of the latest that a limit made us forget; clients count up."""
         self.exchanges = 0
@@ -267,17 +286,23 @@ class Session:
         self._saw_response = True
         token = self._pending.token()
         if token is not None and not self._answers_request(frame.payload):
-            why_missing = self._why_missing(self._pending[token])
-            exchange = self._pending.remove(token)
+            waiting = self._pending.take(token)
+            why_missing = self._why_missing(waiting)
+            exchange = waiting.exchange
             exchange.response = Token(frame, "response")
+            self._tell_wait(waiting, frame)
+            self._answer_came(frame, None)
             exchange.session_faults += _own_faults(frame)
             if exchange.response.is_cut:
                 exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
+            self._answer_came(frame, None)
             return self._report_headless(frame, "without a correlation id")
-        serial = self._pending.find(read_correlation_id(frame.payload))
+        correlation_id = read_correlation_id(frame.payload)
+        serial = self._pending.find(correlation_id)
         if serial is None:
+            self._answer_came(frame, correlation_id)
             return self._feed_unmatched(frame, packet)
         out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
         waiting = self._pending.take(serial)
@@ -293,6 +318,8 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
+        self._tell_wait(waiting, frame)
+        self._answer_came(frame, correlation_id)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.size > len(frame.payload):
@@ -306,6 +333,29 @@ class Session:
         done.exchange = exchange
         out.append(done)
         return out
+
+    def _tell_wait(self, waiting: Waiting, frame: Frame) -> None:
+        """Tell the exchange that waited how long it did behind the response before ``frame``, its own."""
+        exchange = waiting.exchange
+        request = exchange.request
+        if request is None or (frame.searched and self._response_gaps > waiting.gaps):
+            return  # what was between the two responses was lost
+        asked, before = request.frame.last_ns, self._latest_ns
+        exchange.behind_ns = 0
+        if before <= asked:
+            return
+        if asked < 0 <= before:
+            exchange.behind_ns = None  # as absurd timestamps: compiled, their distance has no room
+            return
+        behind = before - asked
+        if self._requests is not None and self._requests.round_trip_ns > 0:
+            behind -= self._requests.round_trip_ns
+        if behind > 0:
+            exchange.behind_ns, exchange.behind_correlation_id = behind, self._latest_id
+
+    def _answer_came(self, frame: Frame, correlation_id: int | None) -> None:
+        """The next response waits behind this one."""
+        self._latest_ns, self._latest_id = frame.last_ns, correlation_id
 
     def _answers_request(self, payload: bytes) -> bool:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last

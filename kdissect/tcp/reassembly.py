@@ -14,6 +14,10 @@ Rules
 4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
 6. A packet that several interfaces captured is a copy, not a retransmission, and is counted apart.
+7. A round trip runs from bytes, when they are captured first and in order, to the acknowledgement that covers
+   them: from the capture point to the receiver and back. One at a time is timed. Bytes that come again are
+   never timed: nobody knows which copy is acknowledged (Karn's rule). Late acknowledgements make a round trip
+   longer, never shorter, so that the smallest is the one that tells of the network.
 """
 
 from __future__ import annotations
@@ -67,6 +71,8 @@ class Reassembler:
         "_limits",
         "_overdue_since",
         "_stray_end",
+        "_timed_end",
+        "_timed_ns",
         "_waiting",
         "acknowledged",
         "copied",
@@ -77,6 +83,7 @@ class Reassembler:
         "next",
         "opened",
         "retransmitted",
+        "round_trip_ns",
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -92,6 +99,10 @@ class Reassembler:
         """Where the last segment ended that lay too far ahead."""
         self._impatience = 0
         self._overdue_since = 0
+        self._timed_end = -1
+        """Where the bytes end whose acknowledgement is timed; -1 if none are."""
+        self._timed_ns = 0
+        """When they were captured."""
         self.next = 0
         """Offset of the next byte wanted: the length of the stream so far."""
         self.acknowledged: int | None = None
@@ -108,6 +119,9 @@ class Reassembler:
         """Whether new bytes of the segment that was fed last wait behind a hole."""
         self.gaps = 0
         self.gap_bytes = 0
+        self.round_trip_ns = -1
+        """The smallest round trip so far between the capture point and the receiver; -1 as long as none is
+        known."""
 
     @property
     def done(self) -> bool:
@@ -163,6 +177,8 @@ class Reassembler:
             self._last = chunk if length <= AT_HAND else _at_hand(chunk)
             self.next += length
             self._impatience = 0
+            if self._timed_end < 0:
+                self._begin_timing(segment.timestamp_ns)
             return [chunk]
         packet, timestamp_ns, identity = segment.packet, segment.timestamp_ns, segment.identity
         if segment.flags & SYN:
@@ -170,6 +186,7 @@ class Reassembler:
             if self._base is None or not self._base_is_sure:
                 self._base, self._base_is_sure, self.opened = seq, True, True
                 self.acknowledged = None
+                self._timed_end, self._timed_ns = 0, timestamp_ns
         elif self._base is None:
             if segment.flags & RST and not segment.length:
                 return ()  # the numbers of a reset are often made up
@@ -187,7 +204,10 @@ class Reassembler:
         piece = Piece(offset, length, payload, packet, timestamp_ns)
         if offset == self.next and not self._waiting:
             self._remember(identity, timestamp_ns)
-            return self._deliver(piece)
+            out = self._deliver(piece)
+            if self._timed_end < 0:
+                self._begin_timing(timestamp_ns)
+            return out
         return self._feed_slow(piece, identity)
 
     def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
@@ -201,6 +221,12 @@ class Reassembler:
         before = offset - 1 if self.acknowledged is None else self.acknowledged
         if offset > before:
             self.acknowledged = before = offset
+        if 0 <= self._timed_end <= offset:
+            if 0 <= self._timed_ns <= timestamp_ns:
+                round_trip_ns = timestamp_ns - self._timed_ns
+                if round_trip_ns < self.round_trip_ns or self.round_trip_ns < 0:
+                    self.round_trip_ns = round_trip_ns
+            self._timed_end = -1
         return self._declare(packet, timestamp_ns) if before > self.next else ()
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
@@ -222,6 +248,12 @@ class Reassembler:
         while self._waiting:
             out += self._give_up(self._waiting.first_offset, reason, packet, timestamp_ns)
         return out
+
+    def _begin_timing(self, timestamp_ns: int) -> None:
+        """Time the bytes before ``next``, which were captured now, unless they are acknowledged already: the
+        capture reordered the two."""
+        if self.acknowledged is None or self.next > self.acknowledged:
+            self._timed_end, self._timed_ns = self.next, timestamp_ns
 
     def _place(self, seq: int) -> int:
         assert self._base is not None

@@ -12,7 +12,7 @@ from kdissect.live.journal import LONGEST_NOTE, Status
 from kdissect.present.sanitise import sanitise
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
-ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE = range(10, 16)
+ORDER, WORK, OF_THEM, MEDIAN, PACKETS, RATE, NOTE = range(10, 17)
 """How important what is told is, beginning with what goes last."""
 
 
