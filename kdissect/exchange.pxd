@@ -25,6 +25,8 @@ cdef class Exchange:
     cdef public object proxied
     cdef public object principal
     cdef public tuple routine
+    cdef public object behind_ns
+    cdef public object behind_correlation_id
     cdef public tuple _faults
     cdef public dict _base_offsets
 

@@ -52,9 +52,10 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_base_offsets", "_faults", "broker_endpoint", "client_endpoint", "connection", "embedded"),
-        *("inferred", "is_encrypted", "missing", "number", "principal", "proxied", "recognised", "request"),
-        *("response", "routine", "session_faults", "topic_names"),
+        *("_base_offsets", "_faults", "behind_correlation_id", "behind_ns", "broker_endpoint"),
+        *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "number"),
+        *("principal", "proxied", "recognised", "request", "response", "routine", "session_faults"),
+        "topic_names",
     )
 
     def __init__(
@@ -74,6 +75,8 @@ class Exchange:
         proxied: Proxied | None = None,
         principal: str | None = None,
         routine: tuple[int, ...] = (),
+        behind_ns: int | None = None,
+        behind_correlation_id: int | None = None,
     ) -> None:
         self.connection = connection
         self.client_endpoint = client_endpoint
@@ -104,6 +107,12 @@ class Exchange:
         """Who is logged in, or logs in with it, as the login on its connection says it."""
         self.routine = routine
         """Codes of its errors that are routine where they stand (:mod:`kdissect.session.expected`)."""
+        self.behind_ns = behind_ns
+        """How long the request waited at the broker behind the one before it on its connection, which brokers
+        serve one at a time, ns; of :attr:`latency_ns` that is no work of the broker's on this request. None
+        where a message is missing, or another response may have been lost before its own."""
+        self.behind_correlation_id = behind_correlation_id
+        """The correlation id of the one before it, where it waited behind that."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         """What the response to a Produce tells, once it was asked for."""
@@ -215,6 +224,13 @@ class Exchange:
             return answered - asked
         latency = int(answered) - int(asked)  # compiled, these are numbers of C, which would overflow
         return latency if -(1 << 63) <= latency < 1 << 63 else None
+
+    @property
+    def own_latency_ns(self) -> int | None:
+        """:attr:`latency_ns` without the wait behind an earlier request: since its turn had come. None where
+        one of the two is not known."""
+        latency = self.latency_ns
+        return None if latency is None or self.behind_ns is None else latency - self.behind_ns
 
     @property
     def last_packet(self) -> int:

@@ -36,13 +36,15 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         None if exchange.proxied is None else tuple(exchange.proxied),
         exchange.principal,
         exchange.routine,
+        exchange.behind_ns,
+        exchange.behind_correlation_id,
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
-    embedded, tls, proxied, principal, routine = plain[9:]
+    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:]
     return Exchange(
         connection,
         client,
@@ -59,6 +61,8 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         proxied=None if proxied is None else _make(Proxied, proxied),
         principal=principal,
         routine=routine,
+        behind_ns=behind_ns,
+        behind_correlation_id=behind_correlation_id,
     )
 
 

@@ -1,23 +1,36 @@
-"""What is slow: an exchange that took longer than 99 % of its API, or than a time that the user names.
+"""What is slow: an exchange that took longer than nearly all of its API, or than a time that the user names.
 
-What counts is the time that was no wait for certain. A Fetch may be held back for as long as its request
+What counts is the time that was no wait for certain. What a request waits behind an earlier one of its
+connection (``Exchange.behind_ns``) is that one's time. A Fetch may be held back for as long as its request
 asks (``maxWaitMs``), so of its response time only what goes beyond that counts; a JoinGroup or SyncGroup
 waits for other members for a time that no field names, and is never slow. What else is known of waits:
 :mod:`kdissect.analysis.waits`.
 
-No more than 1 % of an API's exchanges are slow by their own measure; of fewer than a hundred, none is.
+Without a time of the user's, how many exchanges of an API there are decides:
+
+* of a hundred or more, those that took longer than 99 % of them: no more than 1 % are slow;
+* of fewer, those that took longer than three times their median, and those that took more than a second;
+* of fewer than five, which have no median worth the name, those that took more than a second.
 """
 
 from __future__ import annotations
 
 from typing import Any, Self
 
-from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS
 from kdissect.exchange import Exchange
 
 PERCENT = 99
+ENOUGH = 100 // (100 - PERCENT)
+"""Exchanges of an API from which one is 1 % of them."""
+HANDFUL = 5
+"""Exchanges of an API from which their median tells what is usual."""
+MEDIANS = 3
+"""What takes longer than so many medians is slow where there are not :data:`ENOUGH`."""
+LONGEST_NS = SECOND
+"""What takes longer is slow there in any case."""
 MOST_APIS = 1_000
 """Different APIs whose times are kept: a capture may hold any number of unknown keys."""
 
@@ -25,13 +38,13 @@ MOST_APIS = 1_000
 def taken_ns(exchange: Exchange) -> int | None:
     """How long an exchange took that was no wait for certain; None where it has no time, or it cannot be
     told."""
-    latency = exchange.latency_ns
-    if latency is None or exchange.request is None or exchange.api in WAIT_FOR_MEMBERS:
+    own = exchange.own_latency_ns
+    if own is None or exchange.request is None or exchange.api in WAIT_FOR_MEMBERS:
         return None
     if exchange.api not in LONG_POLLS:
-        return latency
+        return own
     longest = exchange.request.body().get("maxWaitMs")
-    return None if longest is None else max(0, latency - max(0, longest) * MILLISECOND)
+    return None if longest is None else max(0, own - max(0, longest) * MILLISECOND)
 
 
 class Slowness:
@@ -42,7 +55,7 @@ class Slowness:
         """More than this is slow, whatever the API."""
         self._times: dict[int, Histogram] = {}
         """By API key."""
-        self._limits: dict[int, int | None] = {}
+        self._limits: dict[int, int] = {}
 
     def feed(self, event: Any) -> None:
         """Take in the next event of a capture."""
@@ -69,24 +82,48 @@ class Slowness:
         """The limit of an API whose times were counted elsewhere."""
         self._limits[api_key] = limit_ns
 
-    def limit_ns(self, api_key: int) -> int | None:
-        """The time beyond which exchanges of an API are slow; None where none is."""
+    def limit_ns(self, api_key: int) -> int:
+        """The time beyond which exchanges of an API are slow."""
         if self.slow_ns is not None:
             return self.slow_ns
         if api_key not in self._limits:
-            times = self._times.get(api_key)
-            self._limits[api_key] = None if times is None else times.ceiling(PERCENT)
+            times = self._times.get(api_key, Histogram())
+            percent = asked_percent(times.count)
+            self._limits[api_key] = limit_of(times.count, None if percent is None else times.ceiling(percent))
         return self._limits[api_key]
 
     @property
-    def can_tell(self) -> bool:
-        """Whether anything can be slow: there are so many exchanges of some API that 1 % is one of them."""
-        enough = 100 // (100 - PERCENT)
-        return self.slow_ns is not None or any(times.count >= enough for times in self._times.values())
+    def nothing_is(self) -> bool:
+        """Whether it is known that none of the exchanges that were fed is slow."""
+        return self.slow_ns is None and not any(
+            times.most is not None and times.most > self.limit_ns(key) for key, times in self._times.items()
+        )
+
+    @property
+    def why_nothing(self) -> str:
+        """What is to be said where nothing is slow."""
+        if self.slow_ns is not None:
+            return f"nothing is slow: none took longer than {self.slow_ns // MILLISECOND:,} ms (slow_ms)"
+        return (
+            f"nothing is slow: none took longer than {PERCENT} % of its API (of fewer than {ENOUGH}: than "
+            f"{MEDIANS} times their median, or 1 s); slow_ms sets a time"
+        )
 
     def is_slow(self, exchange: Exchange) -> bool:
         """Whether an exchange is slow."""
         if exchange.api_key is None:
             return False
-        limit, taken = self.limit_ns(exchange.api_key), taken_ns(exchange)
-        return limit is not None and taken is not None and taken > limit
+        taken = taken_ns(exchange)
+        return taken is not None and taken > self.limit_ns(exchange.api_key)
+
+
+def asked_percent(count: int) -> int | None:
+    """The percentile that decides what is slow among so many exchanges of an API; None where none does."""
+    return PERCENT if count >= ENOUGH else 50 if count >= HANDFUL else None
+
+
+def limit_of(count: int, percentile_ns: int | None) -> int:
+    """The time beyond which one of so many exchanges of an API is slow, by that percentile."""
+    if percentile_ns is None:
+        return LONGEST_NS
+    return percentile_ns if count >= ENOUGH else min(LONGEST_NS, MEDIANS * max(0, percentile_ns))

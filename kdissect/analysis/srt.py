@@ -1,9 +1,9 @@
 """Service response times: how long brokers take to answer, by API and version.
 
 The response time of an exchange is ``latency_ns``: from the packet that completed the request to the one
-with the response's first byte, both as captured. How the wait of a long poll is told from the broker's
-work: :mod:`kdissect.analysis.waits`. Time that a request waits behind an earlier one of its connection,
-which brokers serve one at a time, is in both. Percentiles: :mod:`kdissect.analysis.histogram`.
+with the response's first byte, both as captured. How the waits, of a long poll and behind an earlier request
+of the connection, are told from the broker's work: :mod:`kdissect.analysis.waits`. Percentiles:
+:mod:`kdissect.analysis.histogram`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ResponseTimes(OneTable[_Key, _Times]):
             row.unanswered += 1
             return
         row.latency.add(latency)
-        known = split(exchange, latency)
+        known = split(exchange)
         row.may_wait += known.wait is not Wait.NONE
         row.waited_out += known.wait is Wait.WAITED_OUT
         if known.work_ns is not None:

@@ -3,9 +3,12 @@
 A broker holds back the answer to some requests by design, and says nothing about for how long. What can
 be known of one exchange:
 
+* A request waits behind the one before it on its connection (``Exchange.behind_ns``): that is neither a wait
+  that was asked for nor work, and what follows is about the time since its turn had come. Where that wait is
+  not known, nothing is.
 * Fetch and ShareFetch name the longest wait (``maxWaitMs``) and what ends it sooner (``minBytes``).
   - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
-  - It was waited out where the answer came no sooner than ``maxWaitMs`` after the request, and the broker
+  - It was waited out where the answer came no sooner than ``maxWaitMs`` after that, and the broker
     had no other reason to answer than that the time was over: fewer bytes than ``minBytes``, no error,
     no diverging epoch, no preferred replica, no throttling (which empties a response). What goes beyond
     ``maxWaitMs`` is then the broker's work.
@@ -24,6 +27,7 @@ from kdissect.exchange import Exchange
 
 LONG_POLLS = ("Fetch", "ShareFetch")
 WAIT_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
+MAY_WAIT = LONG_POLLS + WAIT_FOR_MEMBERS
 
 
 class Wait(Enum):
@@ -39,23 +43,26 @@ class Known(NamedTuple):
 
     wait: Wait
     work_ns: int | None
-    """The response time without the wait; None where it is not known."""
+    """The response time without the waits; None where it is not known."""
 
 
-def split(exchange: Exchange, latency_ns: int) -> Known:
-    """What is known of ``latency_ns``, the response time of a whole exchange."""
+def split(exchange: Exchange) -> Known:
+    """What is known of the response time of a whole exchange."""
+    own = exchange.own_latency_ns
+    if own is None:
+        return Known(Wait.POSSIBLE if exchange.api in MAY_WAIT else Wait.NONE, None)
     api = exchange.api
     if api in WAIT_FOR_MEMBERS:
         return Known(Wait.POSSIBLE, None)
     if api not in LONG_POLLS or exchange.request is None or exchange.response is None:
-        return Known(Wait.NONE, latency_ns)
+        return Known(Wait.NONE, own)
     request = exchange.request.body()
     longest, least = request.get("maxWaitMs"), request.get("minBytes", 1)
     if longest is None:
         return Known(Wait.POSSIBLE, None)
     if longest <= 0:
-        return Known(Wait.NONE, latency_ns)
-    beyond = latency_ns - longest * MILLISECOND
+        return Known(Wait.NONE, own)
+    beyond = own - longest * MILLISECOND
     body = exchange.response.decoded()
     whole = body.struct is not None and not body.faults and not exchange.response.is_cut
     if beyond >= 0 and whole and not _has_reason(exchange, body.values, least):

@@ -54,7 +54,7 @@ class Config(NamedTuple):
     color: str = "auto"
     time: str = "r"
     slow_ms: int | None = None
-    """What takes longer is slow; None: what takes longer than 99 % of its API."""
+    """What takes longer is slow; None: what takes longer than nearly all of its API."""
     theme: str | None = None
     topics: Mapping[str, str] = {}
     filters: Mapping[str, str] = {}

@@ -32,7 +32,7 @@ MILLISECOND = 1_000_000
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
     """``-Y`` and ``--slow``."""
     slow = click.option(
-        "--slow", is_flag=True, help="Only what took longer than 99 % of its API, or than slow_ms."
+        "--slow", is_flag=True, help="Only what took longer than nearly all of its API, or than slow_ms."
     )
     of_filter = click.option(
         "-Y",
@@ -95,8 +95,8 @@ class Chooser:
         :param names: whether for the names of topic ids too.
         """
         reading.read_before(names, self.slowness.feed)
-        if not self.slowness.can_tell:
-            complain("nothing is slow: there are no 100 exchanges of one API; slow_ms sets a time instead")
+        if self.slowness.nothing_is:
+            complain(self.slowness.why_nothing)
 
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""

@@ -144,8 +144,8 @@ COMPUTED = (
     Field(
         SLOW,
         Kind.FLAG,
-        "it took longer than 99 % of its API, or than slow_ms of the configuration; "
-        "waits that were asked for do not count",
+        "it took longer than 99 % of its API (of fewer than 100, than three times their median, or 1 s), or "
+        "than slow_ms of the configuration; waits do not count",
         _slow,
         cost=BODY,
     ),

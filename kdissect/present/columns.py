@@ -196,6 +196,16 @@ EXCHANGES = Table(
             "latency",
         ),
         attribute_column(
+            "behind_ns",
+            "int64",
+            "of latency_ns, how long the request waited at the broker behind the one before it on its "
+            "connection, of which it serves one request at a time; null where not known",
+            "behind",
+        ),
+        attribute_column(
+            "behind_correlation_id", "int32", "that one's correlation_id, where it waited behind one"
+        ),
+        attribute_column(
             "request_size",
             "int64",
             "bytes of the request without the 4-byte size",

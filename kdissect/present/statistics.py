@@ -75,10 +75,10 @@ _SRT = Table(
         _column(
             "work_count",
             "int64",
-            "of count, those of which the time without such a wait is known: none was asked for, or it was "
-            "waited out, and what went beyond max_wait remains",
+            "of count, those of which the time without waits is known: without behind_ns, and none else was "
+            "asked for, or it was waited out, and what went beyond max_wait remains",
         ),
-        _column("work_p50_ns", "int64", "half of them took no longer without the wait (within 0.4 %)"),
+        _column("work_p50_ns", "int64", "half of them took no longer without the waits (within 0.4 %)"),
         _column("work_p90_ns", "int64", "90 % took no longer (within 0.4 %)"),
         _column("work_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         _column("work_max_ns", "int64", "the longest of them"),

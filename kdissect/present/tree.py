@@ -52,7 +52,8 @@ def _heading(exchange: Exchange) -> str:
     if exchange.is_encrypted:
         parts.append("in TLS")
     if exchange.latency_ns is not None:
-        parts.append(duration(exchange.latency_ns))
+        waited = f" ({behind_text(exchange)})" if exchange.behind_ns else ""
+        parts.append(duration(exchange.latency_ns) + waited)
     if exchange.error:
         parts.append(error_text(exchange))
     if exchange.missing:
@@ -62,6 +63,13 @@ def _heading(exchange: Exchange) -> str:
     if exchange.inferred:
         parts.append(f"inferred {exchange.inferred}")
     return sanitise(", ".join(parts), None)
+
+
+def behind_text(exchange: Exchange) -> str:
+    """``502 ms of it behind #353``: how long the request waited behind the one with that correlation id."""
+    waited = f"{duration(exchange.behind_ns or 0)} of it behind "
+    before = exchange.behind_correlation_id
+    return waited + ("an earlier one" if before is None else f"#{before}")
 
 
 def fault_text(fault: Fault) -> str:

@@ -438,6 +438,7 @@ class Conversation:
                 verdict.correlation_id,
                 verdict.client_id,
                 self._is_opened(0) and self._is_opened(1),
+                (self._duplex.streams[client], self._duplex.streams[broker]),
             )
             directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
             self._framers = (

@@ -14,15 +14,19 @@ from kdissect.model import Direction, Endpoint, Frame
 from kdissect.session.pairing import Event, Session
 from kdissect.session.turning import opposite, turned
 from kdissect.session.witness import FrameWitness
+from kdissect.tcp.reassembly import Reassembler
 
 _TO_BROKER = Direction.TO_BROKER
 
 
 class Dialogue:
     """The machine of one Kafka connection, of which ``client`` asked first. The parameters are those of
-    :class:`~kdissect.session.pairing.Session`."""
+    :class:`~kdissect.session.pairing.Session`.
 
-    __slots__ = ("_first", "_second", "_turned_arguments")
+    :param streams: what the client and the broker send; they know the round trips.
+    """
+
+    __slots__ = ("_first", "_second", "_turned_arguments", "_turned_requests")
 
     def __init__(
         self,
@@ -34,12 +38,14 @@ class Dialogue:
         correlation_id: int | None = None,
         client_id: str | None = None,
         from_start: bool = False,
+        streams: tuple[Reassembler | None, Reassembler | None] = (None, None),
     ) -> None:
-        first = Session(connection, client, broker, limits, inferred, correlation_id, client_id, from_start)
-        self._first = first
+        told = (inferred, correlation_id, client_id, from_start)
+        self._first = Session(connection, client, broker, limits, *told, requests=streams[0])
         self._second: Session | None = None
         """What the broker asks."""
         self._turned_arguments = (connection, broker, client, limits, inferred)
+        self._turned_requests = streams[1]
 
     @property
     def first(self) -> Session:
@@ -105,7 +111,7 @@ class Dialogue:
 
     def _turn(self) -> Session:
         """From now on either end may ask."""
-        second = self._second = Session(*self._turned_arguments)
+        second = self._second = Session(*self._turned_arguments, requests=self._turned_requests)
         second.end(self._first.ending)
         self._first.takes_all = second.takes_all = True
         self._first.witness.turn(second.witness)

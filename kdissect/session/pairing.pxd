@@ -1,13 +1,14 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
-from kdissect.message cimport Request, Response, parse_request, parse_response
+from kdissect.message cimport Message, Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame, Value
 from kdissect.protocol.header cimport read_correlation_id
 from kdissect.protocol.survey cimport Survey
 from kdissect.session.expected cimport Expected
 from kdissect.session.pending cimport Pending, Waiting
 from kdissect.session.witness cimport FrameWitness
+from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, FEW
 cdef object _TO_BROKER
@@ -44,6 +45,9 @@ cdef class Session:
     cdef public object _turning_effort
     cdef public object _told_bytes
     cdef public object _answered
+    cdef public Reassembler _requests
+    cdef public int64_t _latest_ns
+    cdef public object _latest_id
     cdef public object _evicted
     cdef public object exchanges
     cdef public object client_id
@@ -60,6 +64,9 @@ cdef class Session:
     @cython.locals(payload=bytes)
     cdef bint _is_token(self, Frame frame) except -1
     cdef _evict(self)
+    @cython.locals(exchange=Exchange, request=Message, asked=int64_t, before=int64_t, behind=int64_t)
+    cdef _tell_wait(self, Waiting waiting, Frame frame)
+    cdef _answer_came(self, Frame frame, correlation_id)
     @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed)
     cdef list _feed_response(self, Frame frame, packet)
     cdef list _settle_earlier(self, serial, Frame frame)

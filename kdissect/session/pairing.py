@@ -18,6 +18,12 @@ Rules
    decode.
 8. A frame that is of the other kind than its direction's, because the roles turned round, is given back:
    :mod:`kdissect.session.dialogue` knows who asks then.
+9. A broker serves one request of a connection at a time (SocketServer mutes the channel until the response is
+   sent), so a request waits behind the response before its own: from when it reaches the broker until that
+   one's last byte leaves it. The request is captured half a round trip before the one, the response half a
+   round trip after the other, so the round trip between capture point and broker is taken off: to it the
+   broker is not late. Of the way between capture point and client nothing is in it. Where bytes between
+   the two responses were lost, another response may have been there, and the wait is not known.
 """
 
 from __future__ import annotations
@@ -37,6 +43,7 @@ from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
 from kdissect.session.turning import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.witness import FrameWitness
+from kdissect.tcp.reassembly import Reassembler
 from kdissect.wording import plural
 
 ORDINARY_TOLD_BYTES = 512
@@ -53,6 +60,8 @@ It costs less than the request's object."""
 
 TURNING_EFFORT = 1 << 20
 """Bytes of frames that do not fit as requests which are tried as responses, on one connection."""
+_NEVER = -(1 << 63)
+"""Before any time."""
 
 
 class Recognised(Value):
@@ -84,6 +93,7 @@ class Session:
     :param inferred: what was concluded of the connection, which holds for each of its exchanges.
     :param correlation_id: of a request that is known to come, before it has.
     :param from_start: whether both directions were captured from their first byte.
+    :param requests: the stream that the requests come in; it knows the round trip to the broker.
     """
 
     __slots__ = (
@@ -99,9 +109,9 @@ class Session:
             "_limits",
             "_most",
         ),
-        *("_is_fresh_loss", "_pending", "_request_loss", "_response_gap", "_response_losses"),
-        *("_saw_request", "_saw_response", "_told_bytes", "_turning_effort"),
-        *("client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
+        *("_is_fresh_loss", "_latest_id", "_latest_ns", "_pending", "_request_loss", "_requests"),
+        *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
+        *("_turning_effort", "client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
     )
 
     def __init__(
@@ -114,6 +124,7 @@ class Session:
         correlation_id: int | None = None,
         client_id: str | None = None,
         from_start: bool = False,
+        requests: Reassembler | None = None,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -140,6 +151,11 @@ class Session:
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
+        self._requests = requests
+        self._latest_ns = _NEVER
+        """When the last byte of the latest response was captured."""
+        self._latest_id: int | None = None
+        """Its correlation id, if it has one."""
         self._evicted: int | None = None
         """The correlation id of the latest that a limit made us forget; clients count up."""
         self.takes_all = False
@@ -316,17 +332,23 @@ class Session:
         self._saw_response = True
         token = self._pending.token()
         if token is not None and not self._answers_request(frame.payload):
-            why_missing = self._why_missing(self._pending[token])
-            exchange = self._pending.remove(token)
+            waiting = self._pending.take(token)
+            why_missing = self._why_missing(waiting)
+            exchange = waiting.exchange
             exchange.response = Token(frame, "response")
+            self._tell_wait(waiting, frame)
+            self._answer_came(frame, None)
             exchange.session_faults += _own_faults(frame)
             if exchange.response.is_cut:
                 exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
+            self._answer_came(frame, None)
             return self._report_headless(frame, "without a correlation id")
-        serial = self._pending.find(read_correlation_id(frame.payload))
+        correlation_id = read_correlation_id(frame.payload)
+        serial = self._pending.find(correlation_id)
         if serial is None:
+            self._answer_came(frame, correlation_id)
             return self._feed_unmatched(frame, packet)
         out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
         waiting = self._pending.take(serial)
@@ -342,6 +364,8 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
+        self._tell_wait(waiting, frame)
+        self._answer_came(frame, correlation_id)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.size > len(frame.payload):
@@ -356,6 +380,29 @@ class Session:
         done.exchange = exchange
         out.append(done)
         return out
+
+    def _tell_wait(self, waiting: Waiting, frame: Frame) -> None:
+        """Tell the exchange that waited how long it did behind the response before ``frame``, its own."""
+        exchange = waiting.exchange
+        request = exchange.request
+        if request is None or (frame.searched and self._response_losses > waiting.losses):
+            return  # what was between the two responses was lost
+        asked, before = request.frame.last_ns, self._latest_ns
+        exchange.behind_ns = 0
+        if before <= asked:
+            return
+        if asked < 0 <= before:
+            exchange.behind_ns = None  # as absurd timestamps: compiled, their distance has no room
+            return
+        behind = before - asked
+        if self._requests is not None and self._requests.round_trip_ns > 0:
+            behind -= self._requests.round_trip_ns
+        if behind > 0:
+            exchange.behind_ns, exchange.behind_correlation_id = behind, self._latest_id
+
+    def _answer_came(self, frame: Frame, correlation_id: int | None) -> None:
+        """The next response waits behind this one."""
+        self._latest_ns, self._latest_id = frame.last_ns, correlation_id
 
     def _answers_request(self, payload: bytes) -> bool:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last

@@ -27,13 +27,17 @@ cdef class Reassembler:
     cdef public bint kept
     cdef public object gaps
     cdef public object gap_bytes
+    cdef public int64_t _timed_end
+    cdef public int64_t _timed_ns
+    cdef public int64_t round_trip_ns
 
     @cython.locals(
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
-    @cython.locals(offset=int64_t, before=int64_t)
+    @cython.locals(offset=int64_t, before=int64_t, round_trip_ns=int64_t)
     cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns)
     @cython.locals(base=int64_t, distance=int64_t)
     cdef int64_t _place(self, int64_t seq) except? -1
+    cdef _begin_timing(self, int64_t timestamp_ns)
     cdef _remember(self, int64_t identity, int64_t timestamp_ns)

@@ -17,6 +17,10 @@ Rules
 7. Where the sender opened with several initial numbers, :mod:`kdissect.tcp.initials` says which counts. A SYN
    with another number after the peer has acknowledged data is nobody's, and so is what lies at a number that
    the peer did not confirm.
+8. A round trip runs from bytes, when they are captured first and in order, to the acknowledgement that covers
+   them: from the capture point to the receiver and back. One at a time is timed. Bytes that come again are
+   never timed: nobody knows which copy is acknowledged (Karn's rule). Late acknowledgements make a round trip
+   longer, never shorter, so that the smallest is the one that tells of the network.
 """
 
 from __future__ import annotations
@@ -73,6 +77,8 @@ class Reassembler:
         "_limits",
         "_overdue_since",
         "_stray_end",
+        "_timed_end",
+        "_timed_ns",
         "_waiting",
         "acknowledged",
         "copied",
@@ -83,6 +89,7 @@ class Reassembler:
         "next",
         "opened",
         "retransmitted",
+        "round_trip_ns",
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -102,6 +109,10 @@ class Reassembler:
         """Where the last segment ended that lay too far ahead."""
         self._impatience = 0
         self._overdue_since = 0
+        self._timed_end = -1
+        """Where the bytes end whose acknowledgement is timed; -1 if none are."""
+        self._timed_ns = 0
+        """When they were captured."""
         self.next = 0
         """Offset of the next byte wanted: the length of the stream so far."""
         self.acknowledged: int | None = None
@@ -118,6 +129,9 @@ class Reassembler:
         """Whether new bytes of the segment that was fed last wait behind a hole."""
         self.gaps = 0
         self.gap_bytes = 0
+        self.round_trip_ns = -1
+        """The smallest round trip so far between the capture point and the receiver; -1 as long as none is
+        known."""
 
     @property
     def done(self) -> bool:
@@ -186,6 +200,8 @@ class Reassembler:
             self._last = chunk if length <= AT_HAND else _at_hand(chunk)
             self.next += length
             self._impatience = 0
+            if self._timed_end < 0:
+                self._begin_timing(segment.timestamp_ns)
             return [chunk]
         packet, timestamp_ns, identity = segment.packet, segment.timestamp_ns, segment.identity
         if flags & SYN or self._initials is not None:
@@ -211,7 +227,10 @@ class Reassembler:
         piece = Piece(offset, length, payload, packet, timestamp_ns)
         if offset == self.next and not self._waiting:
             self._remember(identity, timestamp_ns)
-            return self._deliver(piece)
+            out = self._deliver(piece)
+            if self._timed_end < 0:
+                self._begin_timing(timestamp_ns)
+            return out
         return self._feed_slow(piece, identity)
 
     def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
@@ -233,6 +252,12 @@ class Reassembler:
             self.acknowledged = before = offset
             if offset > 0:
                 self._initials = None
+        if 0 <= self._timed_end <= offset:
+            if 0 <= self._timed_ns <= timestamp_ns:
+                round_trip_ns = timestamp_ns - self._timed_ns
+                if round_trip_ns < self.round_trip_ns or self.round_trip_ns < 0:
+                    self.round_trip_ns = round_trip_ns
+            self._timed_end = -1
         if before > self.next:
             freed += self._declare(packet, timestamp_ns)
         return freed
@@ -266,6 +291,7 @@ class Reassembler:
             if self._base is None or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
                 self._base, self._base_is_sure, self.acknowledged = seq, True, None
                 self._initial, self.opened = seq, True
+                self._timed_end, self._timed_ns = 0, segment.timestamp_ns
                 return None
             if seq == (self._base if self._initial is None else self._initial):
                 if self._initials is not None:
@@ -304,6 +330,7 @@ class Reassembler:
         """The stream begins, or goes on where something of it was given out, at this number."""
         self._base = (initial - self.next) & 0xFFFFFFFF
         self._base_is_sure, self._initial = True, initial
+        self._timed_end = -1  # nobody knows which SYN is acknowledged
         self.opened = self._initials is not None and not self._initials.was_heard(initial)
         self.acknowledged = self.ended_at = None
         if not self._waiting:
@@ -328,6 +355,11 @@ class Reassembler:
         if self._initials is None:
             self._initials = Initials(self._initial)
         self._initials.hear(ack)
+    def _begin_timing(self, timestamp_ns: int) -> None:
+        """Time the bytes before ``next``, which were captured now, unless they are acknowledged already: the
+        capture reordered the two."""
+        if self.acknowledged is None or self.next > self.acknowledged:
+            self._timed_end, self._timed_ns = self.next, timestamp_ns
 
     def _place(self, seq: int) -> int:
         assert self._base is not None

@@ -9,6 +9,7 @@ from kdissect.message import Message
 from kdissect.model import endpoint_text
 from kdissect.present.form import Clock, duration, plural
 from kdissect.present.sanitise import sanitise
+from kdissect.present.tree import behind_text
 
 _MOST_PACKETS = 200
 """Packets of one message that are listed."""
@@ -29,6 +30,8 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
     if exchange.latency_ns is not None:
         latency = duration(exchange.latency_ns)
         yield f"latency: {latency}, from the request's last byte to the response's first"
+    if exchange.behind_ns:
+        yield f"waited: {behind_text(exchange)}; a broker serves one request of a connection at a time"
     if exchange.request is not None and exchange.response is not None:
         whole = exchange.response.frame.last_ns - exchange.request.frame.first_ns
         yield f"in all: {duration(whole)}, from the request's first byte to the response's last"

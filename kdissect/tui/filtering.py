@@ -28,7 +28,7 @@ from kdissect.tui.feed.asking import Asker
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.columns import FilterColumns
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.slowness import slowness_of
+from kdissect.tui.feed.slowness import slowness_of, why_nothing_is_slow
 from kdissect.tui.feed.stage import Stage, is_long
 
 DEEPEST = 100
@@ -220,6 +220,15 @@ class Shown:
     def chosen(self) -> Filter | None:
         """The filter, if one is set and on. It is another one when what is slow is seen anew."""
         return self._filter if self.is_on else None
+
+    @property
+    def why_none(self) -> str:
+        """Why nothing is shown, where nothing is."""
+        chosen = self.chosen
+        said = None
+        if chosen is not None and SLOW in chosen.fields and chosen.slowness is not None:
+            said = why_nothing_is_slow(self._index, chosen.slowness)
+        return said or "no exchange matches"
 
     def index_grew(self) -> None:
         """Answer for the rows that are new."""

@@ -143,6 +143,7 @@ _VALUES: dict[str, Callable[[Exchange], object]] = {
     "response_packet": lambda exchange: exchange.response.frame.last_packet if exchange.response else None,
     "request_time_ns": lambda exchange: exchange.request.frame.last_ns if exchange.request else None,
     "latency_ns": lambda exchange: exchange.latency_ns,
+    "behind_ns": lambda exchange: exchange.behind_ns,
     "request_size": lambda exchange: exchange.request.frame.size if exchange.request else None,
     "response_size": lambda exchange: exchange.response.frame.size if exchange.response else None,
     "missing": lambda exchange: exchange.missing,

@@ -14,7 +14,7 @@ from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
 from kdissect.tui.feed.rows import GRADES
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
-ORDER, LATENCY, OF_THEM, PACKETS, RATE, NOTE, ROUTINES = range(10, 17)
+ORDER, WORK, OF_THEM, MEDIAN, PACKETS, RATE, NOTE, ROUTINES = range(10, 18)
 """How important what is told is, beginning with what goes last."""
 
 

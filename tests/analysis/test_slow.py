@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.slow import Slowness, taken_ns
+from kdissect.analysis.slow import ENOUGH, HANDFUL, LONGEST_NS, Slowness, taken_ns
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
 
@@ -35,7 +35,7 @@ def fed(*exchanges: Exchange) -> Slowness:
     return found
 
 
-@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=400))
+@given(st.lists(st.integers(0, 10**7), min_size=ENOUGH, max_size=400))
 def test_no_more_than_one_in_a_hundred_is_slow_and_all_that_are_took_longer(times: list[int]) -> None:
     found = fed(*map(beat, times))
     slow = [time for time in times if found.is_slow(beat(time))]
@@ -49,11 +49,50 @@ def test_of_an_api_of_its_own_the_slow_ones_are_found() -> None:
     found = fed(*(beat(MILLISECOND + at) for at in range(99)), beat(9 * MILLISECOND))
     assert found.is_slow(beat(9 * MILLISECOND))
     assert not found.is_slow(beat(MILLISECOND))
-    assert not found.is_slow(fetch(9_000))  # nothing is known of how long a Fetch takes here
+    assert not found.is_slow(fetch(1_500))  # nothing is known of how long a Fetch takes here
 
 
-def test_of_few_none_is_slow() -> None:
-    assert not fed(beat(1), beat(10**9)).is_slow(beat(10**9))
+def test_of_a_handful_what_took_longer_than_three_times_the_median_is_slow() -> None:
+    found = fed(*(beat(MILLISECOND) for _ in range(HANDFUL - 1)), beat(4 * MILLISECOND))
+    assert not found.nothing_is
+    assert found.is_slow(beat(4 * MILLISECOND))
+    assert not found.is_slow(beat(3 * MILLISECOND))
+
+
+def test_of_fewer_and_where_the_median_is_long_what_took_longer_than_a_second_is() -> None:
+    for found in (fed(beat(1), beat(10**9)), fed(*(beat(10**9) for _ in range(HANDFUL)))):
+        assert found.nothing_is
+        assert found.is_slow(beat(10**9 + 1))
+        assert not found.is_slow(beat(10**9))
+    assert not Slowness().is_slow(beat(LONGEST_NS))
+
+
+@given(st.lists(st.integers(-1_000, 10**10), min_size=HANDFUL, max_size=ENOUGH - 1))
+def test_the_median_is_that_of_the_times(times: list[int]) -> None:
+    median = max(0, sorted(times)[ceil(len(times) / 2) - 1])
+    limit = fed(*map(beat, times)).limit_ns(12)
+    assert min(LONGEST_NS, 3 * median) <= limit <= min(LONGEST_NS, 3 * (median + median / 128 + 1))
+
+
+def test_where_nothing_is_slow_it_is_known_why() -> None:
+    found = fed(*(beat(MILLISECOND) for _ in range(9)))
+    assert found.nothing_is
+    assert "3 times their median, or 1 s" in found.why_nothing
+    assert not Slowness(200 * MILLISECOND).nothing_is  # which needs no capture before
+    assert "longer than 200 ms (slow_ms)" in Slowness(200 * MILLISECOND).why_nothing
+
+
+def test_what_a_request_waits_behind_another_is_not_its_time() -> None:
+    """Exchange 355 took half a second, nearly all of it behind a Fetch that waited for records."""
+    found = {event.number: event for event in events_of("zk39-ibp28") if isinstance(event, Exchange)}[355]
+    assert (found.latency_ns or 0) > 500 * MILLISECOND
+    taken = taken_ns(found)
+    assert taken is not None
+    assert taken < 4 * MILLISECOND
+    assert not Slowness(200 * MILLISECOND).is_slow(found)
+    found = made("Heartbeat", 0, BEAT, {"errorCode": 0}, (1, 10**10))
+    found.behind_ns = None
+    assert taken_ns(found) is None
 
 
 def test_a_time_of_the_users_holds_for_every_api_and_needs_no_capture() -> None:

@@ -63,13 +63,15 @@ def test_a_wait_that_is_said_to_be_waited_out_was(case: str) -> None:
     for each, line, exchange in logged(case):
         if exchange.latency_ns is None:
             continue
-        known = split(exchange, exchange.latency_ns)
+        known = split(exchange)
         found[known.wait] += 1
         if known.wait is Wait.WAITED_OUT:
             longest = each.request["maxWaitMs"]
             assert own_ns(line) >= (longest - TIMER_GRAIN_MS) * MILLISECOND
             assert line["remoteTimeMs"] > 0.95 * longest
-            assert known.work_ns == exchange.latency_ns - longest * MILLISECOND >= 0
+            assert exchange.behind_ns is not None
+            rest = exchange.latency_ns - exchange.behind_ns - longest * MILLISECOND
+            assert known.work_ns == rest >= 0
         elif known.wait is Wait.POSSIBLE:
             assert exchange.api in ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
             assert known.work_ns is None
@@ -83,6 +85,23 @@ def test_waits_of_consumers_are_found() -> None:
     (row,) = [row for row in rows_of("srt", "java43-groups") if row["api"] == "Fetch"]
     assert (row["count"], row["may_wait"], row["waited_out"]) == (82, 82, 69)
     assert row["p50_ns"] > 499 * MILLISECOND > 50 * MILLISECOND > row["work_max_ns"]
+
+
+def test_what_requests_wait_behind_others_is_no_work() -> None:
+    """Half a second behind a long poll; the broker says that none of these took it longer than 11 ms."""
+    rows = [row for row in rows_of("srt", "zk39-ibp28") if row["api"] == "ListOffsets"]
+    longest = max(
+        line["totalTimeMs"] for _, line, exchange in logged("zk39-ibp28") if exchange.api == "ListOffsets"
+    )
+    assert max(row["max_ns"] for row in rows) > 500 * MILLISECOND
+    assert max(row["work_max_ns"] for row in rows) < (longest + 2) * MILLISECOND
+
+
+def test_where_the_wait_behind_others_is_not_known_the_work_is_not() -> None:
+    exchange = made("Heartbeat", 0, {"groupId": "g", "generationId": 1, "memberId": "m"}, {"errorCode": 0})
+    exchange.behind_ns = None
+    (row,) = fold("srt", [exchange]).result()
+    assert (row["count"], row["may_wait"], row["work_count"]) == (1, 0, 0)
 
 
 _ASKED: dict[str, Any] = {"maxWaitMs": 500, "minBytes": 1, "topics": []}
@@ -107,7 +126,7 @@ def fetched(asked: dict[str, Any], answer: dict[str, Any], ms: int) -> Wait:
     whole |= {"forgottenTopicsData": [], "rackId": ""}
     exchange = made("Fetch", 11, whole | asked, answer, times)
     assert exchange.latency_ns is not None
-    return split(exchange, exchange.latency_ns).wait
+    return split(exchange).wait
 
 
 def test_what_shows_that_a_wait_was_waited_out() -> None:

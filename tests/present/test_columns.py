@@ -49,8 +49,8 @@ def test_the_columns_of_an_exchange_are_those_of_the_contract() -> None:
         *("number", "connection", "client", "broker", "api_key", "api", "api_version"),
         *("correlation_id", "client_id", "principal", "request_packet", "response_packet"),
         *("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns", "latency_ns"),
-        *("request_size", "response_size", "missing", "inferred", "error", "error_class", "topics", "groups"),
-        *("transactional_ids", "faults", "request", "response"),
+        *("behind_ns", "behind_correlation_id", "request_size", "response_size", "missing", "inferred"),
+        *("error", "error_class", "topics", "groups", "transactional_ids", "faults", "request", "response"),
     ]
 
 

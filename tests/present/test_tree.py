@@ -159,3 +159,11 @@ def test_the_limits_of_the_user_hold_for_what_is_embedded(elements: int, tmp_pat
     assert ("topics" in decoded["body"]["protocols"][0]["metadataDecoded"]) == (elements == 2)
     lines = [line.split() for line in exchange_tree(exchange, options)]
     assert (["[1]:", '"clicks"'] in [line[:2] for line in lines]) == (elements == 2)
+
+
+def test_what_a_request_waited_behind_another_is_told_beside_its_latency() -> None:
+    exchanges = {each.number: each for each in read(CAPTURES / "basic-kafka43.pcapng")}
+    assert ", 26.4 ms (22.7 ms of it behind #1)" in next(exchange_tree(exchanges[3]))
+    assert "behind" not in next(exchange_tree(exchanges[1]))
+    exchanges[3].behind_correlation_id = None  # a token's
+    assert "22.7 ms of it behind an earlier one" in next(exchange_tree(exchanges[3]))

@@ -159,6 +159,7 @@ _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "request_time_ns": lambda columns: columns._with("time_ns", HAS_REQUEST),
     "response_start_ns": FilterColumns._response_start,
     "latency_ns": lambda columns: columns._with("latency_ns", HAS_LATENCY),
+    "behind_ns": lambda columns: columns._from("behind_ns", 0),
     "request_size": lambda columns: columns._from("request_size", 0),
     "response_size": lambda columns: columns._from("response_size", 0),
     "missing": lambda columns: columns._text("missing"),

@@ -1,4 +1,4 @@
-"""Batches → columns: every exchange of a capture, 98 bytes each, to be listed, sorted and counted.
+"""Batches → columns: every exchange of a capture, 106 bytes each, to be listed, sorted and counted.
 
 An :class:`Index` only ever grows, in the order in which exchanges were complete; a row's place in it
 never changes. What a list shows is a *view*: the places of its rows, in the order of the list. Columns are
@@ -155,7 +155,7 @@ class Index:
             return np.asarray(column != 0)
         if name in ("request_packet", "response_packet"):
             return np.asarray(column != 0)
-        if name in ("request_size", "response_size"):
+        if name in ("request_size", "response_size", "behind_ns"):
             return np.asarray(column >= 0)
         return np.ones(len(places), dtype=np.bool_)
 

@@ -1,6 +1,6 @@
 """Exchanges → rows of fixed size: what a list needs of an exchange, packed, with its texts by number.
 
-A row is 98 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
+A row is 106 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
 that grows, and a row names it by its place there, where 0 is no text. They are sanitised before they come
 into the list: what is in it can be shown as it is. A row of which one was changed or shortened by that is
 *rough* there: a filter cannot tell from the row what the exchange itself says.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from struct import Struct
 
 from kdissect.analysis.slow import taken_ns
+from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.present.sanitise import sanitise, valid_text
 from kdissect.present.text import MOST_TOPICS, topics_text
@@ -33,7 +34,8 @@ FIELDS = (
     ("response_size", "i4"),
     ("time_ns", "i8"),
     ("latency_ns", "i8"),
-    ("taken_ns", "i8"),  # of it, what was no wait (:mod:`kdissect.analysis.slow`)
+    ("behind_ns", "i8"),  # -1 where it is not known
+    ("taken_ns", "i8"),  # of the latency, what was no wait (:mod:`kdissect.analysis.slow`)
     ("place", "i8"),  # in the spool
     ("length", "u4"),
     ("request_packet", "u4"),  # that completed the message; 0 where there is none
@@ -54,7 +56,9 @@ HAS_VERSION, HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_CUT, IS
     1 << bit for bit in range(7)
 )
 """Bits of ``flags``."""
-HAS_TAKEN = 1 << 9
+HAS_TAKEN, IS_WORK = 1 << 9, 1 << 10
+"""``IS_WORK``: ``taken_ns`` is the broker's work, as :mod:`kdissect.analysis.waits` knows it; without it,
+some of ``taken_ns`` may have been a long poll."""
 GRAVEST, FIRST = 12, 14
 """In ``flags``, from which bit on two bits say how grave the gravest error is, and the first: places in
 :data:`GRADES`."""
@@ -100,13 +104,16 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
     """
     request, response = exchange.request, exchange.response
     version, correlation = exchange.api_version, exchange.correlation_id
+    behind = exchange.behind_ns
     latency, taken, error = exchange.latency_ns, taken_ns(exchange), exchange.error
     first = exchange.messages[0].frame
     flags = 0
     flags |= HAS_VERSION if version is not None else 0
     flags |= HAS_CORRELATION if correlation is not None else 0
     flags |= HAS_LATENCY if latency is not None else 0
-    flags |= HAS_TAKEN if taken is not None else 0
+    if taken is not None:
+        # What is known to be work is all that was no wait for certain.
+        flags |= HAS_TAKEN if split(exchange).work_ns is None else HAS_TAKEN | IS_WORK
     flags |= HAS_REQUEST if request is not None else 0
     flags |= HAS_RESPONSE if response is not None else 0
     flags |= IS_CUT if any(message.is_cut for message in exchange.messages) else 0
@@ -131,6 +138,7 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
         -1 if response is None else response.frame.size,
         first.last_ns if request is not None else first.first_ns,
         latency or 0,
+        -1 if behind is None else behind,
         taken or 0,
         place,
         length,

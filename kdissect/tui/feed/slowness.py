@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdissect.analysis.histogram import ceiling_of
-from kdissect.analysis.slow import MOST_APIS, PERCENT, Slowness
+from kdissect.analysis.slow import MOST_APIS, Slowness, asked_percent, limit_of
 from kdissect.message import SASL_TOKEN
 from kdissect.protocol import apis
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import HAS_TAKEN
-
-ENOUGH = 100 // (100 - PERCENT)
-"""Exchanges of an API from which any of them can be slow."""
 
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -34,10 +31,12 @@ def slowness_of(index: Index, slow_ns: int | None = None) -> Slowness:
     codes, taken = index.column("api", 0, end), index.column("taken_ns", 0, end)
     for code, key in islice(api_keys(index, 0, end), MOST_APIS):
         times = taken[has & (codes == code)]
-        if len(times) >= ENOUGH:
-            rank = -(-PERCENT * len(times) // 100) - 1
+        percent, ceiling = asked_percent(len(times)), None
+        if percent is not None:
+            rank = -(-percent * len(times) // 100) - 1
             times.partition((rank, len(times) - 1))
-            found.know(key, min(ceiling_of(int(times[rank])), int(times[-1])))
+            ceiling = min(ceiling_of(int(times[rank])), int(times[-1]))
+        found.know(key, limit_of(len(times), ceiling))
     return found
 
 
@@ -45,9 +44,16 @@ def limits_of(index: Index, slowness: Slowness) -> NDArray[np.int64]:
     """By the number of an API's name: what an exchange of it takes no longer unless it is slow."""
     out = np.full(len(index.texts), NEVER, np.int64)
     for code, key in api_keys(index):
-        limit = slowness.limit_ns(key)
-        out[code] = NEVER if limit is None else limit
+        out[code] = slowness.limit_ns(key)
     return out
+
+
+def why_nothing_is_slow(index: Index, slowness: Slowness) -> str | None:
+    """What is to be said where none of all exchanges is slow; None where one is."""
+    end = len(index)
+    limits, has = limits_of(index, slowness), (index.column("flags", 0, end) & HAS_TAKEN) != 0
+    slow = index.column("taken_ns", 0, end) > limits[index.column("api", 0, end)]
+    return None if bool(np.any(slow & has)) else slowness.why_nothing
 
 
 def api_keys(index: Index, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:

@@ -231,6 +231,10 @@ class Exchanges:
     def _latency(self, place: int, flags: int) -> str:
         return duration(self.index.value("latency_ns", place)) if flags & HAS_LATENCY else ""
 
+    def _behind(self, place: int, flags: int) -> str:
+        behind = self.index.value("behind_ns", place)
+        return duration(behind) if behind > 0 else ""
+
     def _sizes(self, place: int, flags: int) -> str:
         sides = (self.index.value(name, place) for name in ("request_size", "response_size"))
         return " → ".join("·" if count < 0 else size(count) for count in sides)
@@ -289,6 +293,7 @@ COLUMNS: Mapping[str, ListColumn] = {
     "api_version": _number("Version", "api_version", 7, flag=HAS_VERSION),
     "correlation_id": _number("Corr", "correlation_id", 8, flag=HAS_CORRELATION),
     "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns"),
+    "behind_ns": ListColumn(Heading("Behind", 8, True), Exchanges._behind, "behind_ns"),
     "request_size": _size("Request", "request_size"),
     "response_size": _size("Response", "response_size"),
     "sizes": ListColumn(Heading("Bytes", 21), Exchanges._sizes, "response_size"),
@@ -324,5 +329,5 @@ SORTS = {
 """Columns of the index that the list can be ordered by, in the order in which the key goes through them."""
 
 SORT_TITLES = {each.sort: each.heading.title for each in COLUMNS.values() if each.sort} | SORTS
-LARGEST_FIRST = ("latency_ns", "response_size", "request_size", "faults")
+LARGEST_FIRST = ("latency_ns", "behind_ns", "response_size", "request_size", "faults")
 """Those by which the largest stand first."""

@@ -1,4 +1,4 @@
-"""The exchanges that are shown → the figures above them: latencies, errors, their rate over time."""
+"""The exchanges that are shown → the figures above them: the brokers' work, errors, their rate over time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdissect.present.form import SECOND
 from kdissect.tui.feed.index import Index, Places, grades
-from kdissect.tui.feed.rows import GRADES, HAS_LATENCY
+from kdissect.tui.feed.rows import GRADES, IS_WORK
 
 BARS = 20
 """Equal spans of time in which exchanges are counted."""
@@ -25,7 +25,8 @@ class Summary(NamedTuple):
 
     p50_ns: int | None = None
     p99_ns: int | None = None
-    """Latencies by nearest rank; None without any."""
+    """Of the times that brokers worked, where known (:mod:`kdissect.analysis.waits`), by nearest rank; None
+    without any."""
     graded: tuple[int, ...] = (0,) * len(GRADES)
     """How many have errors, by the gravest of them."""
     counts: tuple[int, ...] = ()
@@ -42,18 +43,18 @@ def summarise(index: Index, places: Places) -> Summary:
     if not len(places):
         return NOTHING
     flags = index.column("flags")
-    latency, time = index.column("latency_ns"), index.column("time_ns")
-    latencies = np.empty(len(places), np.int64)
+    taken, time = index.column("taken_ns"), index.column("time_ns")
+    worked = np.empty(len(places), np.int64)
     known, graded = 0, np.zeros(len(GRADES), np.intp)
     first, last = NEVER, -NEVER
     for some in _pieces(places):
         graded += grades(flags[some])
-        found = latency[some][(flags[some] & HAS_LATENCY) != 0]
-        latencies[known : known + len(found)] = found
+        found = taken[some][(flags[some] & IS_WORK) != 0]
+        worked[known : known + len(found)] = found
         known += len(found)
         times = time[some]
         first, last = min(first, int(times.min())), max(last, int(times.max()))
-    p50, p99 = percentiles(latencies[:known], 50, 99)
+    p50, p99 = percentiles(worked[:known], 50, 99)
     span = last - first
     if span <= 0:
         return Summary(p50, p99, tuple(graded.tolist()), (len(places),))

@@ -89,12 +89,13 @@ class ExchangesPage(SplitPage):
             out.append(Item(self.order.text(), status.ORDER, "bold"))
         summary = self.summary
         if summary.p50_ns is not None and summary.p99_ns is not None:
-            latency = f"p50 {duration(summary.p50_ns)}  p99 {duration(summary.p99_ns)}"
-            out.append(Item(latency, status.LATENCY))
+            out.append(Item(f"work p99 {duration(summary.p99_ns)}", status.WORK))
+            out.append(Item(f"p50 {duration(summary.p50_ns)}", status.MEDIAN))
         if self.kdissect.shown.is_filtered:
             out.append(status.errors_of_them(summary.graded, self.alarm))
         if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
-            out.append(Item(f"{bars(summary.counts)} {summary.per_second:,.0f}/s", status.RATE))
+            over_time = f"exchanges over time {bars(summary.counts)} {summary.per_second:,.0f}/s"
+            out.append(Item(over_time, status.RATE))
         return out
 
     def index_grew(self) -> None:
@@ -221,7 +222,7 @@ class ExchangesPage(SplitPage):
         if place is None:
             self.panes.show(None)
             if self.kdissect.shown.is_filtered:
-                self.say("no exchange matches")
+                self.say(self.kdissect.shown.why_none)
             else:
                 self._say_why_nothing()
             return

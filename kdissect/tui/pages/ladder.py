@@ -110,7 +110,8 @@ class LadderPage(Page):
         row = self.rows.row_of(place) if is_first and place is not None else None
         self.table.rows_changed(row)
         if not len(self.rows):
-            self.say("there is no exchange to show")
+            shown = self.kdissect.shown
+            self.say(shown.why_none if shown.is_filtered else "there is no exchange to show")
             return
         what = f"{len(self._marked):,} marked" if self._marked else f"all connections of {self._client()}"
         brokers = plural(len(lanes.brokers), "broker")

@@ -135,6 +135,8 @@ class RecordsPage(Page):
         text = plural(len(rows), "record")
         if rows.is_busy:
             text += f", {rows.share:.0%} of the exchanges read"
+        elif self.kdissect.shown.is_filtered and not len(self.kdissect.shown.places):
+            text += f": {self.kdissect.shown.why_none}"
         if rows.is_full:
             text += ", the most that are listed: a filter chooses others"
         if rows.reason is not None:

@@ -180,6 +180,8 @@ class StatisticsPage(Page):
         elif statistics.is_busy:
             done = 100 * counted.exchanges // counted.of if counted is not None and counted.of else 0
             parts.append(f"counting: {done} %")
+        elif self.kdissect.shown.is_filtered and not self.shown():
+            parts = [self.kdissect.shown.why_none]
         if counted is not None and counted.left_out:
             most = self.kdissect.feed.source.limits.rows
             parts.append(f"the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out")

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from kdissect import read
+from kdissect.analysis.slow import taken_ns
+from kdissect.analysis.waits import split
 from kdissect.present.sanitise import sanitise
 from kdissect.present.text import topics_text
 from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, Texts
+from kdissect.tui.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_WORK, Texts
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import write_capture
@@ -49,6 +51,14 @@ def test_a_row_says_what_the_exchange_says(path: Path) -> None:
         assert bool(flags & HAS_RESPONSE) == (exchange.response is not None)
         assert bool(flags & HAS_LATENCY) == (exchange.latency_ns is not None)
         assert value("latency_ns") == (exchange.latency_ns or 0)
+        assert value("behind_ns") == (-1 if exchange.behind_ns is None else exchange.behind_ns)
+        work_ns = split(exchange).work_ns
+        assert bool(flags & IS_WORK) == (work_ns is not None)
+        assert (
+            value("taken_ns")
+            == (taken_ns(exchange) or 0)
+            == (work_ns if flags & IS_WORK else value("taken_ns"))
+        )
         for name, message in (("request_size", exchange.request), ("response_size", exchange.response)):
             assert value(name) == (-1 if message is None else message.frame.size)
     feed.close()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.tui.feed.rows import GRAVEST, HAS_LATENCY
+from kdissect.tui.feed.rows import GRAVEST, HAS_TAKEN, IS_WORK
 from kdissect.tui.lists import summary
 from kdissect.tui.lists.summary import BARS, NOTHING, summarise
 from tests.tui.feeds import index_with
@@ -20,19 +20,19 @@ from tests.tui.feeds import index_with
 def test_figures_are_those_of_the_rows(rows: list[tuple[int, int, bool]], piece: int) -> None:
     index = index_with(
         {
-            "latency_ns": latency,
+            "taken_ns": taken,
             "time_ns": time,
             "error": int(bad),
-            "flags": HAS_LATENCY * (at % 3 > 0) | bad << GRAVEST,
+            "flags": HAS_TAKEN | IS_WORK * (at % 3 > 0) | bad << GRAVEST,
         }
-        for at, (latency, time, bad) in enumerate(rows)
+        for at, (taken, time, bad) in enumerate(rows)
     )
     places = np.arange(len(rows), dtype=np.uint32)[::2]
     chosen = rows[::2]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summary, "PIECE", piece)
         found = summarise(index, places)
-    known = sorted(latency for at, (latency, _, _) in enumerate(rows) if at % 3 > 0 and at % 2 == 0)
+    known = sorted(taken for at, (taken, _, _) in enumerate(rows) if at % 3 > 0 and at % 2 == 0)
     assert found.graded[1] == sum(bad for _, _, bad in chosen)
     assert sum(found.graded) == len(chosen)
     assert found.p50_ns == (known[-(-50 * len(known) // 100) - 1] if known else None)

@@ -11,12 +11,15 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect import read
+from kdissect.analysis.waits import split
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Ended
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.settings import Settings
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
+from tests.cli.test_filter import beats
+from tests.present.captures import write_capture
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 from tests.tui.test_app import Slow
 
@@ -292,13 +295,44 @@ def test_times_since_the_row_above() -> None:
     with_page(step)
 
 
+def test_long_polls_are_not_in_the_times_that_brokers_worked() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("api == Fetch and latency > 100ms")
+        text = await press(pilot)
+        assert "shown" in text
+        assert "work p99" not in text
+
+    with_page(step, width=200)
+
+
+def test_where_nothing_is_slow_every_screen_says_why(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("slow")
+        why = "nothing is slow: none took longer than 99 % of its API"
+        assert why in await press(pilot)
+        for key in "235":
+            assert why in await press(pilot, key), key
+
+    with_page(step, write_capture(tmp_path / "beats.pcapng", beats(6, slow=set())), width=160)
+
+
+def test_where_something_is_slow_but_not_what_is_asked_for_nothing_else_is_said(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        app.filter_by("slow and number == 1")
+        assert "no exchange matches" in await press(pilot)
+
+    with_page(step, write_capture(tmp_path / "beats.pcapng", beats(6, slow={3})))
+
+
 def test_figures_are_those_of_what_is_shown() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        latencies = sorted(each.latency_ns for each in read(ERRORS) if each.latency_ns is not None)
-        assert page.summary.p50_ns == latencies[-(-len(latencies) // 2) - 1]
+        known = [split(each).work_ns for each in read(ERRORS)]
+        worked = sorted(ns for ns in known if ns is not None)
+        assert page.summary.p50_ns == worked[-(-len(worked) // 2) - 1]
+        assert "exchanges over time ▃·▆█▁·▂···▅▁·▁···▂·▇ 12/s" in screen_text(app)
         app.filter_by("api == CreateTopics")
         text = await press(pilot)
-        assert "p50 4.96 ms  p99 33.3 ms" in text
+        assert "work p99 33.3 ms  p50 4.96 ms" in text
         assert "✗ 1 of them" in text
 
     with_page(step, width=200)
