@@ -142,13 +142,13 @@ class Report:
 
 def gone_in_4() -> list[tuple[int, int]]:
     """APIs and versions that releases before 4.0 have and none since: 4.0 removed them (KIP-896), and APIs of
-    brokers without KRaft with them."""
+    brokers without KRaft with them. A vendor's release, which has a hyphen, says nothing of that."""
     return [
         (key, version)
         for key in apis.api_keys()
         for version in apis.versions(key)
         if (releases := apis.releases_with(key, version))
-        and all(int(release.partition(".")[0]) < 4 for release in releases)
+        and all("-" not in release and int(release.partition(".")[0]) < 4 for release in releases)
     ]
 
 
