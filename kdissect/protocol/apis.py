@@ -189,10 +189,11 @@ _EARLY = frozenset(("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "
 @cache
 def removed_in(key: int, version: int) -> str | None:
     """The Kafka release that removed this version of an API; None where it was not removed, or is not known.
-    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too."""
+    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too. A
+    vendor's release, which has a hyphen, says nothing of that."""
     if not is_api(key):
         return None
-    releases = releases_with(key, version)
+    releases = [release for release in releases_with(key, version) if "-" not in release]
     if not releases or any(int(release.partition(".")[0]) >= 4 for release in releases):
         return None
     return "4.1" if api_name(key) in _EARLY else "4.0"

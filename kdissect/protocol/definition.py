@@ -95,6 +95,7 @@ class Span(NamedTuple):
 
     versions: Versions
     release: str
+    """Kafka's, such as ``4.4.0``, or a vendor's: ``confluent-7.9.0``."""
     unstable: bool = False
 
 

@@ -15,7 +15,8 @@ def describe(struct: Struct) -> list[str]:
     name_width = max((len(row[0]) for row in rows), default=0)
     type_width = max((len(row[1]) for row in rows), default=0)
     flexible = ", flexible" if struct.flexible else ""
-    head = f"{struct.name} version {struct.version}{flexible}, as of Kafka {struct.release}"
+    whose = "" if "-" in struct.release else "Kafka "
+    head = f"{struct.name} version {struct.version}{flexible}, as of {whose}{struct.release}"
     return [
         head,
         *(f"{name:{name_width}}  {kind:{type_width}}  {facts}".rstrip() for name, kind, facts in rows),

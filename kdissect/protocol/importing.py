@@ -78,10 +78,11 @@ def import_definitions(
         told = f"{release} is none" if release else "it does not say so itself"
         whose = "Kafka release" if vendor is None else f"release of {vendor}'s"
         raise ValueError(f"{source}: which {whose} is it? {told}: give --release X.Y.Z")
+    of = release if vendor is None else f"{vendor}-{release}"
     classes = []
     for group, name, text in texts:
         try:
-            found = kafka_class(group, read_json(text), release)
+            found = kafka_class(group, read_json(text), of)
         except KeyError as error:
             raise ValueError(f"{source}: {name}: {error.args[0]} is missing") from error
         except json.JSONDecodeError as error:

@@ -67,7 +67,8 @@ class _Owned(NamedTuple):
 
 
 def _order(release: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in release.split("."))
+    """A vendor's release has its name and a hyphen before the numbers."""
+    return tuple(int(number) for number in release.rpartition("-")[2].split("."))
 
 
 def _age(block: Block) -> tuple[int, ...]:

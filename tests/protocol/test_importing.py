@@ -305,9 +305,12 @@ def test_a_vendors_definitions_are_an_overlay_that_takes_nothing_from_kafka(tmp_
     assert [str(path.relative_to(folder)) for path in folder.rglob("*.txt")] == ["apis/10001-SecretSauce.txt"]
     found = Library(tmp_path / "own", *vendors_in(tmp_path / "own"), PACKAGE)
     assert found.apis[10_001][0] == "SecretSauce"
+    assert {span.release for block in found.api(10_001).blocks for span in block.spans} == {"confluent-7.9.0"}
+    newer = vendors_jar(tmp_path / "kafka-clients-7.10.0-ce.jar", *SAUCE)
+    assert import_definitions(newer, tmp_path / "own", vendor="confluent").release == "7.10.0"
+    assert import_definitions(source, tmp_path / "own", vendor="confluent").written == ()
     assert {key for key in found.apis if key != 10_001} == set(Library(PACKAGE).apis)
     assert found.api(12) == Library(PACKAGE).api(12)
-    assert import_definitions(source, tmp_path / "own", vendor="confluent").written == ()
 
 
 @pytest.mark.parametrize(
