@@ -10,7 +10,7 @@ import pytest
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Token
-from kdissect.model import Direction, Fault
+from kdissect.model import Direction, Fault, Frame
 from kdissect.session.pairing import Event, Recognised, Session
 from tests.kafka import request, response
 from tests.session.runs import completed, cut_frame, frame, metadata, metadata_answer
@@ -36,11 +36,17 @@ class Line:
         self.session.end(reason)
         return completed(self.session.close())
 
+    def heard(self, frame: Frame, packet: int) -> list[Event]:
+        """What one frame means."""
+        events = self.session.feed(frame, packet)
+        assert events is not None
+        return events
+
     def _feed(self, payloads: tuple[bytes, ...], direction: Direction) -> list[Exchange]:
         before = len(self.events)
         for payload in payloads:
             self.packet += 1
-            self.events += self.session.feed(frame(payload, direction, self.packet), self.packet) or ()
+            self.events += self.heard(frame(payload, direction, self.packet), self.packet)
         return completed(self.events[before:])
 
 
@@ -178,7 +184,7 @@ def test_a_response_that_is_cut_is_there_and_says_why_it_is_not_whole() -> None:
     line = Line()
     line.ask(metadata(1))
     line.session.end("connection closed")
-    (done,) = completed(line.session.feed(cut_frame(metadata_answer(1), 20), 2))
+    (done,) = completed(line.heard(cut_frame(metadata_answer(1), 20), 2))
     assert done.response is not None
     assert done.missing == "connection closed"
     assert [fault.kind for fault in done.faults] == ["cut-frame"]
@@ -186,7 +192,7 @@ def test_a_response_that_is_cut_is_there_and_says_why_it_is_not_whole() -> None:
 
 def test_a_request_that_is_cut_has_its_response_and_nothing_missing() -> None:
     line = Line()
-    line.events += line.session.feed(cut_frame(metadata(1), 20, Direction.TO_BROKER), 1)
+    line.events += line.heard(cut_frame(metadata(1), 20, Direction.TO_BROKER), 1)
     (done,) = line.answer(metadata_answer(1))
     assert done.missing is None
     assert [fault.kind for fault in done.faults] == ["cut-frame"]
@@ -196,7 +202,7 @@ def test_a_request_that_is_cut_has_its_response_and_nothing_missing() -> None:
 def test_a_frame_without_a_whole_header_is_a_fault_and_costs_nothing_else(direction: Direction) -> None:
     line = Line()
     line.ask(metadata(1))
-    (fault,) = line.session.feed(frame(b"\0\3", direction), 2)
+    (fault,) = line.heard(frame(b"\0\3", direction), 2)
     assert isinstance(fault, Fault)
     assert (fault.layer, fault.kind, fault.connection) == ("session", "malformed", 3)
     assert len(line.answer(metadata_answer(1))) == 1
@@ -237,7 +243,7 @@ def test_a_cut_answer_to_a_token_says_why_it_is_not_whole() -> None:
     line = Line()
     line.ask(b"\x60\x03abc")
     line.session.gap(Direction.FROM_BROKER)
-    (done,) = completed(line.session.feed(cut_frame(b"\x60\x01a", 1), 2))
+    (done,) = completed(line.heard(cut_frame(b"\x60\x01a", 1), 2))
     assert (done.api, done.missing) == ("SaslToken", "gap")
 
 
