@@ -180,7 +180,7 @@ class VersionFacts:
     def result(self) -> list[Row]:
         """The rows: a client, a broker, an API and a version each."""
         counts, _ = self._counted()
-        rows = (_result(*key, count=count) for key, count in counts.items())
+        rows = (_result(count, *key) for key, count in counts.items())
         return sorted(rows, key=_order)
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
@@ -222,6 +222,7 @@ class VersionFacts:
 
 
 def _result(
+    count: int,
     client_id: str | None,
     client: str,
     software: str | None,
@@ -231,7 +232,6 @@ def _result(
     api_version: int,
     offer: tuple[int, int] | None,
     asks: bool,
-    count: int,
 ) -> Row:
     limited_by = limit(api_version, offer, asks)
     removed_in = apis.removed_in(api_key, api_version)

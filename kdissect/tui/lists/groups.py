@@ -123,7 +123,8 @@ class Timeline:
         end: int | None = None
         for row in stays:
             if row["group"] == group:
-                name = names.get(row["member_id"], row["member_id"])
+                member_id: str = row["member_id"]
+                name = names.get(member_id, member_id)
                 self._stays.setdefault(name, []).append(row)
                 start = least(start, least(row["join_ns"], row["first_ns"]))
                 end = most(end, most(_joined_ns(row), row["last_ns"]))

@@ -30,7 +30,7 @@ def member(name: str, first: int, last: int, **more: object) -> Row:
 def stay(name: str, generation: int, **more: object) -> Row:
     names = ("join_ns", "sync_ns", "duration_ns", "completed", "first_ns", "last_ns", "assigned")
     nothing: Row = dict.fromkeys((*names, "protocol", "reason"))
-    row = {**nothing, "group": "g", "member_id": name, "generation": generation, **more}
+    row: Row = {**nothing, "group": "g", "member_id": name, "generation": generation, **more}
     if row["sync_ns"] is not None and row["join_ns"] is not None:
         row |= {"duration_ns": row["sync_ns"] - row["join_ns"], "completed": True}
     return row
