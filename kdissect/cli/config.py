@@ -43,6 +43,9 @@ _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
 SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
 """What a client logs in with; nothing but the client reads them."""
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
+_SETTING_VARIABLES = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
+_LIMIT_VARIABLES = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
+_KNOWN_VARIABLES = (*_SETTING_VARIABLES, *_LIMIT_VARIABLES, *_OTHER_VARIABLES)
 
 
 class Config(NamedTuple):
@@ -64,6 +67,12 @@ class Config(NamedTuple):
     limits: Limits = DEFAULTS
     list_columns: tuple[str, ...] = ()
     """:attr:`columns` as the list on the screen has them, which has some of its own."""
+
+
+def is_public(variable: str) -> bool:
+    """Whether the value of a variable may be shown: it is a setting that is known and no secret. One that is
+    not known may be a misspelt secret."""
+    return variable in _KNOWN_VARIABLES and variable not in SECRET_VARIABLES
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -220,8 +229,7 @@ def _is_port(value: Any) -> bool:
 
 
 def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
-    variables = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
-    limits = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
+    variables, limits = _SETTING_VARIABLES, _LIMIT_VARIABLES
     for variable, text in environment.items():
         if not variable.startswith("KDISSECT_") or variable in _OTHER_VARIABLES:
             continue
@@ -231,8 +239,7 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
             elif variable in limits:
                 config = config._replace(limits=_limit(config.limits, limits[variable], _number(text)))
             else:
-                known = (*variables, *limits, *_OTHER_VARIABLES)
-                complain(f"there is no variable {variable}{nearest(variable, known)}")
+                complain(f"there is no variable {variable}{nearest(variable, _KNOWN_VARIABLES)}")
         except _WrongKeyError as bad:
             raise Wrong(f"{variable}: {bad}") from None
     return config
