@@ -48,7 +48,8 @@ _OPTIONS = (
     click.option(
         "--prometheus",
         metavar="[ADDRESS]:PORT",
-        help="Serve metrics there; without an address only to this machine. It needs kdissect[metrics].",
+        help="Serve metrics there, without a password: names of clients and topics are among them. Without an "
+        "address only to this machine. It needs kdissect[metrics].",
     ),
 )
 
@@ -101,11 +102,13 @@ class Conditions:
     def _served(self, address: str, port: int, status: Callable[[], Status]) -> Callable[[], None]:
         try:
             self._metrics = Metrics(status)
-            return self._metrics.serve(address, port)
+            stop = self._metrics.serve(address, port)
         except ImportError:
             raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
         except OSError as error:
             raise Wrong(f"--prometheus {address}:{port}: {error.strerror or error}") from None
+        complain(f"--prometheus: whoever reaches {address} port {port} reads the metrics: there is no password")
+        return stop
 
     def events(self, events: Iterable[Event]) -> Generator[Event]:
         """The events that are shown; the others are counted and looked at, too."""
