@@ -107,7 +107,9 @@ class Conditions:
             raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
         except OSError as error:
             raise Wrong(f"--prometheus {address}:{port}: {error.strerror or error}") from None
-        complain(f"--prometheus: whoever reaches {address} port {port} reads the metrics: there is no password")
+        complain(
+            f"--prometheus: whoever reaches {address} port {port} reads the metrics: there is no password"
+        )
         return stop
 
     def events(self, events: Iterable[Event]) -> Generator[Event]:

@@ -167,7 +167,7 @@ class _Live:
         with (
             shown.kept(reading),
             open_output(given["output"], inputs_of(given)) as file,
-            open_output(given["packets_to"], inputs_of(given), is_private=True) as capture,
+            open_output(given["packets_to"], inputs_of(given)) as capture,
         ):
             try:
                 self._print(reading, file, shown.found)

@@ -99,7 +99,9 @@ class Screens(Server):
         if request.host != self._address and not (by_name and request.path == "/"):
             raise web.HTTPForbidden(text="this address is not served")
         if not request.path.startswith("/static/") and not self._has_token(request):
-            raise web.HTTPForbidden(text="the whole address is needed, with the token that kdissect web printed")
+            raise web.HTTPForbidden(
+                text="the whole address is needed, with the token that kdissect web printed"
+            )
         if request.host != self._address:
             raise web.HTTPFound(f"{self.public_url}{request.path_qs}")
         if request.headers.get("Origin", self.public_url) != self.public_url:

@@ -119,7 +119,14 @@ def test_without_the_token_neither_the_page_nor_the_connection_is_had(served: Se
         local = served.address.replace("127.0.0.1", "localhost")
         wrong = ("", served.token[:-1], served.token + "x", served.token.swapcase(), "%ff%00é")
         async with session() as browser:
-            for path in ("/", "/ws", "/ws/", "/nothing", "/download/x", *(f"/?token={each}" for each in wrong)):
+            for path in (
+                "/",
+                "/ws",
+                "/ws/",
+                "/nothing",
+                "/download/x",
+                *(f"/?token={each}" for each in wrong),
+            ):
                 for host in (served.address, local):
                     async with browser.get(own + path, headers={"Host": host}, allow_redirects=False) as page:
                         assert page.status == 403
