@@ -6,18 +6,16 @@ connections  clients  errors  io  io,100ms
 
 from __future__ import annotations
 
-import re
-from fractions import Fraction
-
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Statistic
+from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import GROUPINGS, ResponseTimes
 from kdissect.analysis.topics import Topics
+from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.limits import DEFAULTS, Limits
 
 STATISTICS: dict[str, type[Statistic]] = {
@@ -33,7 +31,8 @@ STATISTICS: dict[str, type[Statistic]] = {
     "io": Intervals,
 }
 
-_UNITS = {"us": 1_000, "ms": 1_000_000, "s": SECOND, "": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+SHORTEST_NS = DURATIONS["us"]
+"""Of intervals."""
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
@@ -60,8 +59,10 @@ def interval_ns(text: str) -> int:
 
     :raises ValueError: it is not of that form, or shorter than a microsecond.
     """
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(us|ms|s|m|h|)", text)
-    length = int(Fraction(found[1]) * _UNITS[found[2]]) if found else 0
-    if length < _UNITS["us"]:
-        raise ValueError(f"io,{text}: the interval is a number and us, ms, s, m or h, and no less than 1us")
+    try:
+        length = duration_ns(text)
+    except ValueError:
+        length = 0
+    if length < SHORTEST_NS:
+        raise ValueError(f"io,{text}: the interval is {FORM}, and no less than 1us")
     return length

@@ -5,7 +5,7 @@ columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_
 ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
 color = "auto"                               # --color                KDISSECT_COLOR
 time = "r"                                   # -t                     KDISSECT_TIME
-slow_ms = 200                                # what --slow is          KDISSECT_SLOW_MS
+slow_ms = 200                                # what --slow is, or "4s" KDISSECT_SLOW_MS
 theme = "nord"                               # --theme                KDISSECT_THEME
 [topics]                                     # names of topic ids that no capture tells
 "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.output import COLOURS
+from kdissect.durations import DURATIONS, duration_ns
 from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
@@ -161,9 +162,7 @@ def _set(config: Config, key: str, value: Any) -> Config:
             raise _WrongKeyError(key, f"time: one of {', '.join(TIMES)} is needed")
         return config._replace(time=value)
     if key == "slow_ms":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise _WrongKeyError(key, "slow_ms: a whole number above 0 is needed")
-        return config._replace(slow_ms=value)
+        return config._replace(slow_ms=_milliseconds(value))
     if key == "theme":
         if not isinstance(value, str):
             raise _WrongKeyError(key, "theme: a name is needed, as text")
@@ -179,6 +178,19 @@ def _set(config: Config, key: str, value: Any) -> Config:
     for name, number in value.items():
         config = config._replace(limits=_limit(config.limits, name, number))
     return config
+
+
+def _milliseconds(value: Any) -> int:
+    """A whole number of them, or a span of time as text: ``"4s"``."""
+    if isinstance(value, str):
+        try:
+            span = duration_ns(value, "ms")
+        except ValueError as error:
+            raise _WrongKeyError("slow_ms", f"slow_ms: {error}") from None
+        value = span // DURATIONS["ms"]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _WrongKeyError("slow_ms", "slow_ms: a whole number above 0 is needed")
+    return value
 
 
 def _columns(value: Any) -> tuple[str, ...]:
@@ -246,8 +258,6 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
 
 
 def _value(key: str, text: str) -> Any:
-    if key == "slow_ms":
-        return _number(text)
     if key not in ("columns", "ports"):
         return text
     words = [word for word in re.split(r"[,\s]+", text) if word]

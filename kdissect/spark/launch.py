@@ -195,7 +195,8 @@ def _our_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _files_of_ours_alone() -> Iterator[None]:
-    """What is started in here makes files for their owner only. Hadoop says so of a file after it was made."""
+    """What is started in here makes files for their owner only. Hadoop itself changes a file's
+    mode only after it was made."""
     before = os.umask(0o077)
     try:
         yield

@@ -1,9 +1,9 @@
 """The screens in a browser, through textual-serve (the extra ``web``): each visit runs ``kdissect tui``.
 
 Whoever has the screens sees what the user sees and can do what the user can, and every account of a machine
-reaches its ports. So the address has a random token, which the page and the connection that carries keys both
-need. Requests are answered only under the address that is served (a page elsewhere whose name was made to lead
-here has another), and the connection only to a page that came from here. No cookie keeps the token: browsers
+reaches its ports. So the address has a random token, which the page and the connection that carries keys
+both need. Requests are answered only under the address that is served (a page elsewhere whose name was made to
+lead here has another), the connection only to a page that came from here. No cookie keeps the token: browsers
 send those to every port of the machine. What the page asks of others (a font of Google's) is refused by its
 policy: nothing leaves the machine, the token least of all.
 """
@@ -81,7 +81,7 @@ class Screens(Server):
         app.add_routes(
             [
                 web.get("/", self.handle_index, name="index"),
-                # The page's script puts a query behind the address of the connection: the token is no part of it.
+                # The page's script puts a query behind the address of the connection.
                 web.get(f"/ws/{self._token}", self.handle_websocket, name="websocket"),
                 web.get("/ws", self.handle_websocket),
                 web.static("/static", self.statics_path, name="static"),
@@ -99,9 +99,7 @@ class Screens(Server):
         if request.host != self._address and not (by_name and request.path == "/"):
             raise web.HTTPForbidden(text="this address is not served")
         if not request.path.startswith("/static/") and not self._has_token(request):
-            raise web.HTTPForbidden(
-                text="the whole address is needed, with the token that kdissect web printed"
-            )
+            raise web.HTTPForbidden(text="the whole address is needed, with the token that was printed")
         if request.host != self._address:
             raise web.HTTPFound(f"{self.public_url}{request.path_qs}")
         if request.headers.get("Origin", self.public_url) != self.public_url:

@@ -102,6 +102,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert (found.limits.frame_bytes, found.limits.layers) == (2000, 9)
 
 
+def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Path) -> None:
+    assert load(tmp_path, 'slow_ms = "4s"').slow_ms == 4_000
+    assert load(tmp_path, "", KDISSECT_SLOW_MS="1.5 s").slow_ms == 1_500
+
+
 @pytest.mark.parametrize(
     ("text", "line", "part"),
     [
@@ -117,6 +122,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ("[limits]\nframe_bytes = 9223372036854775808", 2, "from 1 to 9,223,372,036,854,775,807"),
         ("[topics]\nx = 1", 2, "names"),
         ("slow_ms = 0", 1, "above 0"),
+        ('slow_ms = "4 y"', 1, "the form is a number"),
         ("theme = 1", 1, "a name"),
         ("[filters]\nx = 1", 2, "as text"),
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),

@@ -21,16 +21,8 @@ from kdissect.live.journal import status_of
 from kdissect.model import Fault, Packet
 from tests.cli.run import CAPTURES, ROOT, run, spawn
 from tests.lab import LAB
-from tests.live.machine import (
-    Network,
-    children,
-    end,
-    eventually,
-    network,
-    requires_namespaces,
-    start,
-    until_it_captures,
-)
+from tests.live.machine import Network, children, end, eventually, network, start, until_it_captures
+from tests.live.requires import requires_namespaces
 
 BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
 AS_ROOT = "--allow-root"
@@ -312,10 +304,7 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
     eventually(counted)
     code, _, error = live.end()
     assert code == 0
-    assert (
-        "--prometheus: whoever reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n"
-        in error
-    )
+    assert "--prometheus: who reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n" in error
 
 
 def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:
