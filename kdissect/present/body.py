@@ -18,6 +18,7 @@ from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.present.batches import batch_objects
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
 from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
 
@@ -64,7 +65,8 @@ def values_object(
     if hide:
         _hide_unknown(out)
     if remainder:
-        out[REMAINDER] = REDACTED if hide else base64_text(remainder)
+        is_hidden = hide or (not options.show_secrets and tells_of_secrets(remainder))
+        out[REMAINDER] = REDACTED if is_hidden else base64_text(remainder)
     return out
 
 

@@ -17,12 +17,20 @@ from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
 from kdissect.present.options import Options
+from kdissect.present.record_secrets import is_connect_config, is_secret_header, shown_config
+from kdissect.present.record_text import may_hold_secrets as may_hold_secrets_in
 from kdissect.present.redact import is_metadata_topic, is_secret, is_secret_record, may_hold_secrets
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import expand
 from kdissect.protocol.schema import REMAINDER, Struct
 from kdissect.protocol.topics import partition_of
 from kdissect.record.annotate import annotate_record_set
+from kdissect.record.sets import read_record_set
+
+
+RESTS = (REMAINDER, "(data)", "(not drawn)", "(remainder)", "(cut)")
+"""Names of nodes that stand for bytes of which it is not known what they are."""
 
 
 class Place(NamedTuple):
@@ -91,9 +99,24 @@ class Branch:
             return False
         if place.hidden or _may_be_secret_record(node, self.holds_metadata):
             return True
-        if node.type == "unknown tagged field" or node.name in (REMAINDER, "(data)", "(not drawn)"):
-            return may_hold_secrets(place.message)
+        if _is_secret_of_record(node, place.ancestors):
+            return True
+        if node.type == "unknown tagged field" or node.name in RESTS:
+            return may_hold_secrets(place.message) or _tells_of_secrets(node)
         return bool(place.ancestors) and is_secret(place.message, node.name, place.ancestors, node.value)
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether there may be something in a record set that must not be shown: its records may say so, and
+        of what is damaged nothing can be told."""
+        if not self.is_record_set or self._options.show_secrets:
+            return False
+        if self.holds_metadata:
+            return True
+        value = self.node.value
+        assert isinstance(value, bytes)
+        found = read_record_set(value, self._options.limits)
+        return bool(found.faults) or any(may_hold_secrets_in(batch.columns()) for batch in found.batches)
 
     def inside(self, first: int = 0, last: int | None = None) -> list[Branch]:
         """What is in it; of many children only those from ``first`` to before ``last``."""
@@ -169,6 +192,20 @@ def _inside(node: Node, place: Place) -> Place:
     if node.type.endswith(("Request", "Response")) or may_hold_secrets(node.type):
         return place._replace(message=node.type, ancestors=(values,))
     return place._replace(ancestors=(*place.ancestors, values))
+
+
+def _is_secret_of_record(node: Node, ancestors: tuple[dict[str, Any], ...]) -> bool:
+    """Whether it is the value of a record, or of a header of one, that is or holds a secret."""
+    if node.name != "value" or not isinstance(node.value, bytes) or not ancestors:
+        return False
+    key = ancestors[-1].get("key")
+    if isinstance(key, str):
+        return bool(node.value) and is_secret_header(key)
+    return is_connect_config(key, node.value) and shown_config(key, node.value) != node.value
+
+
+def _tells_of_secrets(node: Node) -> bool:
+    return isinstance(node.value, bytes) and tells_of_secrets(node.value)
 
 
 def _may_be_secret_record(node: Node, is_metadata: bool | None) -> bool:

@@ -325,7 +325,7 @@ def hidden_ranges(branches: Iterable[Branch]) -> Iterator[tuple[int, int]]:
     """Where the values stand that must not be shown, in order. What is packed counts as a whole if any of
     it is such a value. Record sets that can hold secrets are opened for it."""
     for branch in branches:
-        if branch.holds_metadata:
+        if branch.may_hide:
             branch.open()
         node = branch.node
         if branch.is_hidden:
