@@ -10,8 +10,9 @@ from kdissect.filter.brackets import Bracket, Step
 from kdissect.filter.field import BODY, HEADER, Field, Kind
 from kdissect.filter.paths import ANY_API, Place, Twig
 from kdissect.filter.row import Row
-from kdissect.present.redact import REDACTED, SECRETS, is_secret
+from kdissect.present.redact import SECRETS, is_secret
 from kdissect.present.sanitise import valid_text
+from kdissect.present.secret_names import REDACTED
 
 Brackets = tuple[tuple[Bracket, ...], ...]
 """What stands in brackets after each step of a path."""

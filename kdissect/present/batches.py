@@ -9,6 +9,7 @@ from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
 from kdissect.present.record_text import bytes_form, header_objects, may_hold_secrets, write_nested
 from kdissect.present.redact import is_secret_record
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol.json_form import RawText
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
@@ -82,12 +83,23 @@ def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> C
 
 
 def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:
-    """Whether there is nothing about a batch by which its records are more than what stands in them: no control
-    records, no topic of which records may hold secrets.
+    """Whether nothing about a batch makes its records more than what stands in them: no control records, no
+    topic of which records may hold secrets.
 
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
     """
     return not batch.is_control and (options.show_secrets or is_metadata is False)
+
+
+def may_hide(data: bytes, options: Options) -> bool:
+    """Whether there may be something in a record set of a user's topic that must not be shown. Of what is
+    damaged, its bytes tell."""
+    if options.show_secrets:
+        return False
+    found = read_record_set(data, options.limits)
+    if any(may_hold_secrets(batch.columns()) for batch in found.batches):
+        return True
+    return bool(found.faults) and tells_of_secrets(data)
 
 
 def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:

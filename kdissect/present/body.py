@@ -17,8 +17,8 @@ from kdissect.exchange import Exchange
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.present.batches import batch_objects
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
-from kdissect.present.secret_names import tells_of_secrets
+from kdissect.present.redact import is_metadata_topic, is_secret, may_hold_secrets
+from kdissect.present.secret_names import REDACTED, tells_of_secrets
 from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
 from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
 

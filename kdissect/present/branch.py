@@ -28,7 +28,6 @@ from kdissect.protocol.topics import partition_of
 from kdissect.record.annotate import annotate_record_set
 from kdissect.record.sets import read_record_set
 
-
 RESTS = (REMAINDER, "(data)", "(not drawn)", "(remainder)", "(cut)")
 """Names of nodes that stand for bytes of which it is not known what they are."""
 

@@ -33,7 +33,8 @@ from kdissect.present.questions import (
     refuse_redacted,
     text_field,
 )
-from kdissect.present.redact import REDACTED, may_hold_secrets
+from kdissect.present.redact import may_hold_secrets
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode

@@ -73,8 +73,8 @@ def shown_record(record: Record) -> Record:
 
 
 def _secrets(value: bytes, is_session_key: bool) -> Iterator[Span]:
-    """The secrets in the text of JSON, in order, also where it is damaged or breaks off: members whose name says
-    so, and logins in the text of others."""
+    """The secrets in the text of JSON, in order, also where it is damaged or breaks off: members whose name
+    says so, and logins in the text of others."""
     is_named = False
     """Whether the next value belongs to such a name."""
     depth = start = 0

@@ -62,7 +62,7 @@ def may_hold_secrets(columns: Columns) -> bool:
 
 
 def _has_secret_header(data: bytes, position: int) -> bool:
-    """Whether a header that begins there, of a record that was found to be whole, or one behind it, is secret."""
+    """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
     cursor = Cursor(data, position)
     for _ in range(cursor.read_varint()):
         size = cursor.read_varint()

@@ -17,7 +17,6 @@ from typing import Any
 from kdissect import names
 from kdissect.embedded.framing import FRAME_VERSION, read_metadata
 from kdissect.present.config_names import BROKER, BROKER_LOGGER, NOT_SECRET, TOPIC
-from kdissect.present.secret_names import REDACTED as REDACTED
 
 Ancestors = Sequence[dict[str, Any]]
 """The values of the structs around a field, the message's first."""

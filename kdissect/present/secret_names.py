@@ -1,5 +1,5 @@
-"""Names that say of themselves that what they name is a secret: of Connect's settings, of record headers, and of
-fields of which nothing but the name is known.
+"""Names that say of themselves that what they name is a secret: of Connect's settings, of record headers, and
+of fields of which nothing but the name is known.
 
 A name is taken for secret too often rather than once too seldom.
 """

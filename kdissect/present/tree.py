@@ -19,8 +19,8 @@ from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.payload import one_line
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import pad, sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.text import api_text
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kdissect.embedded.decoded import Context
 from kdissect.present.body import message_object
 from kdissect.present.options import Options
-from kdissect.present.redact import REDACTED
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import base64_text, dumps
 from kdissect.tui.commands import kcat_command, tshark_command
 from kdissect.tui.detail import Detail, Spot

@@ -20,8 +20,8 @@ from kdissect.present.branch import Branch, may_hide, message_branches
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.records import Address
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import CUT, sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.tree import fault_text, value_text
 from kdissect.tui.heap import uncollected
 

@@ -10,7 +10,7 @@ from kdissect.embedded.internal import encode_internal
 from kdissect.present.batches import BATCH_COLUMNS, batch_objects, is_plain, shown
 from kdissect.present.options import Options
 from kdissect.present.record_text import bytes_form
-from kdissect.present.redact import REDACTED
+from kdissect.present.secret_names import REDACTED
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch
