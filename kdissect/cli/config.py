@@ -16,6 +16,8 @@ next-error = "n"
 save = "ctrl+s f2"
 [limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
 frame_bytes = 104857600
+[secrets]                                    # of imported definitions: shown although the name says secret
+show = ["MoonRequest.tokenId", "Moon", "saltSize"]
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 from kdissect.tui.list_columns import listed, printed
 
-KEYS = ("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits")
+KEYS = (
+    *("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits"),
+    "secrets",
+)
 _OF_SCREENS = ("theme", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
@@ -68,6 +73,8 @@ class Config(NamedTuple):
     limits: Limits = DEFAULTS
     list_columns: tuple[str, ...] = ()
     """:attr:`columns` as the list on the screen has them, which has some of its own."""
+    shown_fields: frozenset[str] = frozenset()
+    """Fields and classes of imported definitions that are shown although their name says secret."""
 
 
 def is_public(variable: str) -> bool:
@@ -175,6 +182,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
         return config._replace(filters=_texts(key, value, "filters are needed, as text"))
     if key == "keymap":
         return config._replace(keymap=_keymap(value))
+    if key == "secrets":
+        return config._replace(shown_fields=_shown_fields(value))
     for name, number in value.items():
         config = config._replace(limits=_limit(config.limits, name, number))
     return config
@@ -191,6 +200,21 @@ def _milliseconds(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise _WrongKeyError("slow_ms", "slow_ms: a whole number above 0 is needed")
     return value
+
+
+def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
+    for name in table:
+        if name != "show":
+            raise _WrongKeyError(name, f"there is no key {name!r} of secrets{nearest(name, ('show',))}")
+    names = table.get("show", [])
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise _WrongKeyError("show", "show: a list of names is needed, such as MoonRequest.token")
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)?", name):
+            raise _WrongKeyError(
+                "show", f"show: {name!r} is no class and no field of one (MoonRequest.token)"
+            )
+    return frozenset(names)
 
 
 def _columns(value: Any) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ def test_every_key(tmp_path: Path) -> None:
         save = "ctrl-s f2"
         [limits]
         frame_bytes = 1000
+        [secrets]
+        show = ["Moon", "MoonRequest.token"]
         """,
     )
     topics = {"lVhqmGaYRoKUVMnTbJRSXA": "orders"}
@@ -50,7 +52,10 @@ def test_every_key(tmp_path: Path) -> None:
     ports, keys = frozenset({29092}), {"save": "ctrl-s f2"}
     filters = {"slow": "latency > 1s"}
     columns = ("number", "api")
-    assert found == Config(columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns)
+    shown = frozenset({"Moon", "MoonRequest.token"})
+    assert found == Config(
+        columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns, shown
+    )
 
 
 def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
@@ -124,6 +129,9 @@ def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Pa
         ("slow_ms = 0", 1, "above 0"),
         ('slow_ms = "4 y"', 1, "the form is a number"),
         ("theme = 1", 1, "a name"),
+        ("[secrets]\nhide = 1", 2, "there is no key 'hide'"),
+        ("[secrets]\nshow = 1", 2, "a list of names"),
+        ('[secrets]\n\nshow = ["a b"]', 3, "is no class and no field of one"),
         ("[filters]\nx = 1", 2, "as text"),
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),
         ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),
