@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdissect.durations import DURATIONS, duration_ns
 
+if TYPE_CHECKING:
+    Numbers = click.ParamType[float]
+else:
+    Numbers = click.ParamType  # which older releases do not know the values of
 
-class Span(click.ParamType):
+
+class Span(Numbers):
     """A span of time, as a number of some unit.
 
     :param unit: of the number, and of what is given without a unit.

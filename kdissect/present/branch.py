@@ -225,7 +225,9 @@ def _is_secret_of_record(node: Node, ancestors: tuple[dict[str, Any], ...]) -> b
     key = ancestors[-1].get("key")
     if isinstance(key, str):
         return bool(node.value) and is_secret_header(key)
-    return is_connect_config(key, node.value) and shown_config(key, node.value) != node.value
+    if not isinstance(key, bytes) or not is_connect_config(key, node.value):
+        return False
+    return shown_config(key, node.value) != node.value
 
 
 def _tells_of_secrets(node: Node) -> bool:

@@ -15,7 +15,7 @@ X = {"name": "X", "type": "int8", "versions": "0+"}
 
 
 def nested(depth: int) -> list[dict[str, Any]]:
-    fields = [X]
+    fields: list[dict[str, Any]] = [X]
     for at in range(depth):
         fields = [{"name": "F", "type": f"T{at}", "versions": "0+", "fields": fields}]
     return fields
