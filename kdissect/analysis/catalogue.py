@@ -6,21 +6,20 @@ connections  clients  versions  errors  errors,client_id  errors,group,topic  io
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from fractions import Fraction
 
 from kdissect.analysis import errors, srt
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Statistic
+from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
+from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.limits import DEFAULTS, Limits
 
 STATISTICS: dict[str, type[Statistic]] = {
@@ -43,7 +42,8 @@ GROUPED: dict[str, tuple[Callable[[Limits, tuple[str, ...]], Statistic], tuple[s
 }
 """Those whose rows are told apart as asked for."""
 
-_UNITS = {"us": 1_000, "ms": 1_000_000, "s": SECOND, "": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+SHORTEST_NS = DURATIONS["us"]
+"""Of intervals."""
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
@@ -71,8 +71,10 @@ def interval_ns(text: str) -> int:
 
     :raises ValueError: it is not of that form, or shorter than a microsecond.
     """
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(us|ms|s|m|h|)", text)
-    length = int(Fraction(found[1]) * _UNITS[found[2]]) if found else 0
-    if length < _UNITS["us"]:
-        raise ValueError(f"io,{text}: the interval is a number and us, ms, s, m or h, and no less than 1us")
+    try:
+        length = duration_ns(text)
+    except ValueError:
+        length = 0
+    if length < SHORTEST_NS:
+        raise ValueError(f"io,{text}: the interval is {FORM}, and no less than 1us")
     return length

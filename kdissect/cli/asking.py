@@ -123,7 +123,7 @@ class Asking:
         self._everything = False
         self.options = PLAIN._replace(limits=self._config.limits)
         if form is not None:
-            self.options = options_of(given, self._config.limits)
+            self.options = options_of(given, self._config)
             self._form = chosen_form(given, form, SHOWN)
             self._table = chosen_columns(given, self._form, self._config)
             self._everything = given["everything"] and self._form.table == "exchanges"

@@ -156,11 +156,13 @@ def _run(
     asked_of: Callable[[Object], Object],
     tree: Callable[[Object, bytes, Options, bool], Iterator[str]],
 ) -> int:
+    config = load_config()
     options = Options(
         show_secrets=given["show_secrets"],
         embedded=given.get("embedded", False),
         records=given.get("records", False),
-        limits=load_config().limits,
+        limits=config.limits,
+        shown_fields=config.shown_fields,
     )
     answer = encode if given["encode"] else decode
     if given["ndjson"]:

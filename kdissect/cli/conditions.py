@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack
 from typing import Any
@@ -14,15 +13,13 @@ from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.filtering import compiled
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
+from kdissect.durations import duration_ns
 from kdissect.exchange import Exchange
-from kdissect.filter.units import DURATIONS
 from kdissect.live.journal import Status
 from kdissect.live.metrics import Metrics, address_of
 from kdissect.live.triggers import Trigger
 from kdissect.present.options import Options
 from kdissect.wording import how_to_install
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]*)")
 
 _OPTIONS = (
     click.option(
@@ -48,7 +45,8 @@ _OPTIONS = (
     click.option(
         "--prometheus",
         metavar="[ADDRESS]:PORT",
-        help="Serve metrics there; without an address only to this machine. It needs kdissect[metrics].",
+        help="Serve metrics there, without a password: names of clients and topics are in them. Without an "
+        "address only to this machine. It needs kdissect[metrics].",
     ),
 )
 
@@ -101,11 +99,15 @@ class Conditions:
     def _served(self, address: str, port: int, status: Callable[[], Status]) -> Callable[[], None]:
         try:
             self._metrics = Metrics(status)
-            return self._metrics.serve(address, port)
+            stop = self._metrics.serve(address, port)
         except ImportError:
             raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
         except OSError as error:
             raise Wrong(f"--prometheus {address}:{port}: {error.strerror or error}") from None
+        complain(
+            f"--prometheus: whoever reaches {address} port {port} reads the metrics: there is no password"
+        )
+        return stop
 
     def events(self, events: Iterable[Event]) -> Generator[Event]:
         """The events that are shown; the others are counted and looked at, too."""
@@ -133,11 +135,10 @@ def _tell_of_file(path: str) -> None:
 
 
 def _duration(text: str, option: str) -> int:
-    found = _DURATION.fullmatch(text.strip())
-    unit = "s" if found is None else found[2] or "s"
-    if found is None or unit not in DURATIONS:
-        raise Wrong(f"{option} {text}: the form is 500ms, 30s, 5m …")
-    return round(float(found[1]) * DURATIONS[unit])
+    try:
+        return duration_ns(text)
+    except ValueError as error:
+        raise Wrong(f"{option} {error}") from None
 
 
 def _address(text: str | None) -> tuple[str, int] | None:

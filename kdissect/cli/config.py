@@ -5,7 +5,7 @@ columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_
 ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
 color = "auto"                               # --color                KDISSECT_COLOR
 time = "r"                                   # -t                     KDISSECT_TIME
-slow_ms = 200                                # what --slow is          KDISSECT_SLOW_MS
+slow_ms = 200                                # what --slow is, or "4s" KDISSECT_SLOW_MS
 theme = "nord"                               # --theme                KDISSECT_THEME
 [topics]                                     # names of topic ids that no capture tells
 "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
@@ -16,6 +16,8 @@ next-error = "n"
 save = "ctrl+s f2"
 [limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
 frame_bytes = 104857600
+[secrets]                                    # of imported definitions: shown although the name says secret
+show = ["MoonRequest.tokenId", "Moon", "saltSize"]
 """
 
 from __future__ import annotations
@@ -30,19 +32,26 @@ from typing import Any, NamedTuple
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.output import COLOURS
+from kdissect.durations import DURATIONS, duration_ns
 from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 from kdissect.tui.list_columns import listed, printed
 
-KEYS = ("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits")
+KEYS = (
+    *("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits"),
+    "secrets",
+)
 _OF_SCREENS = ("theme", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
 SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
 """What a client logs in with; nothing but the client reads them."""
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
+_SETTING_VARIABLES = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
+_LIMIT_VARIABLES = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
+_KNOWN_VARIABLES = (*_SETTING_VARIABLES, *_LIMIT_VARIABLES, *_OTHER_VARIABLES)
 
 
 class Config(NamedTuple):
@@ -64,6 +73,14 @@ class Config(NamedTuple):
     limits: Limits = DEFAULTS
     list_columns: tuple[str, ...] = ()
     """:attr:`columns` as the list on the screen has them, which has some of its own."""
+    shown_fields: frozenset[str] = frozenset()
+    """Fields and classes of imported definitions that are shown although their name says secret."""
+
+
+def is_public(variable: str) -> bool:
+    """Whether the value of a variable may be shown: it is a setting that is known and no secret. One that is
+    not known may be a misspelt secret."""
+    return variable in _KNOWN_VARIABLES and variable not in SECRET_VARIABLES
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -152,9 +169,7 @@ def _set(config: Config, key: str, value: Any) -> Config:
             raise _WrongKeyError(key, f"time: one of {', '.join(TIMES)} is needed")
         return config._replace(time=value)
     if key == "slow_ms":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise _WrongKeyError(key, "slow_ms: a whole number above 0 is needed")
-        return config._replace(slow_ms=value)
+        return config._replace(slow_ms=_milliseconds(value))
     if key == "theme":
         if not isinstance(value, str):
             raise _WrongKeyError(key, "theme: a name is needed, as text")
@@ -167,9 +182,39 @@ def _set(config: Config, key: str, value: Any) -> Config:
         return config._replace(filters=_texts(key, value, "filters are needed, as text"))
     if key == "keymap":
         return config._replace(keymap=_keymap(value))
+    if key == "secrets":
+        return config._replace(shown_fields=_shown_fields(value))
     for name, number in value.items():
         config = config._replace(limits=_limit(config.limits, name, number))
     return config
+
+
+def _milliseconds(value: Any) -> int:
+    """A whole number of them, or a span of time as text: ``"4s"``."""
+    if isinstance(value, str):
+        try:
+            span = duration_ns(value, "ms")
+        except ValueError as error:
+            raise _WrongKeyError("slow_ms", f"slow_ms: {error}") from None
+        value = span // DURATIONS["ms"]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _WrongKeyError("slow_ms", "slow_ms: a whole number above 0 is needed")
+    return value
+
+
+def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
+    for name in table:
+        if name != "show":
+            raise _WrongKeyError(name, f"there is no key {name!r} of secrets{nearest(name, ('show',))}")
+    names = table.get("show", [])
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise _WrongKeyError("show", "show: a list of names is needed, such as MoonRequest.token")
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)?", name):
+            raise _WrongKeyError(
+                "show", f"show: {name!r} is no class and no field of one (MoonRequest.token)"
+            )
+    return frozenset(names)
 
 
 def _columns(value: Any) -> tuple[str, ...]:
@@ -220,8 +265,7 @@ def _is_port(value: Any) -> bool:
 
 
 def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
-    variables = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
-    limits = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
+    variables, limits = _SETTING_VARIABLES, _LIMIT_VARIABLES
     for variable, text in environment.items():
         if not variable.startswith("KDISSECT_") or variable in _OTHER_VARIABLES:
             continue
@@ -231,16 +275,13 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
             elif variable in limits:
                 config = config._replace(limits=_limit(config.limits, limits[variable], _number(text)))
             else:
-                known = (*variables, *limits, *_OTHER_VARIABLES)
-                complain(f"there is no variable {variable}{nearest(variable, known)}")
+                complain(f"there is no variable {variable}{nearest(variable, _KNOWN_VARIABLES)}")
         except _WrongKeyError as bad:
             raise Wrong(f"{variable}: {bad}") from None
     return config
 
 
 def _value(key: str, text: str) -> Any:
-    if key == "slow_ms":
-        return _number(text)
     if key not in ("columns", "ports"):
         return text
     words = [word for word in re.split(r"[,\s]+", text) if word]

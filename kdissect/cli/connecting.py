@@ -10,12 +10,12 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from math import isnan
 from typing import Any
 
 import click
 
 from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.spans import Span
 from kdissect.client.io import Address
 from kdissect.client.sasl import MECHANISMS, Credentials
 from kdissect.client.security import Security, Tls
@@ -29,13 +29,6 @@ INT32_MAX = (1 << 31) - 1
 LONGEST_TIMEOUT = 86_400.0
 
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:\[\]\s]+))(?::(\d{1,5}))?")
-
-
-def _a_number(_: click.Context, __: click.Parameter, value: float) -> float:
-    """A range lets pass what cannot be compared."""
-    if isnan(value):
-        raise click.BadParameter(f"{value} is no number of seconds.")
-    return value
 
 
 def _a_client_id(_: click.Context, __: click.Parameter, value: str) -> str:
@@ -68,12 +61,11 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
         ),
         click.option(
             "--timeout",
-            type=click.FloatRange(0.01, LONGEST_TIMEOUT),
-            callback=_a_number,
+            type=Span("s", 0.01, LONGEST_TIMEOUT),
             default=30.0,
             show_default=True,
-            metavar="S",
-            help="Seconds that connecting may take, and each answer up to its last byte.",
+            metavar="TIME",
+            help="How long connecting may take, and each answer up to its last byte: 4s, 500ms.",
         ),
         click.option(
             "--token-file", metavar="FILE", help="Of --sasl OAUTHBEARER; else KDISSECT_TOKEN, or a prompt."

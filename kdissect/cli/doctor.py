@@ -17,7 +17,7 @@ import click
 from kdissect import __version__, leaves
 from kdissect.cli import DONE, UNREADABLE
 from kdissect.cli.capturing import line_without_root, live_in_own_home, way_out
-from kdissect.cli.config import config_path, load_config
+from kdissect.cli.config import config_path, is_public, load_config
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.spark_help import HOW_TO as SPARK_HOW_TO
 from kdissect.cli.tls_help import HOW_TO as TLS_HOW_TO
@@ -235,4 +235,4 @@ def _configuration() -> Iterator[Row]:
             yield "configuration", "ok", str(path)
     for name in sorted(os.environ):
         if name.startswith("KDISSECT_"):
-            yield "environment", "set", f"{name}={os.environ[name]}"
+            yield "environment", "set", f"{name}={os.environ[name]}" if is_public(name) else name

@@ -12,6 +12,7 @@ from kdissect.cli import NOTHING_MATCHED
 from kdissect.cli.asking import Asking, output_options
 from kdissect.cli.connecting import INT32_MAX, api_version_option, connection_options
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.spans import Span
 from kdissect.client import fetch as fetching
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError
@@ -57,11 +58,11 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
 )
 @click.option(
     "--max-wait",
-    type=click.IntRange(0, INT32_MAX),
+    type=Span("ms", 0, INT32_MAX, whole=True),
     default=500,
     show_default=True,
-    metavar="MS",
-    help="How long the broker may wait for something to answer with.",
+    metavar="TIME",
+    help="How long the broker may wait for something to answer with, in ms: 500, 2s.",
 )
 @api_version_option("Fetch")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")

@@ -12,7 +12,9 @@ from kdissect.cli.interrupts import WholeRows, held
 from kdissect.cli.output import TextOutput, refuse_terminal
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.message import Message, Token
 from kdissect.names import is_metadata_topic
+from kdissect.present.batches import may_hide
 from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
@@ -22,6 +24,7 @@ from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.record_batches import LinesWriter
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.present.sources import sources_of
 from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
 from kdissect.present.text import Lines
@@ -282,13 +285,21 @@ class LinePrinter:
         return rows
 
     def _bytes(self, exchange: Exchange) -> None:
-        metadata = any(is_metadata_topic(place.topic, place.topic_id) for place in exchange.record_sets())
+        hides = not self._options.show_secrets
         for message in exchange.messages:
             # What is not told apart field by field is hidden as a whole.
-            hidden = is_hidden_rest(message, self._options) or (metadata and not self._options.show_secrets)
+            hidden = is_hidden_rest(message, self._options) or (hides and self._may_hide(exchange, message))
             self._output.line(f"  {message.kind}")
             for line in hexdump(message.frame.payload, 0, "    ", hidden):
                 self._output.line(line)
+
+    def _may_hide(self, exchange: Exchange, message: Message) -> bool:
+        """Whether records in it, or bytes that no field accounts for, may be secrets."""
+        for place in exchange.record_sets():
+            is_metadata = is_metadata_topic(place.topic, place.topic_id)
+            if is_metadata or (place.message is message and may_hide(place.data, self._options)):
+                return True
+        return not isinstance(message, Token) and tells_of_secrets(message.decoded().remainder)
 
     def close(self) -> None:
         """Lines have no end."""

@@ -142,7 +142,7 @@ class _Live:
                 stack.enter_context(shown.kept(reading))
             file = stack.enter_context(open_output(given["output"], inputs))
             if shown is not None:
-                packets = stack.enter_context(open_output(given["packets_to"], inputs, is_private=True))
+                packets = stack.enter_context(open_output(given["packets_to"], inputs))
             self._confine(session, scratch)
             with (
                 Watch(session, reading, shows_line, silence),

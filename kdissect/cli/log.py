@@ -74,11 +74,13 @@ class _Log:
         self._faults = self._rows = 0
         self._is_damaged = False
         self._complaints = Complaints()
+        config = load_config()
         self._options = Options(
             show_secrets=given["show_secrets"],
             embedded=given["embedded"],
             bytes_form=given["bytes_form"],
-            limits=load_config().limits,
+            limits=config.limits,
+            shown_fields=config.shown_fields,
         )
         names = names_of(given["fields"])
         if names and form.format == "text":

@@ -74,7 +74,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     names += ["tasks", "keylog", "rsa_key"]
     options = {name: given[name] for name in names if given.get(name) is not None}
     options["ports"] = config.ports | ports_of(given["decode_as"])
-    options |= {"topics": config.topics, "limits": config.limits}
+    options |= {"topics": config.topics, "limits": config.limits, "shown_fields": config.shown_fields}
     for path in given["keylog"]:
         if "://" not in path and not os.path.exists(path):
             raise Unreadable(f"{path}: there is no such key log")

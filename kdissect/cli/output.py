@@ -23,16 +23,15 @@ _BUFFER = 64 << 10
 
 
 @contextmanager
-def open_output(
-    path: str | None, inputs: Iterable[str] = (), *, is_private: bool = False
-) -> Iterator[BinaryIO]:
+def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
     """The file to write to; stdout without a path or with ``-``.
 
     A file that is there is replaced, as tshark's ``-w`` and the shell's ``>`` do, unless it is one of
     the ``inputs`` or in a folder of them. It is replaced when the first bytes come, or at the end where
     none come: a command that fails before, for whatever reason, leaves it as it was.
 
-    :param is_private: whether a new file is for its owner only.
+    A new file is for its owner only from the first moment: what packets hold, passwords among it, is nobody
+    else's. A file that is there keeps the mode that somebody gave it.
     """
     if path is None or path == "-":
         sys.stdout.flush()
@@ -50,7 +49,7 @@ def open_output(
         return
     refuse_input(path, inputs)
     try:
-        raw = _Replaced(path, 0o600 if is_private else 0o666)
+        raw = _Replaced(path)
     except OSError as error:
         raise Wrong(f"{shown(path)}: cannot be written: {error.strerror}") from None
     with io.BufferedWriter(raw, _BUFFER) as file:
@@ -99,11 +98,11 @@ def shown(path: str) -> str:
 class _Replaced(io.FileIO):
     """A file opened for writing that keeps what it holds until the first bytes come, or it is closed."""
 
-    def __init__(self, path: str, mode: int) -> None:
+    def __init__(self, path: str) -> None:
         """:raises OSError: it cannot be written."""
         self._keeps = False
         is_new = not os.path.lexists(path)
-        super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, mode))
+        super().__init__(path, "wb", opener=_opened_unchanged)
         self._is_new = is_new
         # A pipe or a device holds nothing.
         self._keeps = stat.S_ISREG(os.fstat(self.fileno()).st_mode)
@@ -135,6 +134,10 @@ class _Replaced(io.FileIO):
         if self._keeps:
             self._keeps = False
             self.truncate(0)
+
+
+def _opened_unchanged(path: str, flags: int) -> int:
+    return os.open(path, flags & ~os.O_TRUNC, 0o600)
 
 
 def is_same_file(one: str, other: str) -> bool:

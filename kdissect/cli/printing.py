@@ -26,7 +26,6 @@ from kdissect.cli.formats import (
     see_that_it_can_be_written,
 )
 from kdissect.cli.output import TextOutput, wants_colour
-from kdissect.limits import Limits
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
@@ -57,14 +56,15 @@ SHOW_SECRETS = click.option(
 )
 
 
-def options_of(given: Mapping[str, Any], limits: Limits) -> Options:
+def options_of(given: Mapping[str, Any], config: Config) -> Options:
     """The choices for a whole output."""
     return Options(
         show_secrets=given["show_secrets"],
         records=given["records"],
         embedded=given["embedded"],
         bytes_form=given["bytes_form"],
-        limits=limits,
+        limits=config.limits,
+        shown_fields=config.shown_fields,
     )
 
 

@@ -191,14 +191,16 @@ def _struct(key: int, version: int) -> Struct:
 
 
 def _json(given: str) -> Any:
-    """:raises Unreadable: it is no JSON, and no file that has some."""
+    """:raises Wrong: it is no JSON, and no file that has some.
+    :raises Unreadable: the file cannot be read.
+    """
     is_text = given.lstrip()[:1] in ("{", "[")
     if not is_text and given != "-" and not os.path.exists(given):
-        raise Unreadable(f"--json {given}: there is no such file, and it is no JSON object either")
+        raise Wrong(f"--json {given}: there is no such file, and it is no JSON object either")
     try:
         return json_from(content_of(given))
     except ValueError as error:
-        raise Unreadable(f"--json{'' if is_text else ' ' + given}: {error}") from None
+        raise Wrong(f"--json{'' if is_text else ' ' + given}: {error}") from None
 
 
 def _body_bytes(struct: Struct, body: Any) -> bytes:

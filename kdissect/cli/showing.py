@@ -110,7 +110,7 @@ class Showing:
         self._config = config
         self._rows: Rows | None = None
         """What was printed, once something could be."""
-        self.options = options_of(given, config.limits)
+        self.options = options_of(given, config)
         self.form = self._chosen_form()
         self._table = chosen_columns(given, self.form, config)
         self.ports = config.ports | ports_of(given["decode_as"])

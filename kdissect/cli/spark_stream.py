@@ -21,6 +21,7 @@ from kdissect.cli.on_spark import (
     tell_damage,
     within_reach,
 )
+from kdissect.cli.spans import Span
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
@@ -46,18 +47,18 @@ from kdissect.spark.tables import TABLES
 @click.option("--close", "closes", is_flag=True, help="With it: nothing more comes; write what is open too.")
 @click.option(
     "--trigger",
-    type=click.FloatRange(0),
+    type=Span("s", 0),
     default=10.0,
     show_default=True,
-    metavar="S",
-    help="Seconds between looks.",
+    metavar="TIME",
+    help="Time between looks: 10, 500ms, 1m.",
 )
 @click.option(
     "--settle",
-    type=click.FloatRange(0),
+    type=Span("s", 0),
     default=SETTLE_SECONDS,
     show_default=True,
-    metavar="S",
+    metavar="TIME",
     help="A file that waits, or ends in the middle, is told of when nobody wrote to it for so long.",
 )
 @click.option(

@@ -109,7 +109,7 @@ class _Stats:
         self._paths = paths
         self._given = given
         self._config = load_config()
-        self._options = Options(limits=self._config.limits)
+        self._options = Options(limits=self._config.limits, shown_fields=self._config.shown_fields)
         self._ports = self._config.ports | ports_of(given["decode_as"])
         self._form: str = given["form"]
         self._asked = [self._statistic(text) for text in given["tables"]]

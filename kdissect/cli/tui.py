@@ -272,6 +272,7 @@ def settings_of(
     """
     config = load_config(for_screens=True)
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
+    options = options._replace(shown_fields=config.shown_fields)
     _require_filters(filter, config, options)
     return options, config, _known_theme(theme, config)
 

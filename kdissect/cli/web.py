@@ -42,8 +42,8 @@ def command(
 ) -> int:
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
-    There is no password: only this machine can reach them, unless --host gives another of its addresses. It
-    needs kdissect[tui,web].
+    The address that is printed has a random token, and only who has it sees them. Only this machine can reach
+    them, unless --host gives another of its addresses. It needs kdissect[tui,web].
     """
     paths = (*more_files, *files)
     if "-" in paths:
@@ -67,7 +67,7 @@ def command(
     arguments += ["--show-secrets"] if show_secrets else []
     arguments += ["--", *(os.path.abspath(path) for path in paths)]
     if not is_local(host):
-        complain(f"anyone who reaches {host} port {port} sees these captures: there is no password")
+        complain(f"what {host} port {port} serves is not encrypted: who sees the packets sees the token too")
     try:
         Screens(
             arguments, host, port, lambda url: complain(f"the screens are at {url} (Ctrl-C ends)")

@@ -22,6 +22,8 @@ from kdissect.client.versions import (
     request_struct,
 )
 from kdissect.exchange import Exchange
+from kdissect.present.redact import secrets_of
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol import apis
 from kdissect.protocol.apis import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.encode import encode
@@ -144,6 +146,8 @@ async def _authenticate(ready: Ready, token: bytes, name: str, raw: bool) -> byt
     body = body_of(await ready.ask(SASL_AUTHENTICATE, version, {"authBytes": token}))
     if body["errorCode"]:
         said = body.get("errorMessage")
+        if said and any(each in said for each in secrets_of("SaslAuthenticateRequest", {"authBytes": token})):
+            said = f"{REDACTED}, for it repeats the secret"
         secret = "the token" if name == "OAUTHBEARER" else "--user, the password"
         raise OtherSideError(
             f"{ready.address}: the login failed ({error_name(body['errorCode'])}"

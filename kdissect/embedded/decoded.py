@@ -37,6 +37,8 @@ class Context(NamedTuple):
 
     request: dict[str, Any] | None = None
     """The values of the request, where the bytes stand in its response."""
+    is_whole: bool = False
+    """Whether those are all of its values."""
     assignor: str | None = None
     """The partition assignor, where the bytes are its user data."""
     enveloped: bool = False

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kdissect.durations import DURATIONS
 from kdissect.filter import paths
 from kdissect.filter.computed import MACROS
 from kdissect.filter.errors import FilterError
@@ -18,7 +19,7 @@ from kdissect.filter.fields import own_fields
 from kdissect.filter.parts import HEADER_PREFIX
 from kdissect.filter.resolve import named
 from kdissect.filter.syntax import LONGEST, SPELLINGS, Word, accepted_after, parser
-from kdissect.filter.units import DURATIONS, SIZES
+from kdissect.filter.units import SIZES
 from kdissect.filter.values import OPERATORS
 from kdissect.message import SASL_TOKEN
 from kdissect.protocol import apis

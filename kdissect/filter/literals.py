@@ -10,8 +10,9 @@ from math import ceil, floor
 from time import localtime
 from typing import NamedTuple
 
+from kdissect.durations import DURATIONS
 from kdissect.filter.syntax import Word
-from kdissect.filter.units import DURATIONS, SIZES
+from kdissect.filter.units import SIZES
 from kdissect.present.form import SECOND
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

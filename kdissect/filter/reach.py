@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.filter.brackets import Bracket, Step
 from kdissect.filter.field import BODY, HEADER, Field, Kind
 from kdissect.filter.paths import ANY_API, Place, Twig
 from kdissect.filter.row import Row
-from kdissect.present.redact import REDACTED, SECRETS, is_secret
+from kdissect.message import Message
+from kdissect.present.body import context_of
+from kdissect.present.redact import Asked, asked_of, is_secret, may_hold_secrets
 from kdissect.present.sanitise import valid_text
+from kdissect.present.secret_names import REDACTED
 
 Brackets = tuple[tuple[Bracket, ...], ...]
 """What stands in brackets after each step of a path."""
@@ -105,21 +108,47 @@ def _values(places_of: dict[tuple[int, str], list[tuple[Place, Brackets]]], row:
         found = places_of.get((key, message.kind)) or places_of.get((ANY_API, message.kind)) or ()
         for place, brackets in found:
             if place.in_header:
-                _collect(place, brackets, 0, (message.header(),), "", out)
+                _collect(place, brackets, 0, (message.header(),), None, out)
                 continue
             body = message.decoded()
             if body.struct is not None:
-                hidden = "" if row.options.show_secrets else body.struct.name
-                _collect(place, brackets, 0, (body.values,), hidden, out)
+                hiding = None if row.options.show_secrets else _hiding(row, message, body.struct.name)
+                _collect(place, brackets, 0, (body.values,), hiding, out)
     return out
 
 
+class _Hiding(NamedTuple):
+    """What is needed to tell secrets of a message."""
+
+    message: str
+    """Its class."""
+    shown: frozenset[str]
+    asked: Asked | None
+
+    def hides(self, name: str, ancestors: tuple[Any, ...], value: Any) -> bool:
+        return is_secret(self.message, name, ancestors, value, self.shown, self.asked)
+
+
+def _hiding(row: Row, message: Message, name: str) -> _Hiding | None:
+    """What tells the secrets of a message; None of a class that cannot hold any."""
+    if not may_hold_secrets(name):
+        return None
+    assert row.exchange is not None
+    asked = asked_of(name, context_of(row.exchange, message, row.options))
+    return _Hiding(name, row.options.shown_fields, asked)
+
+
 def _collect(
-    place: Place, brackets: Brackets, at: int, ancestors: tuple[Any, ...], message: str, out: list[Any]
+    place: Place,
+    brackets: Brackets,
+    at: int,
+    ancestors: tuple[Any, ...],
+    hiding: _Hiding | None,
+    out: list[Any],
 ) -> None:
     """Gather the values below a struct.
 
-    :param message: the class of the message if its secrets are hidden; else nothing.
+    :param hiding: what tells the message's secrets, if they are hidden.
     """
     twig, values, chosen = place.twigs[at], ancestors[-1], brackets[at]
     is_last = at + 1 == len(place.twigs)
@@ -133,8 +162,8 @@ def _collect(
         for item in items:
             if not is_last:
                 if isinstance(item, dict):
-                    _collect(place, brackets, at + 1, (*ancestors, item), message, out)
-            elif message in SECRETS and is_secret(message, name, ancestors, item):
+                    _collect(place, brackets, at + 1, (*ancestors, item), hiding, out)
+            elif hiding is not None and hiding.hides(name, ancestors, item):
                 out.append(REDACTED)
             elif place.of_size:
                 out.append(len(item))

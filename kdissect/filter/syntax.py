@@ -15,8 +15,9 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kdissect.durations import DURATIONS
 from kdissect.filter.errors import FilterError
-from kdissect.filter.units import DURATIONS, SIZES
+from kdissect.filter.units import SIZES
 
 if TYPE_CHECKING:
     from lark import Lark, Token

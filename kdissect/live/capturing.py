@@ -59,7 +59,7 @@ class Capturer:
         sources: Sequence[Source],
         spool: Spool,
         journal: JournalWriter,
-        seconds: int | None,
+        seconds: float | None,
         clock: Clock,
     ) -> None:
         """:param seconds: how long to go on, if there is a limit."""

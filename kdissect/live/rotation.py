@@ -8,14 +8,15 @@ import re
 import time
 from typing import NamedTuple
 
-_FORM = re.compile(r"(duration|interval|filesize|packets|files):(\d+)")
+from kdissect.durations import DURATIONS, duration_ns
+
 _KILOBYTE = 1_000
 
 
 class Bounds(NamedTuple):
     """Limits; the first that is reached counts. None is no limit."""
 
-    seconds: int | None = None
+    seconds: float | None = None
     bytes: int | None = None
     packets: int | None = None
     files: int | None = None
@@ -37,25 +38,40 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(rules: tuple[str, ...], names: tuple[str, ...]) -> Bounds:
-    """Limits as dumpcap has them: ``duration:60``, ``filesize:1000`` (kilobytes), ``files:10`` …
+    """Limits as dumpcap has them: ``duration:60`` (seconds, or ``1m``), ``filesize:1000`` (kilobytes) …
 
     :param names: those that count here.
     :raises ValueError: a rule has another form; the text is for the user.
     """
-    found: dict[str, int] = {}
+    found: dict[str, float] = {}
     for rule in rules:
-        match = _FORM.fullmatch(rule)
-        if match is None or match[1] not in names or int(match[2]) == 0:
-            raise ValueError(f"{rule}: the form is {', '.join(f'{name}:N' for name in names)}, N above 0")
-        found[match[1]] = int(match[2])
-    size = found.get("filesize")
+        name, _, text = rule.partition(":")
+        value = _value(name, text) if name in names else 0
+        if value <= 0:
+            forms = ", ".join(f"{name}:N" for name in names)
+            raise ValueError(f"{rule}: the form is {forms}, N above 0")
+        found[name] = value
+    whole = {name: int(value) for name, value in found.items() if name != "duration"}
+    size = whole.get("filesize")
     return Bounds(
         found.get("duration"),
         None if size is None else size * _KILOBYTE,
-        found.get("packets"),
-        found.get("files"),
-        found.get("interval"),
+        whole.get("packets"),
+        whole.get("files"),
+        whole.get("interval"),
     )
+
+
+def _value(name: str, text: str) -> float:
+    """The number of a rule, times in seconds; 0 where it is none."""
+    if name not in ("duration", "interval"):
+        return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
+    try:
+        span = duration_ns(text)
+    except ValueError:
+        return 0
+    is_whole = span % DURATIONS["s"] == 0
+    return span / DURATIONS["s"] if name == "duration" or is_whole else 0
 
 
 def file_name(path: str, number: int, now_ns: int) -> str:

@@ -6,12 +6,14 @@ from typing import Any
 
 from kdissect.embedded.control import control_column
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.record_text import bytes_form, header_objects, write_nested
-from kdissect.present.redact import REDACTED, is_secret_record
+from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
+from kdissect.present.record_text import bytes_form, header_objects, may_hold_secrets, write_nested
+from kdissect.present.redact import is_secret_record
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol.json_form import RawText
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
-from kdissect.record.records import Record
+from kdissect.record.records import Columns, Record
 from kdissect.record.sets import read_record_set
 
 BATCH_COLUMNS = (
@@ -51,9 +53,10 @@ def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = Fal
     """
     out = []
     for batch in read_record_set(data, options.limits).batches:
-        if options.as_text and is_plain(batch, options, is_metadata):
+        columns = plain_columns(batch, options, is_metadata) if options.as_text else None
+        if columns is not None:
             text = JsonText()
-            write_nested(text, batch.columns(), options.bytes_form)
+            write_nested(text, columns, options.bytes_form)
             records: Any = RawText(text.take().decode("ascii"))
         else:
             records = record_objects(batch, options, is_metadata)
@@ -68,22 +71,46 @@ def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[di
     return [_record_object(record, batch, options, is_metadata) for record in batch.records()]
 
 
+def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> Columns | None:
+    """The records of a batch if they are nothing but what stands in them; None where one is not.
+
+    :param is_metadata: as for :func:`is_plain`.
+    """
+    if not is_plain(batch, options, is_metadata):
+        return None
+    columns = batch.columns()
+    return columns if options.show_secrets or not may_hold_secrets(columns) else None
+
+
 def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:
-    """Whether the records of a batch are nothing but what stands in them: no control records, no secrets.
+    """Whether nothing about a batch makes its records more than what stands in them: no control records, no
+    topic of which records may hold secrets.
 
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
     """
     return not batch.is_control and (options.show_secrets or is_metadata is False)
 
 
+def may_hide(data: bytes, options: Options) -> bool:
+    """Whether there may be something in a record set of a user's topic that must not be shown. Of what is
+    damaged, its bytes tell."""
+    if options.show_secrets:
+        return False
+    found = read_record_set(data, options.limits)
+    if any(may_hold_secrets(batch.columns()) for batch in found.batches):
+        return True
+    return bool(found.faults) and tells_of_secrets(data)
+
+
 def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:
     key, value = record.key, record.value
+    seen = shown(record, options, is_metadata)
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": bytes_form(key, options.bytes_form),
-        "value": bytes_form(shown_value(value, options, is_metadata), options.bytes_form),
-        "headers": header_objects(record.headers, options.bytes_form),
+        "value": bytes_form(seen.value, options.bytes_form),
+        "headers": header_objects(seen.headers, options.bytes_form),
         "key_size": None if key is None else len(key),
         "value_size": None if value is None else len(value),
         "sequence": record.sequence,
@@ -91,14 +118,16 @@ def _record_object(record: Record, batch: Batch, options: Options, is_metadata: 
     }
 
 
-def shown_value(value: bytes | None, options: Options, is_metadata: bool | None) -> bytes | None:
-    """A record's value, unless it holds a secret.
+def shown(record: Record, options: Options, is_metadata: bool | None) -> Record:
+    """A record as it may be shown: with its secrets replaced.
 
     :param is_metadata: None where its topic is not known.
     """
-    if not options.show_secrets and is_secret_record(value, is_metadata):
-        return REDACTED.encode()
-    return value
+    if options.show_secrets:
+        return record
+    if is_secret_record(record.value, is_metadata):
+        return record._replace(value=HIDDEN, headers=shown_headers(record.headers))
+    return shown_record(record)
 
 
 def control_of(record: Record, batch: Batch, options: Options) -> dict[str, Any] | None:

@@ -18,7 +18,9 @@ from kdissect.exchange import Exchange
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.present.batches import batch_objects
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.redact import REDACTED, is_metadata_topic, is_secret, may_hold_secrets
+from kdissect.present.redact import answers_secrets, asked_of, is_metadata_topic, is_secret, may_hold_secrets
+from kdissect.present.secret_names import REDACTED, tells_of_secrets
+from kdissect.protocol import apis
 from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
 from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
 
@@ -28,8 +30,24 @@ def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict
     message: Message | None = getattr(exchange, side)
     if message is None:
         return None
-    asked = exchange.request if side == "response" and options.embedded else None
-    return message_object(message, options, Context(asked.body() if asked is not None else None))
+    return message_object(message, options, context_of(exchange, message, options))
+
+
+def context_of(exchange: Exchange, message: Message, options: Options) -> Context:
+    """What of its exchange must be known of a message: of a response the request, where that tells what is
+    embedded in it, or what of it is a secret."""
+    request = exchange.request
+    if request is None or message is request or message.api_key is None:
+        return NO_CONTEXT
+    if not options.embedded and not answers_secrets(apis.api_name(message.api_key) + "Response"):
+        return NO_CONTEXT
+    return Context(request.body(), is_whole=is_whole(request))
+
+
+def is_whole(message: Message) -> bool:
+    """Whether all of a message is known: nothing can be told of what is missing."""
+    body = message.decoded()
+    return not (message.is_cut or body.faults or body.remainder or body.struct is None)
 
 
 def message_object(
@@ -67,7 +85,8 @@ def values_object(
     if hide:
         _hide_unknown(out)
     if remainder:
-        out[REMAINDER] = REDACTED if hide else base64_text(remainder)
+        is_hidden = hide or (not options.show_secrets and tells_of_secrets(remainder))
+        out[REMAINDER] = REDACTED if is_hidden else base64_text(remainder)
     return out
 
 
@@ -113,6 +132,7 @@ def _hook(message: str, options: Options, context: Context) -> Hook | None:
     if not (redacts or options.records or options.embedded):
         return None
     context = context._replace(limits=options.limits)
+    asked = asked_of(message, context)
 
     def hook(
         ancestors: list[dict[str, Any]], _: Struct, field: Field, value: Any, out: dict[str, Any]
@@ -124,7 +144,7 @@ def _hook(message: str, options: Options, context: Context) -> Hook | None:
             out[name + SIZE_SUFFIX] = len(value)
             out[name] = batch_objects(value, options, is_metadata_topic(ancestors))
             return True
-        hidden = redacts and is_secret(message, name, ancestors, value)
+        hidden = redacts and is_secret(message, name, ancestors, value, options.shown_fields, asked)
         found = decode_field(message, ancestors, name, value, context) if options.embedded else None
         if hidden:
             out[name] = REDACTED

@@ -17,12 +17,30 @@ from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
 from kdissect.present.options import Options
-from kdissect.present.redact import is_metadata_topic, is_secret, is_secret_record, may_hold_secrets
+from kdissect.present.record_secrets import is_connect_config, is_secret_header, shown_config
+from kdissect.present.record_text import may_hold_secrets as may_hold_secrets_in
+from kdissect.present.redact import (
+    Asked,
+    asked_of,
+    is_metadata_topic,
+    is_secret,
+    is_secret_record,
+    may_hold_secrets,
+)
+from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import expand
+from kdissect.protocol.imported import is_class
 from kdissect.protocol.schema import REMAINDER, Struct
 from kdissect.protocol.topics import partition_of
 from kdissect.record.annotate import annotate_record_set
+from kdissect.record.sets import read_record_set
+
+RESTS = (REMAINDER, "(data)", "(not drawn)", "(remainder)", "(cut)")
+"""Names of nodes that stand for bytes of which it is not known what they are."""
+
+TEXTS = ("[]string", "[]bytes")
+"""Types of arrays whose elements are values."""
 
 
 class Place(NamedTuple):
@@ -34,6 +52,8 @@ class Place(NamedTuple):
     """The values of the structs around it, the message's first."""
     hidden: bool = False
     """Whether everything here is hidden."""
+    asked: Asked | None = None
+    """The request that the message answers, where all of it is known."""
     is_metadata: bool | None = False
     """Whether it is in a record of ``__cluster_metadata``; None where nothing tells the topic."""
 
@@ -91,15 +111,39 @@ class Branch:
             return False
         if place.hidden or _may_be_secret_record(node, self.holds_metadata):
             return True
-        if node.type == "unknown tagged field" or node.name in (REMAINDER, "(data)", "(not drawn)"):
-            return may_hold_secrets(place.message)
-        return bool(place.ancestors) and is_secret(place.message, node.name, place.ancestors, node.value)
+        if _is_secret_of_record(node, place.ancestors):
+            return True
+        if node.type == "unknown tagged field" or node.name in RESTS:
+            return may_hold_secrets(place.message) or _tells_of_secrets(node)
+        return self._is_secret(node.value)
+
+    def _is_secret(self, value: Any) -> bool:
+        place = self._place
+        shown = self._options.shown_fields
+        return bool(place.ancestors) and is_secret(
+            place.message, self.node.name, place.ancestors, value, shown, place.asked
+        )
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether there may be something in a record set that must not be shown: its records may say so, and
+        of what is damaged nothing can be told."""
+        if not self.is_record_set or self._options.show_secrets:
+            return False
+        if self.holds_metadata:
+            return True
+        value = self.node.value
+        assert isinstance(value, bytes)
+        found = read_record_set(value, self._options.limits)
+        return bool(found.faults) or any(may_hold_secrets_in(batch.columns()) for batch in found.batches)
 
     def inside(self, first: int = 0, last: int | None = None) -> list[Branch]:
         """What is in it; of many children only those from ``first`` to before ``last``."""
         node = self.node
         data = self.data if node.buffer is None else node.buffer
         place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
+        # The elements of an array have numbers for names.
+        hides = node.type in TEXTS and not self._options.show_secrets and self._is_secret(node.type)
         secretive = ""
         if not node.type.startswith("[]"):  # which may have a million children
             secretive = next((child.type for child in node.children if may_hold_secrets(child.type)), "")
@@ -108,6 +152,8 @@ class Branch:
             # What is left after an embedded struct stands beside it, and may be of its secrets.
             is_rest = secretive and child.name == REMAINDER
             at = place._replace(message=secretive) if is_rest else place
+            if hides and isinstance(child.value, str | bytes):
+                at = at._replace(hidden=True)
             out.append(Branch(child, data, at, self._options))
         return out
 
@@ -127,7 +173,7 @@ def message_branches(message: Message, options: Options, context: Context = NO_C
             expand_embedded(child.type, body.values, child, payload, context)
         rest = child.type == "bytes" and not isinstance(message, Token)
         hidden = rest and is_hidden_rest(message, options)
-        place = Place(hidden=hidden)
+        place = Place(hidden=hidden, asked=asked_of(child.type, context))
         if isinstance(message, Token):
             place = Place(SASL_TOKEN, ({child.name: child.value},))
         out.append(Branch(child, payload, place, options))
@@ -166,9 +212,26 @@ def _inside(node: Node, place: Place) -> Place:
     if node.type.startswith("[]") or isinstance(node.value, bytes):
         return place
     values = {child.name: child.value for child in node.children}
-    if node.type.endswith(("Request", "Response")) or may_hold_secrets(node.type):
-        return place._replace(message=node.type, ancestors=(values,))
+    if (not place.message and node.type.endswith(("Request", "Response"))) or is_class(node.type):
+        asked = None if place.message else place.asked  # what is embedded answers something else
+        return place._replace(message=node.type, ancestors=(values,), asked=asked)
     return place._replace(ancestors=(*place.ancestors, values))
+
+
+def _is_secret_of_record(node: Node, ancestors: tuple[dict[str, Any], ...]) -> bool:
+    """Whether it is the value of a record, or of a header of one, that is or holds a secret."""
+    if node.name != "value" or not isinstance(node.value, bytes) or not ancestors:
+        return False
+    key = ancestors[-1].get("key")
+    if isinstance(key, str):
+        return bool(node.value) and is_secret_header(key)
+    if not isinstance(key, bytes) or not is_connect_config(key, node.value):
+        return False
+    return shown_config(key, node.value) != node.value
+
+
+def _tells_of_secrets(node: Node) -> bool:
+    return isinstance(node.value, bytes) and tells_of_secrets(node.value)
 
 
 def _may_be_secret_record(node: Node, is_metadata: bool | None) -> bool:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import DecodeError, endpoint_text
-from kdissect.present.batches import BATCH_COLUMNS, is_plain, record_objects
+from kdissect.present.batches import BATCH_COLUMNS, plain_columns, record_objects
 from kdissect.present.columns import EXCHANGES, Column
 from kdissect.present.options import Options
 from kdissect.present.record_text import write_nested, write_texts, write_value
@@ -253,10 +253,8 @@ class RecordSets:
     def _batch(self, out: JsonText, batch: Batch) -> None:
         options = self._options
         start = out.size()
-        columns = None
-        if is_plain(batch, options, False):
-            columns = batch.columns()
-        else:
+        columns = plain_columns(batch, options, False)
+        if columns is None:
             records = record_objects(batch, options, False)
         for step in self._steps:
             out.put(step.before)

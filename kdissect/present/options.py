@@ -20,6 +20,9 @@ class Options(NamedTuple):
     """Decoded values beside bytes that kdissect understands."""
     bytes_form: str = "text"
     limits: Limits = DEFAULTS
+    shown_fields: frozenset[str] = frozenset()
+    """Fields and classes of imported definitions that are shown although their name says secret, as
+    ``[secrets] show`` of the configuration has them: ``MoonRequest.token``, ``MoonRequest``."""
     as_text: bool = False
     """Records inside messages as :class:`~kdissect.protocol.json_form.RawText`: for a writer of JSON."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.present.redact import REDACTED
+from kdissect.present.secret_names import REDACTED
 
 Object = dict[str, Any]
 

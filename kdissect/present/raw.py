@@ -15,7 +15,7 @@ from kdissect.embedded.internal import decode_internal, encode_internal
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Message, Request, Response, bare_frame, parse_request
 from kdissect.model import DecodeError, Fault
-from kdissect.present.batches import batch_values
+from kdissect.present.batches import batch_values, shown
 from kdissect.present.body import embedded_object, message_object, values_object
 from kdissect.present.columns import fault_object
 from kdissect.present.options import PLAIN, Options
@@ -33,7 +33,8 @@ from kdissect.present.questions import (
     refuse_redacted,
     text_field,
 )
-from kdissect.present.redact import REDACTED, is_secret_record, may_hold_secrets
+from kdissect.present.redact import may_hold_secrets
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode
@@ -160,13 +161,18 @@ def _records(batch: Batch, options: Options) -> list[Object]:
 
 
 def _record(record: Record, options: Options) -> Object:
-    hidden = not options.show_secrets and is_secret_record(record.value, None)
+    seen = shown(record, options, None)
+    # Bytes that were changed are not those of the record any more, in which a place would tell them.
+    hidden = seen.value is not record.value
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key_hex": _hex(record.key),
         "value_hex": REDACTED if hidden else _hex(record.value),
-        "headers": [[text_or_base64(name), _hex(value)] for name, value in record.headers],
+        "headers": [
+            [text_or_base64(name), _hex(value) if value is given else REDACTED]
+            for (name, value), (_, given) in zip(seen.headers, record.headers, strict=True)
+        ],
         "sequence": record.sequence,
     }
 

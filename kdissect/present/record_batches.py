@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
-from kdissect.present.batches import is_plain
+from kdissect.present.batches import plain_columns
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.record_text import VARIABLE, Group, text_between, write_lines
@@ -46,9 +46,7 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_metadata = is_metadata_topic(place.topic, place.topic_id)
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
-            columns = None
-            if is_plain(batch, options, is_metadata if is_known else None):
-                columns = batch.columns()
+            columns = plain_columns(batch, options, is_metadata if is_known else None)
             if columns is not None and (assigned is None or _keeps_offsets(batch, columns)):
                 common = context.copy()
                 add_batch(common, batch)

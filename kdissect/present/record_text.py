@@ -11,7 +11,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from kdissect.present.record_secrets import is_connect_config
 from kdissect.present.sanitise import valid_text
+from kdissect.present.secret_names import says_secret
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import base64_text, text_or_base64
 from kdissect.protocol.json_text import JsonText
@@ -41,6 +43,39 @@ def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
 def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
     """The headers of a record for JSON."""
     return [{"key": text_or_base64(name), "value": bytes_form(value, form)} for name, value in headers]
+
+
+def may_hold_secrets(columns: Columns) -> bool:
+    """Whether any of the records may have a secret in its headers or its value (see
+    :mod:`kdissect.present.record_secrets`)."""
+    data, rows, step = columns.data, columns.rows, ROW
+    for at in range(0, columns.count * step, step):
+        if rows[at + 6] >= 0 and _has_secret_header(data, rows[at + 6]):
+            return True
+        start, size = rows[at + 2], rows[at + 3]
+        # All keys of Connect's begin with c, s or t.
+        if size > 4 and rows[at + 5] > 0 and data[start] in b"cst":
+            value = data[rows[at + 4] : rows[at + 4] + rows[at + 5]]
+            if is_connect_config(data[start : start + size], value):
+                return True
+    return False
+
+
+def _has_secret_header(data: bytes, position: int) -> bool:
+    """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
+    cursor = Cursor(data, position)
+    for _ in range(cursor.read_varint()):
+        size = cursor.read_varint()
+        start = cursor.take(size)
+        if _is_secret_name(data[start : start + size]):
+            return True
+        cursor.take(max(cursor.read_varint(), 0))
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_name(name: bytes) -> bool:
+    return says_secret(name.decode("utf-8", "replace"))
 
 
 def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -> None:

@@ -9,7 +9,7 @@ from kdissect.embedded.decoded import Embedded
 from kdissect.embedded.internal import decode_internal, family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
-from kdissect.present.batches import batch_values, control_of, shown_value
+from kdissect.present.batches import batch_values, control_of, shown
 from kdissect.present.body import embedded_object
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
@@ -139,13 +139,14 @@ def record_row(
     """What a record and its batch tell; absent things are None."""
     key, value = record.key, record.value
     is_metadata = is_metadata_topic(topic, topic_id)
+    seen = shown(record, options, None if topic is topic_id is None else is_metadata)
     row = {
         "offset": record.offset,
         "assigned_offset": None,
         "timestamp": _known(record.timestamp),
         "key": key,
-        "value": shown_value(value, options, None if topic is topic_id is None else is_metadata),
-        "headers": record.headers,
+        "value": seen.value,
+        "headers": seen.headers,
         "key_size": None if key is None else len(key),
         "value_size": None if value is None else len(value),
         "sequence": _known(record.sequence),

@@ -2,7 +2,12 @@
 
 What Kafka's own request log hides is hidden, and what it writes although it should not. Names of users,
 token ids and config names stay. A message that can hold a secret hides the bytes that no field accounts
-for too: a secret may be among them.
+for too: a secret may be among them. What a broker says of a request with a secret is hidden where it repeats
+that, or where the request is not known.
+
+Of fields that only imported definitions have, the names are all that is known: those that say secret are
+hidden until the configuration shows them (``[secrets] show``). Secrets in records of users' topics are told
+by :mod:`kdissect.present.record_secrets`.
 
 Every output asks here: JSON through :mod:`kdissect.present.body`, trees and hex dumps through
 :mod:`kdissect.present.tree`. ``--show-secrets`` turns it off.
@@ -11,39 +16,66 @@ Every output asks here: JSON through :mod:`kdissect.present.body`, trees and hex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from kdissect import names
+from kdissect.embedded.decoded import Context
 from kdissect.embedded.framing import FRAME_VERSION, read_metadata
 from kdissect.present.config_names import BROKER, BROKER_LOGGER, NOT_SECRET, TOPIC
-
-REDACTED = "<redacted>"
+from kdissect.present.secret_names import says_secret
+from kdissect.protocol.imported import imported
+from kdissect.protocol.library import Library, library
 
 Ancestors = Sequence[dict[str, Any]]
 """The values of the structs around a field, the message's first."""
 
-Rule = Callable[[Ancestors], bool]
+Asked = tuple[str, dict[str, Any]]
+"""The class and the values of the request that a response answers."""
+
+
+class Spot(NamedTuple):
+    """A value, and what is known of where it stands."""
+
+    ancestors: Ancestors
+    value: Any
+    asked: Asked | None
+    """None where the request is not known, or not whole."""
+
+
+Rule = Callable[[Spot], bool]
 """Whether this value of the field is a secret."""
 
 
-def _always(_: Ancestors) -> bool:
+def _always(_: Spot) -> bool:
     return True
 
 
-def _config(ancestors: Ancestors) -> bool:
+def _config(spot: Spot) -> bool:
     """A config to be set: Kafka hides passwords and what it does not know (``loggableValue``)."""
+    ancestors = spot.ancestors
     resource = next((each["resourceType"] for each in reversed(ancestors) if "resourceType" in each), None)
     return is_secret_config(resource, ancestors[-1].get("name"))
 
 
-def _topic_config(ancestors: Ancestors) -> bool:
-    return is_secret_config(TOPIC, ancestors[-1].get("name"))
+def _topic_config(spot: Spot) -> bool:
+    return is_secret_config(TOPIC, spot.ancestors[-1].get("name"))
 
 
-def _sensitive(ancestors: Ancestors) -> bool:
+def _repeats(spot: Spot) -> bool:
+    """What a broker says of a request: whether it repeats a secret of that."""
+    if spot.asked is None:
+        return True
+    text = str(spot.value)
+    return any(secret in text for secret in secrets_of(*spot.asked))
+
+
+def _sensitive(spot: Spot) -> bool:
     """A config as a broker tells it, which marks those that are sensitive. A synonym goes with its config.
     Where the message breaks off before the mark, it is taken for sensitive."""
+    ancestors = spot.ancestors
     config = ancestors[2] if len(ancestors) > 2 else ancestors[-1]
     return bool(config.get("isSensitive", True))
 
@@ -69,16 +101,19 @@ SECRETS: dict[str, dict[str, Rule]] = {
     # Messages of the protocol
     "SaslToken": {"authBytes": _always},
     "SaslAuthenticateRequest": {"authBytes": _always},
-    "SaslAuthenticateResponse": {"authBytes": _always},
+    "SaslAuthenticateResponse": {"authBytes": _always, "errorMessage": _repeats},
     "CreateDelegationTokenResponse": {"hmac": _always},
     "RenewDelegationTokenRequest": {"hmac": _always},
     "ExpireDelegationTokenRequest": {"hmac": _always},
     "DescribeDelegationTokenResponse": {"hmac": _always},
     "AlterUserScramCredentialsRequest": {"salt": _always, "saltedPassword": _always},
+    "AlterUserScramCredentialsResponse": {"errorMessage": _repeats},
     "CreateTopicsRequest": {"value": _topic_config},
-    "CreateTopicsResponse": {"value": _sensitive},
+    "CreateTopicsResponse": {"value": _sensitive, "errorMessage": _repeats},
     "AlterConfigsRequest": {"value": _config},
+    "AlterConfigsResponse": {"errorMessage": _repeats},
     "IncrementalAlterConfigsRequest": {"value": _config},
+    "IncrementalAlterConfigsResponse": {"errorMessage": _repeats},
     "DescribeConfigsResponse": {"value": _sensitive},
     "EnvelopeRequest": {"requestData": _always, "requestPrincipal": _always},
     "EnvelopeResponse": {"responseData": _always},
@@ -123,16 +158,92 @@ def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
 
 def may_hold_secrets(message: str) -> bool:
     """Whether messages of this class can hold secrets at all."""
-    return message in SECRETS
+    return message in SECRETS or bool(_rules(library(), message))
 
 
-def is_secret(message: str, field: str, ancestors: Ancestors, value: Any) -> bool:
+def answers_secrets(message: str) -> bool:
+    """Whether the request tells what of a response of this class is a secret."""
+    return _repeats in _rules(library(), message).values()
+
+
+def asked_of(message: str, context: Context) -> Asked | None:
+    """The request that a response of this class answers, as its secrets are looked for; None where it is not
+    known as a whole."""
+    if context.request is None or not context.is_whole:
+        return None
+    return message.removesuffix("Response") + "Request", context.request
+
+
+def is_secret(
+    message: str,
+    field: str,
+    ancestors: Ancestors,
+    value: Any,
+    shown: frozenset[str] = frozenset(),
+    asked: Asked | None = None,
+) -> bool:
     """Whether the value of a field must not be shown. Null and nothing are no secrets.
 
     :param message: Kafka's name of the message class.
+    :param shown: the fields of imported definitions that are shown although their name says secret: of a
+        class or an API (``MoonRequest.token``, ``Moon.token``), all of one (``Moon``), of any (``token``).
+    :param asked: the request, where the message is its response.
     """
-    if value is None or value in ("", b""):
+    if value is None or value in ("", b"", []):
         return False
-    rules = SECRETS.get(message)
-    rule = rules.get(field) if rules else None
-    return rule is not None and rule(ancestors)
+    rule = _rules(library(), message).get(field)
+    if rule is None or (shown and rule is _looks_secret and _is_shown(message, field, shown)):
+        return False
+    return rule(Spot(ancestors, value, asked))
+
+
+def _is_shown(message: str, field: str, shown: frozenset[str]) -> bool:
+    api = message.removesuffix("Request").removesuffix("Response")
+    return not shown.isdisjoint((field, message, api, f"{message}.{field}", f"{api}.{field}"))
+
+
+def _looks_secret(_: Spot) -> bool:
+    """A field of which nothing but its name is known."""
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _rules(_: Library, message: str) -> dict[str, Rule]:
+    """The fields of a class that are or may be secrets, those of imported definitions too.
+
+    :param _: the definitions in use, with which they change.
+    """
+    known = imported(message)
+    rules = {name: _looks_secret for name, around in known.fields if says_secret(name) or says_secret(around)}
+    return {**rules, **SECRETS.get(known.own_name, {}), **SECRETS.get(message, {})}
+
+
+# -- secrets that are repeated ----------------------------------------------------------------------
+
+
+def secrets_of(message: str, values: dict[str, Any]) -> frozenset[str]:
+    """The secrets in the values of a request, as a text that repeats them would have them."""
+    return frozenset(text for text in _secrets_in(message, (values,)) if text)
+
+
+def _secrets_in(message: str, ancestors: tuple[dict[str, Any], ...]) -> Iterator[str]:
+    for name, value in ancestors[-1].items():
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield from _secrets_in(message, (*ancestors, item))
+            elif isinstance(item, str | bytes) and is_secret(message, name, ancestors, item):
+                yield from _forms(item)
+
+
+def _forms(secret: str | bytes) -> Iterator[str]:
+    if isinstance(secret, str):
+        yield secret
+        return
+    yield secret.hex()
+    yield b64encode(secret).decode()
+    text = secret.decode("utf-8", "surrogateescape")
+    yield text
+    parts = text.split("\0")
+    if len(parts) == 3:  # PLAIN: whose rights, who, and the password (RFC 4616)
+        yield parts[2]
+    yield from re.findall(r"auth=\w+ ([^\x01]+)", text)  # OAUTHBEARER (RFC 7628)

@@ -14,13 +14,14 @@ from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Fault, Node, endpoint_text
+from kdissect.present.body import context_of
 from kdissect.present.branch import Branch, Place, message_branches
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.payload import one_line
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import pad, sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.text import api_text, error_text
 from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
@@ -33,10 +34,8 @@ TYPE_COLUMNS = 20
 def exchange_tree(exchange: Exchange, options: Options = PLAIN, dump: bool = False) -> Iterator[str]:
     """The lines of one exchange."""
     yield _heading(exchange)
-    asked = exchange.request.body() if exchange.request is not None and options.embedded else None
     for message in exchange.messages:
-        context = Context(asked if message is exchange.response else None)
-        yield from message_tree(message, options, dump, context)
+        yield from message_tree(message, options, dump, context_of(exchange, message, options))
     for fault in exchange.faults:
         yield INDENT + fault_text(fault)
 

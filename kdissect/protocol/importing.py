@@ -1,7 +1,8 @@
 """Kafka's own definitions (JSON files, or a jar that holds them) → our text, merged with what is there.
 
 The rules of the merge are those of :mod:`kdissect.protocol.merging`; importing the same release again
-changes nothing.
+changes nothing. A source may be anybody's: what is read of it is bounded, and each definition is looked at
+(:mod:`kdissect.protocol.vetting`) before anything is made of it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import json
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from kdissect.limits import DEEPEST
 from kdissect.protocol import plan
 from kdissect.protocol.definition import (
     NONE,
@@ -29,9 +32,23 @@ from kdissect.protocol.definition import (
 from kdissect.protocol.library import Library, package_folder, vendor_folder
 from kdissect.protocol.merging import KafkaClass, merge
 from kdissect.protocol.schema import build
+from kdissect.protocol.vetting import vet
 
+MOST_ENTRIES = 20_000
+"""Of a jar, whatever they are."""
+MOST_DEFINITIONS = 2_000
+LARGEST_DEFINITION = 1 << 20
+"""Bytes of one text."""
+MOST_BYTES = 32 << 20
+"""Of all texts together."""
+MOST_WORK = 200_000
+"""Fields of all classes together, each as often as there are versions: of Kafka 4.4, 8,400."""
+_RELEASE = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){1,4}")
 _ZIP = b"PK\x03\x04"
 _MANIFEST = "META-INF/MANIFEST.MF"
+_ZIP_END, _ZIP64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
+_ENTRY_BYTES = 46
+"""Of an entry in a jar's directory, at least."""
 
 
 class Imported(NamedTuple):
@@ -74,22 +91,16 @@ def import_definitions(
     else:
         _check_jar(source)
         texts, release = _jar(source), release or _jar_release(source)
-    if not re.fullmatch(r"\d+(\.\d+)+", release):
+    if not _RELEASE.fullmatch(release):
         told = f"{release} is none" if release else "it does not say so itself"
         whose = "Kafka release" if vendor is None else f"release of {vendor}'s"
         raise ValueError(f"{source}: which {whose} is it? {told}: give --release X.Y.Z")
-    of = release if vendor is None else f"{vendor}-{release}"
-    classes = []
-    for group, name, text in texts:
-        try:
-            found = kafka_class(group, read_json(text), of)
-        except KeyError as error:
-            raise ValueError(f"{source}: {name}: {error.args[0]} is missing") from error
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{source}: {name}: not JSON: {error}") from error
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{source}: {name}: {error}") from error
-        classes += [found] if found else []
+    try:
+        classes = _classes(texts, release if vendor is None else f"{vendor}-{release}")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"{source}: a damaged jar, or one with a password: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
     if not classes:
         raise ValueError(f"{source}: no message definitions")
     merged: dict[int | str, tuple[str, Document]] = {}
@@ -114,6 +125,42 @@ def _is_known(library: Library, each: KafkaClass) -> bool:
     return each.name in library.data if each.api_key is None else each.api_key in library.apis
 
 
+def _classes(texts: Iterator[tuple[str, str, bytes]], release: str) -> list[KafkaClass]:
+    """The classes that are defined, each once.
+
+    :raises ValueError: a definition cannot be understood, or there is too much.
+    """
+    classes: dict[tuple[object, str], KafkaClass] = {}
+    count = size = work = 0
+    for group, name, data in texts:
+        count, size = count + 1, size + len(data)
+        if count > MOST_DEFINITIONS:
+            raise ValueError(f"more than {MOST_DEFINITIONS:,} definitions")
+        if len(data) > LARGEST_DEFINITION or size > MOST_BYTES:
+            what = name if len(data) > LARGEST_DEFINITION else "all definitions together"
+            most = LARGEST_DEFINITION if len(data) > LARGEST_DEFINITION else MOST_BYTES
+            raise ValueError(f"{what}: more than {most >> 20} MiB")
+        try:
+            definition = read_json(data.decode("utf-8"))
+            work += vet(definition)
+            if work > MOST_WORK:
+                raise ValueError(f"more than {MOST_WORK:,} fields in all, those of each version counted")
+            read = kafka_class(group, definition, release)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{name}: not JSON: {error}") from error
+        except RecursionError:
+            raise ValueError(f"{name}: it is nested deeper than {DEEPEST}") from None
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        if read is None:
+            continue
+        key = (read.name if read.api_key is None else read.api_key), read.block.kind
+        if key in classes:
+            raise ValueError(f"{name}: {read.name} is defined twice")
+        classes[key] = read
+    return list(classes.values())
+
+
 def _check_jar(source: Path) -> None:
     """:raises OSError: it cannot be read.
     :raises ValueError: it is no jar, or not a whole one.
@@ -122,10 +169,31 @@ def _check_jar(source: Path) -> None:
         raise ValueError(f"{source}: neither a folder nor a jar")
     with source.open("rb") as file:
         begin = file.read(len(_ZIP))
+        _check_directory(source, file)
     if not zipfile.is_zipfile(source):
         is_cut = begin == _ZIP
         what = "a jar whose end is missing" if is_cut else "neither a folder nor a jar"
         raise ValueError(f"{source}: {what}")
+
+
+def _check_directory(source: Path, file: BinaryIO) -> None:
+    """Python makes an object of each entry of a jar when it opens it.
+
+    :raises ValueError: they are too many.
+    """
+    size = file.seek(0, 2)
+    start = max(0, size - (1 << 16) - 64)
+    file.seek(start)
+    data = file.read()
+    end = data.rfind(_ZIP_END)
+    if end < 0:
+        return
+    count = int.from_bytes(data[end + 10 : end + 12], "little")
+    said = int.from_bytes(data[end + 12 : end + 16], "little")
+    # The count may be a lie. Below 4 GiB no second directory is needed, which could hold any number.
+    is_large = count > MOST_ENTRIES or said > MOST_ENTRIES * 4 * _ENTRY_BYTES
+    if is_large or _ZIP64_LOCATOR in data[:end][-20:]:
+        raise ValueError(f"{source}: a jar with more than {MOST_ENTRIES:,} entries")
 
 
 def _is_half(document: Document) -> bool:
@@ -169,35 +237,65 @@ def _put(target: Path, library: Library, key: int | str, name: str, document: Do
 # -- Kafka's JSON -----------------------------------------------------------------------------------
 
 
-def _folder(folder: Path) -> Iterator[tuple[str, str, str]]:
-    for path in sorted(folder.rglob("*.json")):
-        yield path.parent.name, path.name, path.read_text(encoding="utf-8")
+def _folder(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Group, name and text of each definition, the text no longer than one byte too long."""
+    for path in sorted(path for path in folder.rglob("*.json") if path.is_file()):
+        with path.open("rb") as file:
+            yield _group(path.parent.resolve().name), path.name, file.read(LARGEST_DEFINITION + 1)
 
 
-def _jar(jar: Path) -> Iterator[tuple[str, str, str]]:
-    group = re.sub(r"(^kafka-|-\d.*|\.jar$)", "", jar.name)
+def _jar(jar: Path) -> Iterator[tuple[str, str, bytes]]:
+    group = _group(re.sub(r"(^kafka-|-\d.*|\.jar$)", "", jar.name))
     with zipfile.ZipFile(jar) as archive:
-        for name in sorted(archive.namelist()):
+        names = archive.namelist()
+        if len(names) > MOST_ENTRIES:
+            raise ValueError(f"a jar with more than {MOST_ENTRIES:,} entries")
+        for name in sorted(names):
             if re.fullmatch(r"common/message/\w+\.json", name):
-                yield group, name, archive.read(name).decode("utf-8")
+                yield group, name, _entry(archive, name)
+
+
+def _group(name: str) -> str:
+    """A group, which becomes the name of a folder.
+
+    :raises ValueError: it cannot be that.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name, re.ASCII):
+        raise ValueError(f"{name!r} is no name of a part of Kafka, such as kafka-clients-X.Y.Z.jar")
+    return name
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """What an entry holds, no longer than one byte too long, whatever size it says."""
+    with archive.open(name) as file:
+        return file.read(LARGEST_DEFINITION + 1)
 
 
 def _jar_release(jar: Path) -> str:
     """The release that the jar itself, else its file name, else its manifest tells."""
-    with zipfile.ZipFile(jar) as archive:
-        for name in archive.namelist():
-            if re.fullmatch(r"kafka/kafka(-streams)?-version\.properties", name):
-                found = re.search(r"^version=([\d.]+)", archive.read(name).decode("utf-8"), re.MULTILINE)
-                if found:
-                    return found[1]
-        found = re.search(r"-(\d+(?:\.\d+)+)(?:[-.]\w+)*\.jar$", jar.name)
-        if found is None and _MANIFEST in archive.namelist():
-            manifest = archive.read(_MANIFEST).decode("utf-8", "replace")
-            found = re.search(r"^(?:Implementation|Bundle)-Version: *(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
+    manifest = ""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if re.fullmatch(r"kafka/kafka(-streams)?-version\.properties", name):
+                    text = _entry(archive, name).decode("utf-8", "replace")
+                    found = re.search(r"^version=([0-9.]{1,40})", text, re.MULTILINE)
+                    if found:
+                        return found[1]
+            if _MANIFEST in archive.namelist():
+                manifest = _entry(archive, _MANIFEST).decode("utf-8", "replace")
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise zipfile.BadZipFile(str(error)) from None
+    found = re.search(r"-([0-9]+(?:\.[0-9]+)+)(?:[-.]\w+)*\.jar$", jar.name)
+    if found is None:
+        found = re.search(
+            r"^(?:Implementation|Bundle)-Version: *([0-9]+(?:\.[0-9]+)+)", manifest, re.MULTILINE
+        )
     return found[1] if found else ""
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*\\?(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""Text or a comment. One that is not closed goes to the end: it is not looked for at each place anew."""
 
 
 def read_json(text: str) -> dict[str, Any]:
@@ -210,7 +308,11 @@ def read_json(text: str) -> dict[str, Any]:
 
 
 def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaClass | None:
-    """One definition; None where the release has no version of it (a key that is only reserved)."""
+    """One definition; None where the release has no version of it (a key that is only reserved).
+
+    :param definition: one that :func:`~kdissect.protocol.vetting.vet` found nothing wrong with.
+    :raises ValueError: a type or a default in it cannot be.
+    """
     valid = versions_of(definition["validVersions"])
     if valid == NONE:
         return None
@@ -228,11 +330,9 @@ def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaCl
         tuple(spans),
         versions_of(definition.get("flexibleVersions", "none")),
         _fields(definition["fields"], structures, set()),
-        None if is_api else definition.get("apiKey"),
+        None if is_api or "apiKey" not in definition else int(definition["apiKey"]),
     )
     name = definition["name"]
-    if not re.fullmatch(r"\w+", name):  # it becomes the name of a file
-        raise ValueError(f"{name!r} is no name of a class")
     if parse(write(Document((block,)))) != Document((block,)):
         raise ValueError("a word in it cannot be written in the language of our definitions")
     for version in (valid.low, valid.high):

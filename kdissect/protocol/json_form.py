@@ -20,9 +20,9 @@ from typing import Any
 from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct, is_default
 
 Hook = Callable[[list[dict[str, Any]], Struct, Field, Any, dict[str, Any]], bool]
-"""``hook(ancestors, struct, field, value, out)``: may write a string, bytes or records field into
-``out`` in its own way, and says whether it did. ``ancestors`` are the values of the structs around the
-field, the message's first."""
+"""``hook(ancestors, struct, field, value, out)``: may write a string, bytes or records field, or an array of
+the first two, into ``out`` in its own way, and says whether it did. ``ancestors`` are the values of the
+structs around the field, the message's first."""
 
 SIZE_SUFFIX = "SizeInBytes"
 
@@ -50,10 +50,10 @@ def _object(
                 out[field.name] = [_object(field.struct, item, hook, ancestors) for item in value]
             else:
                 out[field.name] = _object(field.struct, value, hook, ancestors)
-        elif field.is_array:
-            out[field.name] = value and [_scalar(item) for item in value]
         elif hook and field.type in _HOOKED and hook(ancestors, struct, field, value, out):
             pass
+        elif field.is_array:
+            out[field.name] = value and [_scalar(item) for item in value]
         elif field.type == "records" and value is not None:
             out[field.name + SIZE_SUFFIX] = len(value)
         else:
@@ -66,7 +66,7 @@ def _object(
     return out
 
 
-_HOOKED = ("string", "bytes", "records")
+_HOOKED = ("string", "bytes", "records", "[]string", "[]bytes")
 
 
 def _scalar(value: Any) -> Any:

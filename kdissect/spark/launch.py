@@ -46,6 +46,8 @@ _LOCAL = {
 }
 """Of a session on this machine."""
 _ALWAYS = {PUSHDOWN: "true", "spark.sql.session.timeZone": "UTC"}
+_UMASK = {"spark.hadoop.fs.permissions.umask-mode": "077"}
+"""Tables hold what was in packets: files are made for their owner only."""
 
 
 _PORTS = {"sc": 15002, "spark": 7077}
@@ -144,8 +146,10 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         _lend_ourselves()
         settings |= _LOCAL
+    if not is_connect(master):
+        settings |= _UMASK
     settings |= conf
-    with _stderr_to(log), _our_ctrl_c():
+    with _stderr_to(log), _our_ctrl_c(), _files_of_ours_alone():
         try:
             if not find_java() and master.startswith("local"):
                 start_jvm(bundled_java() or "java", settings)
@@ -190,12 +194,24 @@ def _our_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
+def _files_of_ours_alone() -> Iterator[None]:
+    """What is started in here makes files for their owner only. Hadoop itself changes a file's
+    mode only after it was made."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
 def logging_to(log: str | None) -> Iterator[None]:
     """What py4j logs with Python goes into a file too: a traceback for each call that Ctrl-C breaks off, of
     the root logger, which has nothing of ours."""
     if log is None:
         yield
         return
+    os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = logging.FileHandler(log, encoding="utf-8")
     logging.getLogger().addHandler(handler)
     try:

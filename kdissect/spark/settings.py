@@ -38,6 +38,9 @@ class Settings(NamedTuple):
     embedded: bool = False
     """The bytes inside messages and records decoded too."""
     show_secrets: bool = False
+    shown_fields: frozenset[str] = frozenset()
+    """Fields and classes of imported definitions that are shown although their name says secret; with commas
+    between."""
     two_pass: bool = False
     """Names of topic ids count from the start of the capture (it is read twice)."""
     topics: Mapping[str, str] = {}
@@ -85,7 +88,13 @@ class Settings(NamedTuple):
     @property
     def shown(self) -> Options:
         """How values are shown."""
-        return Options(self.show_secrets, self.records, self.embedded, limits=self.limits)
+        return Options(
+            self.show_secrets,
+            self.records,
+            self.embedded,
+            limits=self.limits,
+            shown_fields=self.shown_fields,
+        )
 
     @property
     def head(self) -> int | None:
@@ -102,7 +111,7 @@ def _plain(name: str) -> str:
 def _text(name: str, value: Any) -> str:
     if name in ("keylog", "rsa_key"):
         return ",".join(value)
-    if name == "ports":
+    if name in ("ports", "shown_fields"):
         return ",".join(map(str, sorted(value)))
     if name == "limits":
         changed = value._asdict().items() - DEFAULTS._asdict().items()
@@ -139,6 +148,10 @@ def _word(_: str, value: Any) -> str | None:
 
 def _paths(_: str, value: Any) -> tuple[str, ...]:
     return tuple(each for each in (value.split(",") if isinstance(value, str) else value) if each)
+
+
+def _names(_: str, value: Any) -> frozenset[str]:
+    return frozenset(_paths("", value))
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -186,6 +199,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "table": _table,
     "ports": _ports,
     "payload": _payload,
+    "shown_fields": _names,
     "capture_point": _word,
     "filter": _word,
     "records": _flag,

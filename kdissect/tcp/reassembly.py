@@ -355,6 +355,7 @@ class Reassembler:
         if self._initials is None:
             self._initials = Initials(self._initial)
         self._initials.hear(ack)
+
     def _begin_timing(self, timestamp_ns: int) -> None:
         """Time the bytes before ``next``, which were captured now, unless they are acknowledged already: the
         capture reordered the two."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdissect.embedded.decoded import Context
-from kdissect.present.body import message_object
+from kdissect.present.body import context_of, message_object
 from kdissect.present.options import Options
-from kdissect.present.redact import REDACTED
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import base64_text, dumps
 from kdissect.tui.commands import kcat_command, tshark_command
 from kdissect.tui.detail import Detail, Spot
@@ -83,6 +82,4 @@ def json_of(detail: Detail, top: Spot, options: Options) -> str:
     message = top.message
     if message is None:
         return dumps(top.text)
-    asked = detail.exchange.request
-    context = Context(asked.body() if asked is not None and message is not asked else None)
-    return dumps(message_object(message, options, context))
+    return dumps(message_object(message, options, context_of(detail.exchange, message, options)))

@@ -12,16 +12,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kdissect.embedded.decoded import Context
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Node
+from kdissect.present.body import context_of
 from kdissect.present.branch import Branch, may_hide, message_branches
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.records import Address
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import CUT, sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.tree import fault_text, value_text
 from kdissect.tui.heap import uncollected
 
@@ -187,10 +187,8 @@ class Detail:
     def _spots(self, options: Options) -> Iterator[Spot]:
         for fault in self.exchange.session_faults:
             yield Spot(fault_text(fault), is_fault=True)
-        asked = self.exchange.request
         for message in self.exchange.messages:
-            context = Context(asked.body() if asked is not None and message is not asked else None)
-            below = message_branches(message, options, context)
+            below = message_branches(message, options, context_of(self.exchange, message, options))
             payload = message.frame.payload
             hidden = list(hidden_ranges(below)) if may_hide(message, options) else []
             self._hidden[id(payload)] = payload, hidden
@@ -325,7 +323,7 @@ def hidden_ranges(branches: Iterable[Branch]) -> Iterator[tuple[int, int]]:
     """Where the values stand that must not be shown, in order. What is packed counts as a whole if any of
     it is such a value. Record sets that can hold secrets are opened for it."""
     for branch in branches:
-        if branch.holds_metadata:
+        if branch.may_hide:
             branch.open()
         node = branch.node
         if branch.is_hidden:

@@ -14,8 +14,8 @@ from kdissect.present.hexdump import hexdump
 from kdissect.present.options import Options
 from kdissect.present.payload import framing_of, lines_of, one_line
 from kdissect.present.record_text import header_objects
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.tables import table_writer
 from kdissect.protocol.json_form import dumps
 from kdissect.tui.feed.record_lines import is_redacted

@@ -20,6 +20,7 @@ from kdissect.filter.compiled import Filter
 from kdissect.filter.field import plain
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.redact import SECRETS
+from kdissect.present.secret_names import says_secret
 
 MOST_USED = 200
 MOST_BYTES = 1 << 20
@@ -76,7 +77,8 @@ class Remembered:
 def _may_tell_a_secret(chosen: Filter) -> bool:
     if chosen.options.show_secrets:
         return True
-    return any(plain(name.rpartition(".")[2]) in _SECRET_FIELDS for name in chosen.fields if "." in name)
+    asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
+    return any(plain(field) in _SECRET_FIELDS or says_secret(field) for field in asked)
 
 
 def _read(path: Path | None) -> str:

@@ -1,20 +1,26 @@
 """The screens in a browser, through textual-serve (the extra ``web``): each visit runs ``kdissect tui``.
 
-There is no password: whoever reaches the port sees what the user sees and can do what the user can. So
-requests are answered only under the address that is served (a page elsewhere whose name was made to lead here
-has another), and the connection that carries keys only to a page that came from here. What the page asks of
-others (a font of Google's) is refused by its policy: nothing leaves the machine.
+Whoever has the screens sees what the user sees and can do what the user can, and every account of a machine
+reaches its ports. So the address has a random token, which the page and the connection that carries keys
+both need. No cookie keeps it: browsers send those to every port of the machine. Requests are answered only
+under the address that is served (a page elsewhere whose name was made to lead here has another), the
+connection only to a page that came from here. What the page asks of others (a font of Google's) is refused
+by its policy: nothing leaves the machine, the token least of all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
+import secrets
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 
+import aiohttp_jinja2
+import jinja2
 from aiohttp import web
 from textual_serve.server import Server
 
@@ -24,6 +30,7 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data:; font-src 'self' data:; connect-src 'self' {socket}; frame-ancestors 'none'"
 )
+TOKEN_BYTES = 32
 PATIENCE_SECONDS = 1.0
 """How long visits may take to end when serving ends."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -32,7 +39,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Screens(Server):
     """Serves ``kdissect tui`` with some arguments.
 
-    :param told: called with the address when it is served.
+    :param told: called with the address, the token in it, when it is served.
     """
 
     def __init__(self, arguments: Sequence[str], host: str, port: int, told: Callable[[str], None]) -> None:
@@ -40,15 +47,13 @@ class Screens(Server):
         name = f"[{host}]" if ":" in host else host
         super().__init__(command, host, port, "kdissect", f"http://{name}:{port}")
         self._told = told
+        self._token = secrets.token_urlsafe(TOKEN_BYTES)
 
     def initialize_logging(self) -> None:
         """Only what goes wrong is told, without tracebacks: they would show values."""
         handler = logging.StreamHandler()
         handler.setFormatter(_OneLine("kdissect: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-    async def on_startup(self, app: web.Application) -> None:
-        """Nothing is told yet: nobody listens before all are started."""
 
     def serve(self, debug: bool = False) -> None:
         """Serve until SIGINT or SIGTERM.
@@ -61,18 +66,27 @@ class Screens(Server):
     async def _serve(self) -> None:
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         call_at_signals(loop, ENDING, lambda _: stopped.set())
-        runner = web.AppRunner(await self._make_app(), shutdown_timeout=PATIENCE_SECONDS)
+        runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=PATIENCE_SECONDS)
         try:
             await runner.setup()
             await web.TCPSite(runner, self.host, self.port).start()
-            self._told(self.public_url)
+            self._told(f"{self.public_url}/?token={self._token}")
             await stopped.wait()
         finally:
             await runner.cleanup()
 
     async def _make_app(self) -> web.Application:
-        app = await super()._make_app()
-        app.middlewares.append(self._guard)
+        app = web.Application(middlewares=[self._guard])
+        aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path))
+        app.add_routes(
+            [
+                web.get("/", self.handle_index, name="index"),
+                # The page's script puts a query behind the address of the connection.
+                web.get(f"/ws/{self._token}", self.handle_websocket, name="websocket"),
+                web.get("/ws", self.handle_websocket),
+                web.static("/static", self.statics_path, name="static"),
+            ]
+        )
         return app
 
     @property
@@ -81,18 +95,30 @@ class Screens(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.host != self._address:
-            if request.path == "/" and request.host == f"localhost:{self.port}" and is_local(self.host):
-                raise web.HTTPFound(self.public_url)
+        by_name = request.host == f"localhost:{self.port}" and is_local(self.host)
+        if request.host != self._address and not (by_name and request.path == "/"):
             raise web.HTTPForbidden(text="this address is not served")
+        if not request.path.startswith("/static/") and not self._has_token(request):
+            raise web.HTTPForbidden(text="the whole address is needed, with the token that was printed")
+        if request.host != self._address:
+            raise web.HTTPFound(f"{self.public_url}{request.path_qs}")
         if request.headers.get("Origin", self.public_url) != self.public_url:
             raise web.HTTPForbidden(text="only pages from here may ask")
-        if request.path == "/ws" and "Origin" not in request.headers:
+        if request.path.startswith("/ws") and "Origin" not in request.headers:
             raise web.HTTPForbidden(text="only pages from here may ask")
         response = await handler(request)
         if not response.prepared:
             response.headers["Content-Security-Policy"] = POLICY.format(socket=f"ws://{self._address}")
+            response.headers["Referrer-Policy"] = "no-referrer"
+            response.headers["Cache-Control"] = "no-store"
         return response
+
+    def _has_token(self, request: web.Request) -> bool:
+        """Whether a request has the token, in its query or at the end of its path. How long that takes tells
+        nothing of it."""
+        _, _, last = request.path.rpartition("/")
+        given = request.query.get("token", last)
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 
 class _OneLine(logging.Formatter):

@@ -11,12 +11,14 @@ from typing import BinaryIO, cast
 
 def write_whole(path: str, write: Callable[[BinaryIO], str]) -> str:
     """Have ``write`` fill a file, which replaces what has that name; gives what it says of that, and where.
+    A new file is for its owner only; one that is replaced keeps its mode.
 
     :raises OSError: the file cannot be written. What ``write`` raises is raised too.
     """
     is_new = not os.path.lexists(path)
     if is_new:
-        open(path, "xb").close()  # the name is ours now, with the permissions that new files have
+        # The name is ours now, and what comes under it nobody else's: captures hold passwords.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         mode = os.stat(path).st_mode
         with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as file:

@@ -43,6 +43,8 @@ def test_every_key(tmp_path: Path) -> None:
         save = "ctrl-s f2"
         [limits]
         frame_bytes = 1000
+        [secrets]
+        show = ["Moon", "MoonRequest.token"]
         """,
     )
     topics = {"lVhqmGaYRoKUVMnTbJRSXA": "orders"}
@@ -50,7 +52,10 @@ def test_every_key(tmp_path: Path) -> None:
     ports, keys = frozenset({29092}), {"save": "ctrl-s f2"}
     filters = {"slow": "latency > 1s"}
     columns = ("number", "api")
-    assert found == Config(columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns)
+    shown = frozenset({"Moon", "MoonRequest.token"})
+    assert found == Config(
+        columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns, shown
+    )
 
 
 def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
@@ -102,6 +107,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert (found.limits.frame_bytes, found.limits.layers) == (2000, 9)
 
 
+def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Path) -> None:
+    assert load(tmp_path, 'slow_ms = "4s"').slow_ms == 4_000
+    assert load(tmp_path, "", KDISSECT_SLOW_MS="1.5 s").slow_ms == 1_500
+
+
 @pytest.mark.parametrize(
     ("text", "line", "part"),
     [
@@ -117,7 +127,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ("[limits]\nframe_bytes = 9223372036854775808", 2, "from 1 to 9,223,372,036,854,775,807"),
         ("[topics]\nx = 1", 2, "names"),
         ("slow_ms = 0", 1, "above 0"),
+        ('slow_ms = "4 y"', 1, "the form is a number"),
         ("theme = 1", 1, "a name"),
+        ("[secrets]\nhide = 1", 2, "there is no key 'hide'"),
+        ("[secrets]\nshow = 1", 2, "a list of names"),
+        ('[secrets]\n\nshow = ["a b"]', 3, "is no class and no field of one"),
         ("[filters]\nx = 1", 2, "as text"),
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),
         ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),

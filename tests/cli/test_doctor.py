@@ -1,4 +1,4 @@
-"""What ``kdissect doctor`` says of Spark."""
+"""What ``kdissect doctor`` says of Spark and of the environment."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.cli import main
+from kdissect.cli.config import SECRET_VARIABLES
 
 
 def java(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -39,3 +40,20 @@ def test_without_java_it_is_told_what_to_install(
     row = java(capsys)
     assert row["state"] == "absent"
     assert all(words in row["details"] for words in (str(tmp_path), "openjdk-17", "extra spark-local"))
+
+
+@pytest.mark.parametrize("form", ["text", "ndjson"])
+def test_of_variables_that_are_no_known_settings_only_the_name_is_told(
+    form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = (*SECRET_VARIABLES, "KDISSECT_PASWORD", "KDISSECT_SASL_TOKEN")
+    for at, name in enumerate(hidden):
+        monkeypatch.setenv(name, f"hunter{at}-secret")
+    monkeypatch.setenv("KDISSECT_TIME", "d")
+    monkeypatch.setenv("KDISSECT_LIMITS_FRAME_BYTES", "4711")
+    main(["doctor", "-T", form])
+    said = capsys.readouterr()
+    assert "secret" not in (said.out + said.err).replace(" secrets", "")
+    assert all(name in said.out for name in hidden)
+    assert "KDISSECT_TIME=d" in said.out
+    assert "KDISSECT_LIMITS_FRAME_BYTES=4711" in said.out

@@ -30,10 +30,10 @@ from tests.live.machine import (
     eventually,
     kdissect_of,
     network,
-    requires_namespaces,
     start,
     until_it_captures,
 )
+from tests.live.requires import requires_namespaces
 
 BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
 AS_ROOT = "--allow-root"
@@ -344,7 +344,9 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
         return f'kdissect_requests_total{{api="Metadata"}} {expected}.0' in done.stdout.decode().split("\n")
 
     eventually(counted)
-    assert live.end()[0] == 0
+    code, _, error = live.end()
+    assert code == 0
+    assert "--prometheus: who reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n" in error
 
 
 def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import ROOT, run, spawn
-from tests.live.machine import nobody, requires_nobody, requires_raw_sockets
+from tests.live.machine import nobody
+from tests.live.requires import requires_nobody, requires_raw_sockets
 
 AS_ROOT = "--allow-root"
 

@@ -375,6 +375,54 @@ def test_an_output_that_nothing_was_written_to_is_empty(tmp_path: Path, capsysbi
     assert path.read_bytes() == b""
 
 
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("read", CAPTURE, "-w"),
+        ("read", CAPTURE, "-T", "ndjson", "-o"),
+        ("read", CAPTURE, "-T", "parquet", "-o"),
+        ("read", CAPTURE, "-T", "records.parquet", "-o"),
+        ("read", CAPTURE, "-T", "faults.csv", "-o"),
+        ("stats", CAPTURE, "-z", "srt", "-T", "csv", "-o"),
+        (
+            "bytes",
+            "message",
+            "--api",
+            "Metadata",
+            "--kind",
+            "request",
+            "--api-version",
+            "0",
+            "00000000",
+            "-o",
+        ),
+        ("log", ROOT / "captures" / "logs", "-T", "records", "-o"),
+    ],
+    ids=lambda arguments: " ".join(each for each in arguments if isinstance(each, str)),
+)
+def test_a_new_output_is_for_its_owner_only_and_an_old_one_keeps_its_mode(
+    arguments: tuple[object, ...], tmp_path: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out"
+    # It is made with that mode: what is given one later is open to all for a moment.
+    for name in ("chmod", "fchmod"):
+        monkeypatch.setattr(os, name, None)
+    assert run(capsysbinary, *arguments, path).code == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+    monkeypatch.undo()
+    path.chmod(0o640)
+    assert run(capsysbinary, *arguments, path).code == 0
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_arrow_takes_its_memory_from_the_system(tmp_path: Path) -> None:
     """Its own allocator keeps 45 MB more; it is chosen where the library is loaded."""
     script = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import aiohttp
 import pytest
@@ -24,9 +26,19 @@ from tests.cli.run import CAPTURES, ROOT, run
 CAPTURE = CAPTURES / "errors.pcapng"
 
 
+class Served(NamedTuple):
+    """Where a capture is served."""
+
+    address: str
+    token: str
+
+    @property
+    def page(self) -> str:
+        return f"http://{self.address}/?token={self.token}"
+
+
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """The address at which a capture is served."""
+def served(tmp_path: Path) -> Iterator[Served]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -40,11 +52,13 @@ def served(tmp_path: Path) -> Iterator[str]:
     )
     assert process.stderr is not None
     line = process.stderr.readline().decode()
-    assert line == f"kdissect: the screens are at http://127.0.0.1:{port} (Ctrl-C ends)\n"
-    yield f"127.0.0.1:{port}"
+    form = rf"kdissect: the screens are at http://127\.0\.0\.1:{port}/\?token=([\w-]{{43}}) \(Ctrl-C ends\)\n"
+    printed = re.fullmatch(form, line)
+    assert printed is not None
+    yield Served(f"127.0.0.1:{port}", printed[1])
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (0, b"", b"")
+    assert (process.returncode, out, err) == (0, b"", b"")  # no visit was logged, its token least of all
 
 
 @asynccontextmanager
@@ -53,16 +67,22 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield opened
 
 
-def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: str) -> None:
+def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: Served) -> None:
     async def visit() -> None:
         async with session() as browser:
-            async with browser.get(f"http://{served}/") as page:
+            async with browser.get(served.page) as page:
                 assert page.status == 200
                 policy = page.headers["Content-Security-Policy"]
                 assert "default-src 'self'" in policy
-                assert f"ws://{served}" in policy
-            address = f"ws://{served}/ws?width=120&height=40"
-            async with browser.ws_connect(address, origin=f"http://{served}") as screen:
+                assert f"ws://{served.address}" in policy
+                assert page.headers["Referrer-Policy"] == "no-referrer"
+                assert page.headers["Cache-Control"] == "no-store"
+                assert "Set-Cookie" not in page.headers
+                found = re.search(r'data-session-websocket-url="([^"]+)"', await page.text())
+            assert found is not None
+            # As the page's script has it.
+            address = f"{found[1]}?width=120&height=40"
+            async with browser.ws_connect(address, origin=f"http://{served.address}") as screen:
                 drawn = b""
                 while b"RequestHeader" not in drawn:
                     message = await screen.receive(timeout=60)
@@ -75,21 +95,46 @@ def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: str) -> No
     asyncio.run(visit())
 
 
-def test_pages_from_elsewhere_get_nothing(served: str) -> None:
+def test_pages_from_elsewhere_get_nothing(served: Served) -> None:
     async def visit() -> None:
         async with session() as browser:
             for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-                async with browser.get(f"http://{served}/", headers=headers) as page:
+                async with browser.get(served.page, headers=headers) as page:
                     assert page.status == 403
             for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+                for socket_address in (f"/ws/{served.token}", f"/ws?token={served.token}"):
+                    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                        await browser.ws_connect(f"ws://{served.address}{socket_address}", headers=headers)
+                    assert refused.value.status == 403
+            local = served.address.replace("127.0.0.1", "localhost")
+            async with browser.get(served.page, headers={"Host": local}, allow_redirects=False) as page:
+                assert (page.status, page.headers["Location"]) == (302, served.page)
+
+    asyncio.run(visit())
+
+
+def test_without_the_token_neither_the_page_nor_the_connection_is_had(served: Served) -> None:
+    async def visit() -> None:
+        own = f"http://{served.address}"
+        local = served.address.replace("127.0.0.1", "localhost")
+        wrong = ("", served.token[:-1], served.token + "x", served.token.swapcase(), "%ff%00é")
+        async with session() as browser:
+            for path in (
+                "/",
+                "/ws",
+                "/ws/",
+                "/nothing",
+                "/download/x",
+                *(f"/?token={each}" for each in wrong),
+            ):
+                for host in (served.address, local):
+                    async with browser.get(own + path, headers={"Host": host}, allow_redirects=False) as page:
+                        assert page.status == 403
+                        assert served.token not in str(page.headers) + await page.text()
+            for path in ("/ws", *(f"/ws/{each}" for each in wrong), *(f"/ws?token={each}" for each in wrong)):
                 with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-                    await browser.ws_connect(f"ws://{served}/ws", headers=headers)
+                    await browser.ws_connect(f"ws://{served.address}{path}", origin=own)
                 assert refused.value.status == 403
-            local = served.replace("127.0.0.1", "localhost")
-            async with browser.get(
-                f"http://{served}/", headers={"Host": local}, allow_redirects=False
-            ) as page:
-                assert (page.status, page.headers["Location"]) == (302, f"http://{served}")
 
     asyncio.run(visit())
 
@@ -148,7 +193,7 @@ def test_an_address_that_is_not_ours_is_told_after_the_warning(
     ran = run(capsysbinary, "web", CAPTURE, "--host", host)
     assert ran.code == USAGE
     first, second = ran.err.splitlines()
-    assert first.endswith("sees these captures: there is no password")
+    assert first.endswith("is not encrypted: who sees the packets sees the token too")
     assert "cannot be served" in second
 
 

@@ -63,6 +63,7 @@ def test_ctrl_c_ends_following_and_what_was_written_can_be_read(broker: TestBrok
         assert process.stderr.read() == b""
     assert values == list("abcde")
     found = list(kdissect.read(capture))
+    assert capture.stat().st_mode & 0o777 == 0o600
     assert [each.missing for each in found][-1] == "connection closed"
     assert {each.missing for each in found[:-1]} == {None}
 

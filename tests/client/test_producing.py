@@ -207,7 +207,7 @@ def test_a_row_that_cannot_be_meant_is_refused_before_anybody_is_asked(
         (("--value", "v", "--key-separator", ":"), 2, "say how FILE holds others"),
         (("--value", "v", "--api-version", "77"), 2, "version 77"),
         (("--value", "v", "--tls-ca", "no-such-ca"), 3, "no-such-ca: cannot be read: No such file"),
-        (("--value", "v", "--timeout", "nan"), 2, "nan is no number of seconds"),
+        (("--value", "v", "--timeout", "nan"), 2, "nan is no span of time"),
         (("--value", "v", "--timeout", "inf"), 2, "--timeout"),
         (("--value", "v", "--timeout", "-1"), 2, "--timeout"),
         (("--value", "v", "--client-id", "x" * 32_768), 2, "at most 32,767"),

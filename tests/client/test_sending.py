@@ -88,6 +88,13 @@ def test_what_cannot_be_sent_is_told_before_anybody_is_asked(
     assert broker.asked == []
 
 
+@pytest.mark.parametrize("body", ["{", "[]", '{"topics": 5}', '{"topix": []}', '"x"', "no.json"])
+def test_json_that_is_none_is_as_wrong_as_one_of_another_shape(
+    capsysbinary: Capsys, broker: TestBroker, body: str
+) -> None:
+    assert client(capsysbinary, "send", broker, "--api", "Metadata", "--json", body).code == 2
+
+
 def test_an_answer_that_does_not_fit_its_schema_is_shown_and_told(
     capsysbinary: Capsys, broker: TestBroker
 ) -> None:

@@ -1,7 +1,7 @@
 """Fuzz where bytes of others come in, guided by coverage, from kept corpora.
 
     pip install -e '.[fuzz]'
-    python -m tests.fuzz --seconds 60                      # each of the six targets, two at a time
+    python -m tests.fuzz --seconds 60                      # each of the targets, two at a time
     python -m tests.fuzz --runs 1000000 --keep records     # the long form: corpus and count of runs are kept
 
 ``--keep`` adds what brought new coverage to ``corpus/TARGET.tar.xz`` and the runs to ``runs.tsv``. An input

@@ -1,4 +1,4 @@
-"""What is fuzzed: six places where bytes of others come in. Each takes any bytes, looks at all that comes of
+"""What is fuzzed: the places where bytes of others come in. Each takes any bytes, looks at all that comes of
 them, and raises only where kdissect is wrong.
 """
 
@@ -48,6 +48,7 @@ from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
 from tests.acceptance.mutate import look_at_message, look_at_records
 from tests.accounts import astray
+from tests.fuzz.commands import config, config_seeds, log, log_seeds, schema, schema_seeds
 from tests.lab import DATA, Case, dissected_case
 from tests.tcp.segments import BROKER, CLIENT
 
@@ -347,4 +348,20 @@ TARGETS = {
     "records": Target(records, record_seeds),
     "tls": Target(tls, tls_seeds, largest=8_192, guides=("kdissect.tls",)),
     "logdir": Target(logdir, logdir_seeds),
+    "log": Target(
+        log, log_seeds, largest=8_192, guides=("kdissect.cli.log", "kdissect.logdir", "kdissect.present")
+    ),
+    "schema": Target(
+        schema,
+        schema_seeds,
+        largest=8_192,
+        guides=(
+            "kdissect.cli.schema",
+            "kdissect.protocol.importing",
+            "kdissect.protocol.vetting",
+            "kdissect.protocol.merging",
+            "kdissect.protocol.definition",
+        ),
+    ),
+    "config": Target(config, config_seeds, largest=4_096, guides=("kdissect.cli.config", "tomllib")),
 }

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from kdissect.live.session import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +23,8 @@ _numbers = itertools.count()
 
 
 @functools.cache
-def _may_capture() -> bool:
+def may_capture() -> bool:
+    """Whether packet sockets are permitted."""
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
     except (OSError, AttributeError):
@@ -34,19 +33,14 @@ def _may_capture() -> bool:
 
 
 @functools.cache
-def _may_make_namespaces() -> bool:
+def may_make_namespaces() -> bool:
+    """Whether network namespaces can be made."""
     name = f"kd-probe-{os.getpid()}"
-    if not _may_capture() or shutil.which("ip") is None:
+    if not may_capture() or shutil.which("ip") is None:
         return False
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
     subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
     return made
-
-
-requires_raw_sockets = pytest.mark.skipif(not _may_capture(), reason="packet sockets are not permitted here")
-requires_namespaces = pytest.mark.skipif(
-    not _may_make_namespaces(), reason="network namespaces cannot be made here"
-)
 
 
 class Network:
@@ -192,6 +186,3 @@ def nobody() -> tuple[str, ...]:
         if subprocess.run(tried, capture_output=True, check=False).returncode == 0:
             return tuple(found)
     return ()
-
-
-requires_nobody = pytest.mark.skipif(not nobody(), reason="nobody can be become here")

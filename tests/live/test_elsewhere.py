@@ -16,7 +16,8 @@ import pytest
 from kdissect.cli.doctor import _capturing_elsewhere
 from kdissect.live import libpcap
 from tests.cli.run import CAPTURES, ROOT
-from tests.live.machine import end, network, requires_namespaces, until_it_captures
+from tests.live.machine import end, network, until_it_captures
+from tests.live.requires import requires_namespaces
 
 pytest.importorskip("scapy")
 

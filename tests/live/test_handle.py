@@ -16,7 +16,7 @@ from kdissect.live.errors import BadFilterError, NoInterfaceError, NotPermittedE
 from kdissect.live.handle import PcapSource
 from kdissect.live.session import wait_until
 from kdissect.live.sources import Interfaces
-from tests.live.machine import requires_raw_sockets
+from tests.live.requires import requires_raw_sockets
 from tests.live.test_ring import segments_of, talk
 
 pytestmark = [

@@ -13,7 +13,7 @@ import pytest
 from kdissect.live import privileged
 from kdissect.live.bpf import ETHERNET, program_of
 from tests.cli.run import ROOT
-from tests.live.machine import requires_raw_sockets
+from tests.live.requires import requires_raw_sockets
 
 pytest.importorskip("scapy")
 

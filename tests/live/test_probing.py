@@ -12,7 +12,7 @@ from kdissect.live.opening import open_interfaces
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
-from tests.live.machine import requires_raw_sockets
+from tests.live.requires import requires_raw_sockets
 
 pytest.importorskip("scapy")
 

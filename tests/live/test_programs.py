@@ -20,18 +20,8 @@ from kdissect.capture.files import read_packets
 from kdissect.live.journal import Status, status_of
 from kdissect.model import Packet
 from tests.cli.run import CAPTURES, spawn
-from tests.live.machine import (
-    ROOT,
-    Network,
-    end,
-    ended,
-    eventually,
-    network,
-    nobody,
-    requires_namespaces,
-    requires_nobody,
-    until_it_captures,
-)
+from tests.live.machine import ROOT, Network, end, ended, eventually, network, nobody, until_it_captures
+from tests.live.requires import requires_namespaces, requires_nobody
 
 pytestmark = requires_namespaces
 

@@ -16,7 +16,7 @@ from kdissect.live import devices, privileged
 from kdissect.live.bpf import COOKED, ETHERNET, SNAP_LENGTH, program_of
 from kdissect.live.ring import BLOCKS, RingListenSocket
 from kdissect.model import Packet, Segment
-from tests.live.machine import requires_raw_sockets
+from tests.live.requires import requires_raw_sockets
 
 pytestmark = requires_raw_sockets
 pytest.importorskip("scapy")

@@ -14,11 +14,15 @@ ALL = ("duration", "interval", "filesize", "packets", "files")
 def test_rules_are_dumpcaps() -> None:
     rules = ("filesize:10", "files:3", "duration:60", "packets:5", "interval:30")
     assert bounds_of(rules, ALL) == Bounds(60, 10_000, 5, 3, 30)
+    assert bounds_of(("duration:1m", "interval:2m"), ALL) == Bounds(seconds=60, interval=120)
+    assert bounds_of(("duration:500ms",), ALL) == Bounds(seconds=0.5)
     assert not Bounds(files=3).rotates
     assert Bounds(packets=1).rotates
 
 
-@pytest.mark.parametrize("rule", ["filesize", "size:1", "files:0", "files:-1", "duration:1s", "interval:9:9"])
+@pytest.mark.parametrize(
+    "rule", ["filesize", "size:1", "files:0", "files:-1", "duration:1y", "interval:500ms", "interval:9:9"]
+)
 def test_a_wrong_rule_names_the_form(rule: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{rule}: the form is duration:N")):
         bounds_of((rule,), ALL)

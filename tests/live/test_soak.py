@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.machine import Look, requires_namespaces
+from tests.live.machine import Look
+from tests.live.requires import requires_namespaces
 from tests.live.soak import GROWTH_BYTES, MIB, Watched, soak
 
 pytest.importorskip("scapy")

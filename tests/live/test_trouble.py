@@ -29,9 +29,9 @@ from tests.live.machine import (
     eventually,
     kdissect_of,
     network,
-    requires_namespaces,
     until_it_captures,
 )
+from tests.live.requires import requires_namespaces
 
 pytestmark = requires_namespaces
 pytest.importorskip("scapy")

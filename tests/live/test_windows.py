@@ -32,9 +32,9 @@ from tests.live.machine import (
     eventually,
     kdissect_of,
     network,
-    requires_namespaces,
     until_it_captures,
 )
+from tests.live.requires import requires_namespaces
 from tests.tui.terminals import Terminal
 
 pytest.importorskip("scapy")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.protocol import importing
 from kdissect.protocol.definition import Versions, parse, write
 from kdissect.protocol.importing import import_definitions, kafka_class, read_json
 from kdissect.protocol.library import Library, vendors_in
@@ -208,6 +209,110 @@ def test_a_definition_that_cannot_be_understood_names_its_file_and_writes_nothin
     with pytest.raises(ValueError, match=r"HeartbeatRequest\.json"):
         import_definitions(jar(tmp_path / "broken.jar", "9.9.0", broken), tmp_path / "user")
     assert not (tmp_path / "user").exists()
+
+
+def raw_jar(path: Path, entries: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return path
+
+
+def refused(tmp_path: Path, entries: dict[str, bytes]) -> str:
+    """Why a jar is not taken in."""
+    source = raw_jar(tmp_path / "kafka-clients-9.9.0.jar", entries)
+    with pytest.raises(ValueError, match=r"kafka-clients-9\.9\.0\.jar: ") as said:
+        import_definitions(source, tmp_path / "user")
+    assert not (tmp_path / "user").exists()
+    assert "\n" not in str(said.value)
+    return str(said.value)
+
+
+FILE = "common/message/HeartbeatRequest.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b" " * (64 << 20), "more than 1 MiB"),
+        (b"[" * 500_000, "nested deeper than 32"),
+        (b'{"a":' * 100_000, "nested deeper than 32"),
+        (b'"' + b'\\"' * 400_000, "not JSON"),
+        (b"/*" * 400_000, "not JSON"),
+        (b"\xff", "codec can't decode"),
+        (b"[]", "not a JSON object"),
+        (b'{"validVersions": ' + b"9" * 5_000 + b"}", "digits"),
+    ],
+    ids=["size", "lists", "objects", "quotes", "comments", "UTF-8", "list", "digits"],
+)
+def test_a_hostile_text_is_refused_by_one_line(tmp_path: Path, text: bytes, why: str) -> None:
+    assert why in refused(tmp_path, {FILE: text})
+
+
+def test_there_is_an_end_to_entries_definitions_and_their_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = json.dumps(HEARTBEAT).encode()
+    many = {
+        f"common/message/A{at}Request.json": json.dumps(HEARTBEAT | {"name": f"A{at}Request", "apiKey": at})
+        for at in range(30)
+    }
+    for name, value, why in (
+        ("MOST_ENTRIES", 10, "a jar with more than 10 entries"),
+        ("MOST_DEFINITIONS", 10, "more than 10 definitions"),
+        ("MOST_BYTES", len(one) * 5, "all definitions together"),
+        ("MOST_WORK", 500, "more than 500 fields in all"),
+    ):
+        with monkeypatch.context() as bounds:
+            bounds.setattr(importing, name, value)
+            assert why in refused(tmp_path, {each: text.encode() for each, text in many.items()})
+    assert "is defined twice" in refused(tmp_path, {FILE: one, FILE.replace("Heart", "heart"): one})
+
+
+def test_a_directory_that_lies_or_has_a_second_one_is_not_read(tmp_path: Path) -> None:
+    path = raw_jar(tmp_path / "kafka-clients-9.9.0.jar", {FILE: json.dumps(HEARTBEAT).encode()})
+    data = path.read_bytes()
+    end = data.rfind(b"PK\x05\x06")
+    for broken in (
+        data[: end + 10] + b"\xff\xff" + data[end + 12 :],
+        data[: end + 12] + b"\xff\xff\xff\x7f" + data[end + 16 :],
+        data[:end] + b"PK\x06\x07".ljust(20, b"\0") + data[end:],
+    ):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match="a jar with more than 20,000 entries"):
+            import_definitions(path, tmp_path / "user")
+
+
+def test_a_version_file_of_any_size_costs_no_more_than_a_definition(tmp_path: Path) -> None:
+    version = "kafka/kafka-version.properties"
+    source = raw_jar(
+        tmp_path / "kafka-clients-9.9.0.jar",
+        {version: b"x=" + b"1" * (64 << 20), FILE: json.dumps(HEARTBEAT).encode()},
+    )
+    assert import_definitions(source, tmp_path / "user").release == "9.9.0"
+
+
+@pytest.mark.parametrize("name", ["..-4.0.jar", " x -4.0.jar", "\x1b[31m-4.0.jar"])
+def test_a_jar_whose_name_is_no_part_of_kafka_is_refused(name: str, tmp_path: Path) -> None:
+    source = raw_jar(tmp_path / name, {FILE: json.dumps(HEARTBEAT).encode()})
+    with pytest.raises(ValueError, match="is no name of a part of Kafka"):
+        import_definitions(source, tmp_path / "user" / "definitions")
+    assert not (tmp_path / "user").exists()
+
+
+@pytest.mark.parametrize("flip", range(30, 90, 3))
+def test_a_damaged_or_locked_jar_is_told_as_such(flip: int, tmp_path: Path) -> None:
+    data = bytearray(
+        raw_jar(tmp_path / "kafka-clients-9.9.0.jar", {FILE: json.dumps(HEARTBEAT).encode()}).read_bytes()
+    )
+    at = data.find(b"PK\x01\x02")
+    locked = bytearray(data)
+    locked[at + 8] |= 1
+    data[flip] ^= 0xFF
+    for broken in (locked, data):
+        (tmp_path / "kafka-clients-9.9.0.jar").write_bytes(broken)
+        with pytest.raises((ValueError, zipfile.BadZipFile)):
+            import_definitions(tmp_path / "kafka-clients-9.9.0.jar", tmp_path / "user")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,15 @@ def test_the_tables_are_those_of_read(tmp_path: Path, strategy: str) -> None:
 
 
 @pytest.mark.usefixtures("spark")
+def test_tables_are_for_their_owner_only(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(ERRORS, "--out", out, "--partition-by", "date") == 0
+    modes = {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))}
+    assert len(modes) > 3
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
+
+
+@pytest.mark.usefixtures("spark")
 def test_one_damaged_file_among_many_is_a_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     pieces = cut(ERRORS, tmp_path / "in", 100)

@@ -12,7 +12,8 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import Packet
 from tests.lab import LAB
-from tests.live.machine import network, requires_namespaces
+from tests.live.machine import network
+from tests.live.requires import requires_namespaces
 from tests.tui.terminals import Terminal
 
 CAPTURE = LAB / "tls13" / "capture.pcapng.zst"

@@ -18,7 +18,7 @@ from kdissect.live.journal import status_of
 from kdissect.live.session import wait_until
 from kdissect.model import Fault
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
-from tests.live.machine import requires_raw_sockets
+from tests.live.requires import requires_raw_sockets
 from tests.tui.terminals import Terminal
 
 pytestmark = requires_raw_sockets

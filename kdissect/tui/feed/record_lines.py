@@ -19,8 +19,8 @@ from kdissect.filter.compiled import Filter
 from kdissect.present.options import Options
 from kdissect.present.payload import framing_of
 from kdissect.present.records import Address, addressed_rows
-from kdissect.present.redact import REDACTED
 from kdissect.present.sanitise import sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import dumps
 from kdissect.system import read_at
 from kdissect.tui.feed.rows import Texts

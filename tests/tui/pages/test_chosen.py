@@ -147,6 +147,7 @@ def test_saving_shown_marked_and_one(which: str, form: str, tmp_path: Path) -> N
         assert "written to" in await answer(pilot, str(path))
 
     with_app(step)
+    assert path.stat().st_mode & 0o777 == 0o600
     if form == "pcapng":
         found = [(each.api, each.correlation_id, each.latency_ns) for each in read(path)]
         assert found == [(each.api, each.correlation_id, each.latency_ns) for each in wanted]
@@ -166,6 +167,7 @@ def test_saving_shown_marked_and_one(which: str, form: str, tmp_path: Path) -> N
 def test_a_file_that_is_there_is_only_replaced_when_that_is_wanted(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("mine")
+    path.chmod(0o640)
 
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "w", "enter")
@@ -180,6 +182,7 @@ def test_a_file_that_is_there_is_only_replaced_when_that_is_wanted(tmp_path: Pat
         assert "52 exchanges written to" in await press(pilot, "down", "enter")
         assert path.read_bytes().startswith(b'"number"')
         assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+        assert path.stat().st_mode & 0o777 == 0o640
 
     with_app(step)
 

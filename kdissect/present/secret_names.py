@@ -1,0 +1,34 @@
+"""Names that say of themselves that what they name is a secret: of Connect's settings, of record headers, and
+of fields of which nothing but the name is known.
+
+A name is taken for secret too often rather than once too seldom.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+REDACTED = "<redacted>"
+"""Stands where a secret was."""
+_WORDS = (
+    *("password", "passwd", "pwd", "passphrase", "passcode", "secret", "token", "credential", "hmac", "salt"),
+    *("jaas", "authorization", "cookie", "bearer", "userinfo", "signature"),
+    *("apikey", "accesskey", "privatekey", "sessionkey", "accountkey", "secretkey", "sharedkey", "sslkey"),
+    *("encryptionkey", "masterkey", "signingkey", "keytab"),
+)
+"""What is in a name of a secret, once case and punctuation are gone."""
+_ANY = re.compile("|".join(_WORDS))
+_OTHER = re.compile(r"[\W_]+")
+_IN_BYTES = re.compile("|".join(r"[\W_]?".join(word) for word in _WORDS).encode(), re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def says_secret(name: str) -> bool:
+    """Whether a name says so: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
+    return _ANY.search(_OTHER.sub("", name).lower()) is not None
+
+
+def tells_of_secrets(data: bytes) -> bool:
+    """Whether such a name is anywhere in bytes of which it is not known what they are."""
+    return _IN_BYTES.search(data) is not None

@@ -1,0 +1,29 @@
+"""Spans of time as users write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.durations import duration_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "expected"),
+    [
+        ("4s", "s", 4_000_000_000),
+        ("4", "s", 4_000_000_000),
+        ("4", "ms", 4_000_000),
+        (" 0.1 s ", "ms", 100_000_000),
+        (".5ms", "s", 500_000),
+        ("2h", "ms", 7_200_000_000_000),
+        ("3us", "s", 3_000),
+    ],
+)
+def test_a_span_is_a_number_with_a_unit_or_without(text: str, unit: str, expected: int) -> None:
+    assert duration_ns(text, unit) == expected
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1y", "1e3", "nan", "inf", "1 s x", "²", "٣", "9" * 40])
+def test_what_is_no_span_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="is no span of time: the form is"):
+        duration_ns(text)
