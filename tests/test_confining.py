@@ -13,7 +13,8 @@ import pytest
 from kdissect.system import landlock, seccomp
 from kdissect.system.confining import Confinement, in_force, means
 from tests.cli.run import ROOT
-from tests.live.machine import nobody, requires_nobody
+from tests.live.machine import nobody
+from tests.live.requires import requires_nobody
 
 requires_both = pytest.mark.skipif(
     not (landlock.version() and seccomp.is_offered()), reason="this kernel does not offer both"

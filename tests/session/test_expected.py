@@ -30,7 +30,7 @@ class Line:
         self.session.feed(frame(request(api, version, number, **asked), packet=number), number)
         payload = response(api, version, number, **answered)
         answer = frame(payload, Direction.FROM_BROKER, number)._replace(first_ns=at_ns, last_ns=at_ns)
-        (exchange,) = completed(self.session.feed(answer, number))
+        (exchange,) = completed(self.session.feed(answer, number) or [])
         return exchange
 
     def beat(self, error: int, at_ns: int = 0, group: str = "g") -> str | None:
