@@ -103,6 +103,13 @@ def test_ids_that_do_not_match_or_stay_the_same_or_another_client_show_nothing()
         assert run(talk.segments)[2].protocol == "unknown"
 
 
+def test_an_answer_to_nothing_shows_that_it_is_something_else() -> None:
+    talk = strange_talk(PAIRS - 1).answer(stranger_answer(999))
+    for number in range(100, 120):
+        talk.ask(stranger(number)).answer(stranger_answer(number))
+    assert run(talk.segments)[2].protocol == "unknown"
+
+
 def test_a_response_larger_than_what_is_held_does_not_hide_a_newer_client() -> None:
     talk = Talk(syn=False)
     for number in range(1, 9):
