@@ -27,6 +27,7 @@ from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"
 """Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
+SLOW_SIGN = "◷"
 _LEAST_TEXT = 12
 """Cells that a text keeps, if it needs them."""
 _UP, _DOWN = "▴", "▾"
@@ -51,6 +52,13 @@ class ListColumn(NamedTuple):
     """Whether it can be narrower than what stands in it."""
     is_fixed: bool = False
     """Whether it always takes its cells."""
+    alone: str = ""
+    """Its name where it stands beside all others, if the head is not its own."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return self.alone or self.heading.title
 
 
 class Exchanges:
@@ -255,7 +263,7 @@ class Exchanges:
             return "◐"
         if not (flags & HAS_REQUEST and flags & HAS_RESPONSE):
             return "…" if index.text("missing", place) == "waiting" else "∅"
-        return ""
+        return SLOW_SIGN if self._is_slow(place) else ""
 
     def _time(self, place: int, flags: int) -> str:
         ns = self.index.value("time_ns", place)
@@ -334,15 +342,15 @@ COLUMNS: Mapping[str, ListColumn] = {
     "client": _text("Address", "client", _MOST_ADDRESS),
     "broker": _text("Broker", "broker", _MOST_ADDRESS),
     "what": ListColumn(Heading("API", _MOST_API), Exchanges._api, "api", is_text=True),
-    "api": _text("API", "api", _MOST_API),
+    "api": _text("API", "api", _MOST_API)._replace(alone="API alone"),
     "api_version": _number("Version", "api_version", flag=HAS_VERSION),
     "correlation_id": _number("Corr", "correlation_id", flag=HAS_CORRELATION),
     "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns", is_fixed=True),
     "request_size": _size("Request", "request_size"),
     "response_size": _size("Response", "response_size"),
     "sizes": ListColumn(Heading("Bytes", 2 * _MOST_SIZE + 3), Exchanges._sizes, "response_size"),
-    "request_packet": _number("Asked in", "request_packet", 1),
-    "response_packet": _number("Answered in", "response_packet", 1),
+    "request_packet": _number("Packet", "request_packet", 1)._replace(alone="Asked in"),
+    "response_packet": _number("Packet", "response_packet", 1)._replace(alone="Answered in"),
     "missing": _text("Missing", "missing", 20),
     "error": _text("Error", "error", 40),
     "topics": _text("Topics", "topics", 60),

@@ -16,6 +16,7 @@ from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.filter.errors import FilterError
+from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
@@ -24,11 +25,12 @@ from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.list_columns import OWN
 from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
-from kdissect.tui.pages.ordering import Ordering, Sparing
+from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from kdissect.tui.status import Item
@@ -200,6 +202,17 @@ class ExchangesPage(SplitPage):
         if row is not None:
             self.list_pane.cursor = row
 
+    @property
+    def order_of_list(self) -> tuple[str, bool]:
+        """The column that orders the list, and whether the largest stand first."""
+        return self.order.sort, self.order.descending
+
+    def order_by(self, sort: str, descending: bool) -> None:
+        """Order the list as it was, or as it usually is."""
+        if (sort, descending) != self.order_of_list:
+            self.order.sort, self.order.descending = sort, descending
+            self.reorder()
+
     def chosen_place(self) -> int | None:
         cursor = self.list_pane.cursor
         return self.rows.place(cursor) if cursor < len(self.rows) else None
@@ -243,7 +256,7 @@ class ExchangesPage(SplitPage):
     def _decode(self, place: int, spooled: int, length: int) -> None:
         worker, app = get_current_worker(), self.kdissect
         try:
-            detail = Detail(app.feed.exchange(spooled, length), app.options)
+            detail = Detail(app.feed.exchange(spooled, length), app.options, app.index.all_names())
         except OSError as error:
             app.call_from_thread(self.say, f"the exchange cannot be shown: {error.strerror or error}")
             return
@@ -352,6 +365,7 @@ class ExchangesPage(SplitPage):
         self.follow = not self.follow
         self.order.is_paused = False
         if self.follow:
+            self.order_by(*USUAL)  # the last row is to be the latest
             self.index_grew()
             self.list_pane.action_last()
         super().index_grew()
@@ -401,4 +415,6 @@ class ExchangesPage(SplitPage):
 
 
 def _column_words(name: str) -> str:
-    return f"{COLUMNS[name].heading.title:<12} {name}"
+    """A column's name, and what it is."""
+    meaning = OWN[name].meaning if name in OWN else EXCHANGES.column(name).meaning
+    return f"{COLUMNS[name].name:<12} {meaning.partition(';')[0].partition(' (')[0]}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from kdissect.faults import fault
 from kdissect.tui.feed.batches import Batch, FaultCount
 from kdissect.tui.feed.index import Index
-from tests.tui.feeds import index_with, row
+from tests.cli.run import CAPTURES
+from tests.tui.feeds import decoded, index_of, index_with, row
 
 
 def test_it_grows_and_keeps_what_it_has() -> None:
@@ -103,3 +106,11 @@ def test_the_first_and_the_last_with_an_error_are_told_by_number_over_all_batche
     index = index_with([{"number": 5, "error": 1}], ["NOT_COORDINATOR"])
     index.add(Batch(row(number=2, error=1) + row(number=3, error=1)))
     assert index.errors() == [("NOT_COORDINATOR", 3, 1, 0)]
+
+
+def test_names_of_topic_ids_can_be_asked_whenever_they_were_told() -> None:
+    with closing(decoded(CAPTURES / "basic-kafka43.pcapng")) as feed:
+        index = index_of(feed)
+    told = {topic_id: name for topic_id, name, _ in index.names}
+    assert "java43-basic" in told.values()
+    assert {each: index.all_names().get(each) for each in told} == told
