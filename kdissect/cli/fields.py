@@ -12,6 +12,7 @@ from kdissect.cli.completing import a_table_of_fields
 from kdissect.cli.errors import Wrong
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.faults import KINDS
+from kdissect.filter import wireshark
 from kdissect.filter.computed import MACROS
 from kdissect.filter.field import Kind
 from kdissect.filter.fields import names, own_fields
@@ -185,6 +186,9 @@ def _alias_rows() -> Iterator[dict[str, Any]]:
                 "meaning": "older name of the field, after the API",
                 "aliases": [old],
             }
+
+    for name, meaning in wireshark.names():
+        yield {"table": "Wireshark's fields", "name": name, "type": "", "meaning": meaning, "aliases": []}
 
 
 def _has(word: str | None, *texts: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kdissect.durations import DURATIONS
-from kdissect.filter import paths
+from kdissect.filter import paths, wireshark
 from kdissect.filter.computed import MACROS
 from kdissect.filter.errors import FilterError
 from kdissect.filter.field import Field, Kind, plain
@@ -169,6 +169,9 @@ def _names(begun: str) -> Iterator[tuple[str, str]]:
     for key in apis.api_keys():
         name = apis.api_name(key)
         yield f"{name[0].lower()}{name[1:]}.", f"the fields of {name}"
+    yield wireshark.PREFIX, "the names of Wireshark's fields"
+    if dot and plain(f"{head}.") == wireshark.PREFIX:
+        yield from wireshark.names()
     if len(begun) >= _SHORTEST and not dot:
         for name in paths.all_names():
             yield name, "in every message that has it"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from kdissect.filter import checks, pairs, paths
+from kdissect.filter import checks, pairs, paths, wireshark
 from kdissect.filter.brackets import steps_of
 from kdissect.filter.checks import Check
 from kdissect.filter.columns import BOTH_ENDS
@@ -157,7 +157,7 @@ def named(word: Word) -> Field | None:
     text = word.text
     steps = steps_of(word) if "[" in text else []
     name = ".".join(step.name for step in steps) or text
-    own = by_name().get(plain(name)) or _header_field(name)
+    own = by_name().get(plain(name)) or _header_field(name) or wireshark.field_of(name)
     try:
         if own is not None:
             return own if not steps else parts_of(own, text, steps)
@@ -175,7 +175,10 @@ def _header_field(name: str) -> Field | None:
 
 def _unknown(word: Word) -> FilterError:
     name = plain(word.text)
-    if name in map(plain, MACROS):
+    theirs = wireshark.known(word.text)
+    if isinstance(theirs, wireshark.Refused):
+        return word.error(f"{word.text} is Wireshark's: {theirs.why}")
+    if name in map(plain, MACROS) or isinstance(theirs, wireshark.Means):
         return word.error(f"{word.text} stands alone: it is true or not")
     if name in NOT_OFFERED:
         return word.error(f"there is no field {word.text}: {NOT_OFFERED[name]}")
@@ -212,6 +215,8 @@ def _known(text: str) -> Iterable[str]:
     """Names that a wrong one may have meant."""
     head, dot, _ = text.partition(".")
     api = paths.api_of(head) if dot else None
+    if dot and plain(f"{head}.") == wireshark.PREFIX:
+        yield from (f"{wireshark.PREFIX}{name}" for name in wireshark.NAMES)
     if api is None:
         yield from names()
         if dot:
@@ -233,6 +238,11 @@ def _bare(word: Word, hints: list[str]) -> Expression:
         flag = next((flag for flag in MACROS if plain(flag) == name), None)
         if flag is not None:
             return _resolve(parse(MACROS[flag][0]), [])
+        theirs = wireshark.known(word.text)
+        if isinstance(theirs, wireshark.Means):
+            return _resolve(parse(theirs.filter), [])
+        if isinstance(theirs, wireshark.Refused):
+            raise _unknown(word)
         if name in NOT_OFFERED:
             raise word.error(f"{word.text} is no flag: {NOT_OFFERED[name]}")
         # A field of a message is asked for by more than its last name, which may be any word.

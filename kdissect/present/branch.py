@@ -16,6 +16,7 @@ from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
+from kdissect.names import NO_NAMES, Names
 from kdissect.present.options import Options
 from kdissect.present.record_secrets import is_connect_config, is_secret_header, shown_config
 from kdissect.present.record_text import may_hold_secrets as may_hold_secrets_in
@@ -56,6 +57,8 @@ class Place(NamedTuple):
     """The request that the message answers, where all of it is known."""
     is_metadata: bool | None = False
     """Whether it is in a record of ``__cluster_metadata``; None where nothing tells the topic."""
+    names: Names = NO_NAMES
+    """Of topic ids."""
 
 
 class Branch:
@@ -95,6 +98,14 @@ class Branch:
         """The topic, else its id, and the partition that the structs around it are about."""
         topic, topic_id, partition = partition_of(self._place.ancestors)
         return topic or topic_id, partition
+
+    @property
+    def topic_name(self) -> str | None:
+        """The name of the topic whose id it is, where it is one that has a name."""
+        node = self.node
+        if node.type != "uuid" or not isinstance(node.value, str):
+            return None
+        return self._place.names.get(node.value)
 
     def open(self) -> None:
         """Draw what is in a record set that has not been opened; nothing for any other node."""
@@ -158,10 +169,13 @@ class Branch:
         return out
 
 
-def message_branches(message: Message, options: Options, context: Context = NO_CONTEXT) -> list[Branch]:
+def message_branches(
+    message: Message, options: Options, context: Context = NO_CONTEXT, names: Names = NO_NAMES
+) -> list[Branch]:
     """The header, the body, and what no field accounts for.
 
     :param context: what is embedded in a response may only be told with its request.
+    :param names: of topic ids.
     """
     payload = message.frame.payload
     body = message.decoded()
@@ -173,7 +187,7 @@ def message_branches(message: Message, options: Options, context: Context = NO_C
             expand_embedded(child.type, body.values, child, payload, context)
         rest = child.type == "bytes" and not isinstance(message, Token)
         hidden = rest and is_hidden_rest(message, options)
-        place = Place(hidden=hidden, asked=asked_of(child.type, context))
+        place = Place(hidden=hidden, asked=asked_of(child.type, context), names=names)
         if isinstance(message, Token):
             place = Place(SASL_TOKEN, ({child.name: child.value},))
         out.append(Branch(child, payload, place, options))

@@ -14,6 +14,7 @@ from kdissect.embedded.fields import NO_CONTEXT
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Fault, Node, endpoint_text
+from kdissect.names import NO_NAMES, Names
 from kdissect.present.body import context_of
 from kdissect.present.branch import Branch, Place, message_branches
 from kdissect.present.form import duration, plural
@@ -35,7 +36,8 @@ def exchange_tree(exchange: Exchange, options: Options = PLAIN, dump: bool = Fal
     """The lines of one exchange."""
     yield _heading(exchange)
     for message in exchange.messages:
-        yield from message_tree(message, options, dump, context_of(exchange, message, options))
+        context = context_of(exchange, message, options)
+        yield from message_tree(message, options, dump, context, exchange.topic_names)
     for fault in exchange.faults:
         yield INDENT + fault_text(fault)
 
@@ -79,11 +81,16 @@ def fault_text(fault: Fault) -> str:
 
 
 def message_tree(
-    message: Message, options: Options = PLAIN, dump: bool = False, context: Context = NO_CONTEXT
+    message: Message,
+    options: Options = PLAIN,
+    dump: bool = False,
+    context: Context = NO_CONTEXT,
+    names: Names = NO_NAMES,
 ) -> Iterator[str]:
     """The lines of a request or response.
 
     :param context: what is embedded in a response may only be told with its request.
+    :param names: of topic ids.
     """
     frame = message.frame
     captured = f", {len(frame.payload)} captured" if message.is_cut else ""
@@ -94,7 +101,7 @@ def message_tree(
     known = f", known quirk: {quirk}" if quirk else ""
     yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}{known}"
     walk = _Walk(dump)
-    for branch in message_branches(message, options, context):
+    for branch in message_branches(message, options, context, names):
         yield from walk.lines(branch, 2)
 
 
@@ -118,7 +125,7 @@ class _Walk:
         """The branch's line, then those of what is inside it."""
         branch.open()
         node, hidden = branch.node, branch.is_hidden
-        yield self._line(node, depth, hidden)
+        yield self._line(branch, depth, hidden)
         if node.fault is not None:
             yield INDENT * (depth + 1) + fault_text(node.fault)
         if not node.children:
@@ -132,17 +139,21 @@ class _Walk:
         for inner in branch.inside():
             yield from self.lines(inner, depth + 1)
 
-    def _line(self, node: Node, depth: int, hidden: bool) -> str:
+    def _line(self, branch: Branch, depth: int, hidden: bool) -> str:
+        node = branch.node
         name = INDENT * depth + sanitise(node.name, None)
         if hidden:
             name += f": {REDACTED}"
         elif not node.children:
-            name += f": {value_text(node)}"
+            name += f": {value_text(node, branch.topic_name)}"
         return f"{pad(name, NAME_COLUMNS)} {pad(sanitise(node.type), TYPE_COLUMNS)} [{node.start}:{node.end}]"
 
 
-def value_text(node: Node) -> str:
-    """A leaf's value for people; what it names, where it is a number with a name."""
+def value_text(node: Node, topic: str | None = None) -> str:
+    """A leaf's value for people; what it names, where it is a number with a name, or the id of a topic.
+
+    :param topic: the name of the topic whose id it is.
+    """
     value = node.value
     if not node.is_decoded:
         return "(not decoded)"
@@ -154,6 +165,8 @@ def value_text(node: Node) -> str:
         return "[]" if node.type.startswith("[]") else "(empty)"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and topic is not None:
+        return f"{sanitise(value)} ({sanitise(topic)})"
     if isinstance(value, str):
         return sanitise(value) if "string" not in node.type else f'"{sanitise(value)}"'
     if isinstance(value, bytes):

@@ -34,6 +34,7 @@ from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.latency import LatencyPage
+from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
@@ -197,12 +198,16 @@ class Kdissect(App[None]):
 
     def filter_by(self, text: str) -> None:
         """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
+        What another screen leads to is listed in the order of time.
 
         :raises FilterError: it is no filter.
         """
-        before = self.shown.depth
+        before, page = self.shown.depth, self.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
         self.shown.push(text)
-        self._jump("exchanges", before)
+        order = page.order_of_list
+        if self._jump("exchanges", before, order=order):
+            page.order_by(*USUAL)
 
     def _filter_changed(self) -> None:
         for page in self._pages_shown():
@@ -250,16 +255,21 @@ class Kdissect(App[None]):
         """The name of the screen that is shown; None while a dialog is over it."""
         return next((name for name, page in self.pages.items() if page is self.screen), None)
 
-    def _jump(self, name: str, filters: int, to_tree: bool = False) -> None:
-        """Show a screen to which something on this one led.
+    def _jump(
+        self, name: str, filters: int, to_tree: bool = False, order: tuple[str, bool] | None = None
+    ) -> bool:
+        """Show a screen to which something on this one led; gives whether it is another.
 
         :param filters: how deep the filter was before.
+        :param order: of the list of exchanges, to which the way back leads.
         """
         here = self._here()
-        if here is not None and here != name:
-            place = self.pages[here].chosen_place()
-            self.way.jump(Step(here, True, place, filters, self.shown.depth, to_tree))
-            self.switch_screen(name)
+        if here is None or here == name:
+            return False
+        place = self.pages[here].chosen_place()
+        self.way.jump(Step(here, True, place, filters, self.shown.depth, to_tree, order))
+        self.switch_screen(name)
+        return True
 
     def go_back(self) -> bool:
         """Show the screen from which one came; gives whether there was any."""
@@ -267,6 +277,10 @@ class Kdissect(App[None]):
         if step is None:
             return False
         self.switch_screen(step.page)
+        if step.order is not None:
+            exchanges = self.pages["exchanges"]
+            assert isinstance(exchanges, ExchangesPage)
+            exchanges.order_by(*step.order)
         if step.is_jump:
             self.shown.pop_to(step.filters)
             page = self.pages[step.page]

@@ -9,12 +9,13 @@ unpacks it. Nothing here knows of the terminal.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Node
+from kdissect.names import Names
 from kdissect.present.body import context_of
 from kdissect.present.branch import Branch, may_hide, message_branches
 from kdissect.present.form import plural
@@ -135,7 +136,7 @@ def _spot(branch: Branch) -> Spot:
     elif branch.is_closed:
         text += f": {plural(node.end - node.start, 'byte')}"
     elif not node.children:
-        text += f": {value_text(node)}"
+        text += f": {value_text(node, branch.topic_name)}"
     elif node.buffer is not None:
         text += f": unpacked, {plural(len(node.buffer), 'byte')}"
     return Spot(text, sanitise(node.type), branch.data, node.start, node.end, branch)
@@ -155,8 +156,10 @@ def _record_text(branch: Branch) -> str:
 class Detail:
     """One exchange as the panes show it."""
 
-    def __init__(self, exchange: Exchange, options: Options) -> None:
+    def __init__(self, exchange: Exchange, options: Options, names: Names | None = None) -> None:
+        """:param names: of topic ids; those that the exchange knows, if none are given."""
         self.exchange = exchange
+        self._topic_names = exchange.topic_names if names is None else names
         self._hidden: dict[int, tuple[bytes, Ranges]] = {}
         """By the identity of the bytes, which are kept so that it stays theirs."""
         self._names: dict[int, str] = {}
@@ -176,7 +179,7 @@ class Detail:
                     continue
                 around = contents(batch) or batch
                 self._know(around)
-                topic = self.exchange.topic_names.get(topic or "") or topic
+                topic = self._topic_names.get(topic or "") or topic
                 where = f"{sanitise(topic or '?')}-{'?' if partition is None else partition}"
                 about = [plural(batch.node.end - batch.node.start, "byte")]
                 about += [str(each.value) for each in batch.node.children if each.name == "attributes"]
@@ -188,7 +191,8 @@ class Detail:
         for fault in self.exchange.session_faults:
             yield Spot(fault_text(fault), is_fault=True)
         for message in self.exchange.messages:
-            below = message_branches(message, options, context_of(self.exchange, message, options))
+            context = context_of(self.exchange, message, options)
+            below = message_branches(message, options, context, self._topic_names)
             payload = message.frame.payload
             hidden = list(hidden_ranges(below)) if may_hide(message, options) else []
             self._hidden[id(payload)] = payload, hidden
@@ -242,6 +246,16 @@ class Detail:
         for branch in path:
             self._know(branch)
         return [branch.node for branch in path]
+
+    def path_to_line(self, matches: Callable[[str], bool]) -> list[Node]:
+        """The nodes around the first line whose name and value match, the outermost first; record sets are
+        opened for it. What only helps to draw, as ``(length)``, is none."""
+        for spot in self.spots:
+            for branch in spot.below:
+                found = _line(branch, matches)
+                if found:
+                    return self._nodes(found)
+        return []
 
     def path_to_record(self, address: Address) -> list[Node]:
         """The nodes around a record, the outermost first; as far as there are any, where so many records are
@@ -311,6 +325,20 @@ def _descend(branch: Branch, data: bytes, offset: int) -> list[Branch]:
         return [branch]
     for each in branch.inside():
         if each.node.children and (found := _descend(each, data, offset)):
+            return [branch, *found]
+    return []
+
+
+def _line(branch: Branch, matches: Callable[[str], bool]) -> list[Branch]:
+    """The way from a branch to the first line in it that matches; empty where none does."""
+    if branch.node.name.startswith("("):
+        return []
+    branch.open()
+    if matches(_spot(branch).text):
+        return [branch]
+    for each in branch.inside():
+        found = _line(each, matches)
+        if found:
             return [branch, *found]
     return []
 

@@ -1,5 +1,5 @@
-"""What is searched for, and where it occurs: in the texts of the list, and in the bytes of messages and of
-what is packed in them.
+"""What is searched for, and where it occurs: in the texts of the list, in the bytes of messages and of what
+is packed in them, and in the names and values of their trees.
 
 A text is looked for without regard to case; ``/…/`` is a regular expression, on RE2; pairs of hex digits
 with blanks between, or after ``0x``, are bytes. Bytes that must not be shown are not searched: nothing can be
@@ -17,6 +17,7 @@ import numpy as np
 from kdissect.exchange import Exchange
 from kdissect.filter.checks import as_bytes
 from kdissect.filter.masks import Mask
+from kdissect.model import Node
 from kdissect.present.branch import may_hide
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
@@ -24,6 +25,7 @@ from kdissect.tui.detail import Detail
 from kdissect.tui.feed.asking import Asker
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import TEXT_FIELDS
+from kdissect.tui.tree_words import TreeWords
 
 LONGEST = 1_000
 """Characters of what is searched for."""
@@ -56,6 +58,8 @@ class Pattern:
         self.text = text
         self._options = options
         self._compiled = _compiled(text)
+        self._is_bytes = _HEX.fullmatch(text) is not None
+        self._words = TreeWords(text, self.is_in)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern, (self.text, self._options)
@@ -65,8 +69,16 @@ class Pattern:
         return self._compiled.search(as_bytes(text)) is not None
 
     def matches(self, exchange: Exchange) -> bool:
-        """Whether it occurs in the bytes of an exchange."""
-        return self.spot(exchange) is not None or self._is_packed(exchange)
+        """Whether it occurs in the bytes of an exchange, or in a line of its tree."""
+        if self.spot(exchange) is not None or self._is_packed(exchange):
+            return True
+        if self._is_bytes or not any(map(self._words.may_be_in, exchange.messages)):
+            return False
+        return bool(self.line(Detail(exchange, self._options)))
+
+    def line(self, detail: Detail) -> list[Node]:
+        """The nodes around the first line of a tree with it, the outermost first; of bytes there is none."""
+        return [] if self._is_bytes else detail.path_to_line(self.is_in)
 
     def spot(self, exchange: Exchange, detail: Detail | None = None) -> Spot | None:
         """The first place in a message's own bytes.

@@ -28,6 +28,8 @@ class Step(NamedTuple):
     """… and after it."""
     to_tree: bool = False
     """Whether it led to a line of a tree, not to one of a list."""
+    order: tuple[str, bool] | None = None
+    """The order that the list of exchanges had before, where the jump gave it its usual one."""
 
 
 class Way:

@@ -21,7 +21,7 @@ from kdissect.present.tree import exchange_tree, message_tree
 from kdissect.record.write import write_batch
 from tests.cli.run import CAPTURES
 from tests.cli.test_bytes import vectors
-from tests.kafka import Talk, request
+from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))
@@ -167,3 +167,31 @@ def test_what_a_request_waited_behind_another_is_told_beside_its_latency() -> No
     assert "behind" not in next(exchange_tree(exchanges[1]))
     exchanges[3].behind_correlation_id = None  # a token's
     assert "22.7 ms of it behind an earlier one" in next(exchange_tree(exchanges[3]))
+
+
+def test_topic_ids_are_named_where_a_name_was_told_in_time() -> None:
+    named = unnamed = 0
+    for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+        for line in exchange_tree(exchange):
+            name, _, value = line.strip().partition(": ")
+            if name == "topicId":
+                topic = exchange.topic_names.get(value.split()[0])
+                named, unnamed = named + (topic is not None), unnamed + (topic is None)
+                assert (f"({topic})" in value) is (topic is not None)
+    assert named > 30
+    assert unnamed  # no topic at all: the id is 0
+
+
+def test_names_of_topics_come_from_the_wire_and_are_shown_as_such(tmp_path: Path) -> None:
+    talk = Talk()
+    topics = [{"errorCode": 0, "name": "evil\x1b[2J", "topicId": "BeOOKrAPQcq7yf6O-jONWg"}]
+    topics[0] |= {"isInternal": False, "partitions": [], "topicAuthorizedOperations": 0}
+    talk.ask(request("ApiVersions", 0, 1))
+    asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
+    talk.ask(request("Metadata", 12, 2, **asked))
+    answered = {"throttleTimeMs": 0, "brokers": [], "clusterId": None, "controllerId": 1, "topics": topics}
+    talk.answer(response("Metadata", 12, 2, **answered))
+    found = read(write_capture(tmp_path / "c.pcapng", talk.close()))
+    text = "\n".join(line for exchange in found for line in exchange_tree(exchange))
+    assert "topicId: BeOOKrAPQcq7yf6O-jONWg (evil\\x1b[2J)" in text
+    assert "\x1b" not in text

@@ -7,6 +7,7 @@ import pytest
 
 from kdissect import read
 from kdissect.model import Node
+from kdissect.names import TopicNames
 from kdissect.present.options import Options
 from kdissect.present.records import addressed_rows
 from kdissect.record.records import Record
@@ -152,3 +153,16 @@ def test_secrets_are_in_no_line_and_in_no_bytes(tmp_path: Path) -> None:
 def test_bytes_that_are_not_known_are_hidden() -> None:
     detail = details(CASES[0])[0]
     assert list(detail.hidden(b"abc")) == [(0, 3)]
+
+
+def test_topic_ids_are_named_by_whatever_packet_told_the_name() -> None:
+    names = TopicNames()
+    names.learn("BeOOKrAPQcq7yf6O-jONWg", "orders", 1_000_000)
+    detail = next(
+        Detail(each, OPTIONS, names.up_to(1 << 62))
+        for each in read(CAPTURES / "basic-kafka43.pcapng")
+        if each.api == "Produce"
+    )
+    lines = [spot.text for spot in all_spots(detail)]
+    assert "topicId: BeOOKrAPQcq7yf6O-jONWg (orders)" in lines
+    assert all(spot.text.startswith("orders-") for spot in detail.records())

@@ -43,7 +43,10 @@ def talk_with(tmp_path: Path, *clients: str) -> list[Exchange]:
         ("/o.ders$/", [False, True, False]),
         ("/^.{4,12}ord/", [True, False, False]),
         ("/z\\xc3\\xa4/", [False, False, True]),
-        ("(", [False, False, False]),
+        ("{(", [False, False, False]),
+        ("correlationId: 2", [False, True, False]),
+        ("CORRELATIONID", [True, True, True]),
+        ("(Metadata)", [True, True, True]),
     ],
 )
 def test_text_hex_and_regular_expressions(text: str, found: list[bool], tmp_path: Path) -> None:

@@ -293,3 +293,31 @@ def test_while_nothing_is_decoded_yet_that_is_said() -> None:
             assert "there is no exchange to show" not in text
 
     asyncio.run(run())
+
+
+# -- the order of the list ----------------------------------------------------------------------------
+
+
+def test_what_a_screen_leads_to_is_in_the_order_of_time_and_the_way_back_to_the_order_before() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        page = exchanges(app)
+        assert "by Latency, largest first" in await press(pilot, "s", "s")
+        for screen in ("4", "3", "5"):
+            text = await press(pilot, screen, "enter")
+            assert here(app) == "exchanges"
+            assert "largest first" not in text
+            numbers = app.index.column("number")[page.rows.view].tolist()
+            assert numbers == sorted(numbers)
+            await press(pilot, "escape", "1")
+            assert page.order_of_list == ("latency_ns", True)
+
+    with_app(step)
+
+
+def test_following_the_end_is_in_the_order_of_time() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "s", "s", "F")
+        assert exchanges(app).chosen_number == len(app.index)
+        assert exchanges(app).order_of_list == ("number", False)
+
+    with_app(step)

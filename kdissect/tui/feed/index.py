@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.names import KnownNames, TopicNames
 from kdissect.protocol.errors import ROUTINE
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.batches import Batch, FaultCount, InterfaceCount
@@ -26,6 +27,7 @@ from kdissect.tui.feed.storage import Columns
 Places = NDArray[np.uint32]
 """Rows of the index, by their places."""
 
+_ALL_PACKETS = 1 << 62
 _LONGEST_PORT = 5
 """Digits."""
 
@@ -52,6 +54,8 @@ class Index:
         self.interfaces: Sequence[InterfaceCount] = ()
         self.names: list[tuple[str, str, int]] = []
         """Topic ids with their names and the packets that told them, in the order in which they were told."""
+        self.topic_names = TopicNames()
+        """The same, to be asked."""
         self._ports = array("i", [-1])
         """Of every text that is an address with a port; -1 for others."""
         self._order: Places = np.zeros(0, np.uint32)
@@ -80,6 +84,8 @@ class Index:
         self.spooled = max(self.spooled, batch.spooled)
         self.interfaces = batch.interfaces or self.interfaces
         self.names += batch.names
+        for told in batch.names:
+            self.topic_names.learn(*told)
         for connection in batch.connections:
             self.connections.add(connection)
         told = {each.connection: each for each in batch.going_on}
@@ -94,6 +100,10 @@ class Index:
             self._columns.append(batch.rows)
             for grade, count in enumerate(grades(self.column("flags", start)).tolist()):
                 self.graded[grade] += count
+
+    def all_names(self) -> KnownNames:
+        """The names of topic ids that any packet told: an id is never another topic's."""
+        return self.topic_names.up_to(_ALL_PACKETS)
 
     def column(self, name: str, start: int = 0, end: int | None = None) -> NDArray[Any]:
         """The values of a column so far, or those of the rows from ``start`` to ``end``."""

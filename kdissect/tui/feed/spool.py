@@ -57,6 +57,6 @@ def read_exchange(descriptor: int, place: int, length: int, limits: Limits = DEF
 
 
 def _names(exchange: Exchange) -> dict[str, str]:
-    """The names that it needs."""
+    """The names that its lists need; a page that shows its tree knows all of the index."""
     names = {topic_id: exchange.topic_names.get(topic_id) for topic_id in exchange.topic_ids()}
     return {topic_id: name for topic_id, name in names.items() if name is not None}

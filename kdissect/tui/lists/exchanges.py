@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 
 from kdissect.present.form import Clock, duration, plural, seconds, size
-from kdissect.protocol import apis
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import (
@@ -22,34 +22,46 @@ from kdissect.tui.feed.rows import (
     IS_CUT,
     grade_of,
 )
-from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
+from kdissect.tui.lists.layout import Want, evenly, granted, taken
+from kdissect.tui.lists.needs import Needs
 from kdissect.tui.marks import Marks
 from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"
 """Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
-_TIME_WIDTHS = {"u": 27, "e": 27, "a": 15}
-"""Cells for the forms of times that are longer than the others."""
-_API, _MOST_API = 22, 34
-"""Cells for an API and its version: always, and where ``Info`` has room to give."""
-_LEAST_INFO = 18
-"""Cells that ``Info`` keeps of that."""
+SLOW_SIGN = "◷"
+_LEAST_TEXT = 12
+"""Cells that a text keeps, if it needs them."""
 _UP, _DOWN = "▴", "▾"
-
-_API_NAMES = frozenset(map(apis.api_name, apis.api_keys()))
 
 Cell = Callable[["Exchanges", int, int], str]
 """The text of an exchange in a column, by its place in the index and its flags."""
+
+
+_Layout = tuple[Sequence[str], Sequence[Heading]]
+"""Columns and their heads."""
 
 
 class ListColumn(NamedTuple):
     """A column of the list."""
 
     heading: Heading
+    """Its width is the most cells that it takes; 0 for what the others leave."""
     cell: Cell
     sort: str | None = None
     """The column of the index that orders the list; None where none does."""
+    is_text: bool = False
+    """Whether it can be narrower than what stands in it."""
+    is_fixed: bool = False
+    """Whether it always takes its cells."""
+    alone: str = ""
+    """Its name where it stands beside all others, if the head is not its own."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return self.alone or self.heading.title
 
 
 class Exchanges:
@@ -71,8 +83,12 @@ class Exchanges:
         self.sorted_by: tuple[str, bool] | None = None
         """The column of the index that orders the list, and whether the largest stand first; None for the
         usual order."""
-        self._longest_api, self._texts_seen = 0, 0
-        """Cells of the longest name of an API with its version, among so many texts of the index."""
+        self.needs = Needs(index)
+        """What the columns are to be as wide as."""
+        self._laid_out: tuple[object, _Layout] | None = None
+        """The columns and their heads, after what they were made of."""
+        self._layouts = 0
+        """How many different ones there have been."""
         self._marks = marks if marks is not None else Marks()
         self.slow = np.zeros(0, np.int64)
         """By the number of an API's name: what an exchange takes no longer unless it is slow
@@ -114,35 +130,77 @@ class Exchanges:
 
     def names(self, width: int) -> Sequence[str]:
         """The columns for a table that is so wide."""
-        if self.chosen:
-            return ("mark", *(name for name in self.chosen if name in COLUMNS))
-        return _WIDE if width >= WIDE_WIDTH else _NORMAL if width >= NORMAL_WIDTH else _NARROW
+        return self._layout(width)[0]
 
     def headings(self, width: int) -> Sequence[Heading]:
-        names = self.names(width)
-        out = [COLUMNS[name].heading for name in names]
-        if "request_time_ns" in names and self.clock.letter in _TIME_WIDTHS:
-            at = names.index("request_time_ns")
-            out[at] = out[at]._replace(width=_TIME_WIDTHS[self.clock.letter])
-        if names is _NARROW:
-            out[1] = out[1]._replace(width=5)
-        if "what" in names and "info" in names:
-            at = names.index("what")
-            spare = width - sum(each.width for each in out) - (len(out) - 1) - _LEAST_INFO
-            out[at] = out[at]._replace(width=_API + max(0, min(self._api_room() - _API, spare)))
-        self._mark_order(names, out)
-        if self.chosen and not any(heading.width == 0 for heading in out):
-            out[-1] = out[-1]._replace(width=0, is_right=False)
-        return out
+        return self._layout(width)[1]
 
-    def _api_room(self) -> int:
-        """Cells that the longest name of an API needs, of those that occur."""
-        texts = self.index.texts
-        if len(texts) != self._texts_seen:
-            new = (len(text) for text in texts[self._texts_seen :] if text in _API_NAMES)
-            self._longest_api = max(self._longest_api, max(new, default=0))
-            self._texts_seen = len(texts)
-        return min(_MOST_API, self._longest_api + len(" v99"))
+    def _layout(self, width: int) -> _Layout:
+        """The columns and their heads, as they were, unless something that counts for them is another."""
+        self.needs.look()
+        known = (width, self.needs.all, self.needs.ends, self.clock.letter, self.chosen, self.sorted_by)
+        if self._laid_out is None or self._laid_out[0] != known:
+            before, found = self._laid_out, self._lay_out(width)
+            self._laid_out = known, found
+            self._layouts += before is None or before[1] != found
+        return self._laid_out[1]
+
+    def _lay_out(self, width: int) -> _Layout:
+        chosen = ["mark", *(name for name in self.chosen if name in COLUMNS)] if self.chosen else []
+        names = chosen or _ORDER
+        needs = [self._need(name) for name in names]
+        if chosen:
+            widths = self._fitted_to_chosen(chosen, needs, width)
+        else:
+            widths = self._fitted(needs, width)
+        headings = [
+            COLUMNS[name].heading._replace(width=cells) for name, cells in zip(names, widths, strict=True)
+        ]
+        self._mark_order(names, headings)
+        shown = [at for at, cells in enumerate(widths) if cells]
+        rest = next((at for at in shown if names[at] == "info"), shown[-1])
+        headings[rest] = headings[rest]._replace(width=0, is_right=False)
+        return [names[at] for at in shown], [headings[at] for at in shown]
+
+    def _fitted(self, needs: Sequence[int], room: int) -> list[int]:
+        """The cells of each of :data:`_ORDER`: ``Info`` has its share before the next column has any."""
+        need = dict(zip(_ORDER, needs, strict=True))
+        at = {name: place for place, name in enumerate(_ORDER)}
+        must = [Want(at[name], min(need[name], cells)) for name, cells in _MUST]
+        wants = [Want(at[name], min(need[name], cells)) for name, cells in _WANTS]
+        widths = granted(must, wants, len(_ORDER), room)
+        if not all(widths):  # what is too little for the next column: Info would have to give it back
+            widths[at["what"]] += max(0, room - taken(widths))
+        return widths
+
+    def _fitted_to_chosen(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
+        """The cells of columns all of which are wanted: texts give way."""
+        can = [at for at, name in enumerate(names) if COLUMNS[name].is_text]
+        least = [Want(at, min(need, _LEAST_TEXT) if at in can else need) for at, need in enumerate(needs)]
+        most = [Want(at, needs[at]) for at in can]
+        return granted(least, evenly([least[at] for at in can], most), len(names), room)
+
+    def _need(self, name: str) -> int:
+        """Cells for what stands in a column, and its head with the mark of the order."""
+        column = COLUMNS[name]
+        most = column.heading.width
+        if column.is_fixed:
+            return most
+        cells = self._time_cells() if name == "request_time_ns" else self.needs.of(name)
+        head = cell_len(column.heading.title) + (column.sort is not None)
+        return max(head, min(cells, most) if most else cells)
+
+    def _time_cells(self) -> int:
+        """Cells of the longest time."""
+        ends, clock = self.needs.ends, self.clock
+        if clock.letter not in "rd":
+            return max((len(Clock(clock.letter).text(ns)) for ns in ends), default=0)
+        if not ends:
+            return 0
+        if clock.letter == "d":  # back, where the list is in another order
+            return len(seconds(ends[0] - ends[1])[:-3])
+        first = self.index.first_ns if clock.first_ns is None else clock.first_ns
+        return max(len(seconds(ns - (ends[0] if first is None else first))[:-3]) for ns in ends)
 
     def _mark_order(self, names: Sequence[str], headings: list[Heading]) -> None:
         """Mark the head of the column that orders the list."""
@@ -158,7 +216,7 @@ class Exchanges:
     def key(self, row: int) -> Hashable:
         place = self.place(row)
         before = self.view[row - 1] if row and self.clock.letter == "d" else 0
-        return place, int(before), self._sign(place), self._is_slow(place), self._longest_api
+        return place, int(before), self._sign(place), self._is_slow(place), self._layouts
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
@@ -210,6 +268,8 @@ class Exchanges:
             return "◐"
         if not (flags & HAS_REQUEST and flags & HAS_RESPONSE):
             return "…" if index.text("missing", place) == "waiting" else "∅"
+        if self._is_slow(place):
+            return SLOW_SIGN
         return SIGNS[ROUTINE] if grade else ""
 
     def _time(self, place: int, flags: int) -> str:
@@ -255,18 +315,21 @@ class Exchanges:
         return " ".join(parts)
 
 
-def _text(title: str, name: str, width: int) -> ListColumn:
-    return ListColumn(Heading(title, width), lambda rows, place, _: rows.index.text(name, place), name)
+def _text(title: str, name: str, most: int) -> ListColumn:
+    def cell(rows: Exchanges, place: int, _: int) -> str:
+        return rows.index.text(name, place)
+
+    return ListColumn(Heading(title, most), cell, name, is_text=True)
 
 
-def _number(title: str, name: str, width: int, least: int | None = None, flag: int = 0) -> ListColumn:
+def _number(title: str, name: str, least: int | None = None, flag: int = 0) -> ListColumn:
     """A column of numbers; nothing stands for those below ``least``, and in rows without the flag."""
 
     def cell(rows: Exchanges, place: int, flags: int) -> str:
         value = rows.index.value(name, place)
         return "" if flags & flag != flag or (least is not None and value < least) else str(value)
 
-    return ListColumn(Heading(title, width, True), cell, name)
+    return ListColumn(Heading(title, _MOST_DIGITS, True), cell, name)
 
 
 def _size(title: str, name: str) -> ListColumn:
@@ -274,46 +337,57 @@ def _size(title: str, name: str) -> ListColumn:
         value = rows.index.value(name, place)
         return "" if value < 0 else size(value)
 
-    return ListColumn(Heading(title, 9, True), cell, name)
+    return ListColumn(Heading(title, _MOST_SIZE, True), cell, name)
 
 
-_TIME = ListColumn(Heading("Time", 12, True), Exchanges._time, "time_ns")
+_MOST_DIGITS, _MOST_SIZE, _MOST_TIME = 11, 10, 27
+_MOST_ID, _MOST_ADDRESS, _MOST_API = 28, 47, 34
 
 COLUMNS: Mapping[str, ListColumn] = {
-    "mark": ListColumn(Heading("", 2), Exchanges._mark),
-    "number": _number("No.", "number", 7),
-    "request_time_ns": _TIME,
-    "connection": _number("Conn", "connection", 5),
-    "who": ListColumn(Heading("Client", 14), Exchanges._who, "client_id"),
-    "client_id": _text("Client id", "client_id", 14),
-    "client": _text("Address", "client", 21),
-    "broker": _text("Broker", "broker", 21),
-    "what": ListColumn(Heading("API", _API), Exchanges._api, "api"),
-    "api": _text("API", "api", 20),
-    "api_version": _number("Version", "api_version", 7, flag=HAS_VERSION),
-    "correlation_id": _number("Corr", "correlation_id", 8, flag=HAS_CORRELATION),
-    "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns"),
-    "behind_ns": ListColumn(Heading("Behind", 8, True), Exchanges._behind, "behind_ns"),
+    "mark": ListColumn(Heading("", 2), Exchanges._mark, is_fixed=True),
+    "number": _number("No.", "number"),
+    "request_time_ns": ListColumn(Heading("Time", _MOST_TIME, True), Exchanges._time, "time_ns"),
+    "connection": _number("Conn", "connection"),
+    "who": ListColumn(Heading("Client", _MOST_ID), Exchanges._who, "client_id", is_text=True),
+    "client_id": _text("Client id", "client_id", _MOST_ID),
+    "client": _text("Address", "client", _MOST_ADDRESS),
+    "broker": _text("Broker", "broker", _MOST_ADDRESS),
+    "what": ListColumn(Heading("API", _MOST_API), Exchanges._api, "api", is_text=True),
+    "api": _text("API", "api", _MOST_API)._replace(alone="API alone"),
+    "api_version": _number("Version", "api_version", flag=HAS_VERSION),
+    "correlation_id": _number("Corr", "correlation_id", flag=HAS_CORRELATION),
+    "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns", is_fixed=True),
+    "behind_ns": ListColumn(Heading("Behind", 8, True), Exchanges._behind, "behind_ns", is_fixed=True),
     "request_size": _size("Request", "request_size"),
     "response_size": _size("Response", "response_size"),
-    "sizes": ListColumn(Heading("Bytes", 21), Exchanges._sizes, "response_size"),
-    "request_packet": _number("Packet", "request_packet", 8, 1),
-    "response_packet": _number("Packet", "response_packet", 8, 1),
-    "missing": _text("Missing", "missing", 17),
-    "error": _text("Error", "error", 28),
-    "topics": _text("Topics", "topics", 28),
-    "faults": _number("Faults", "faults", 6, 1),
-    "info": ListColumn(Heading("Info", 0), Exchanges._info, "error"),
+    "sizes": ListColumn(Heading("Bytes", 2 * _MOST_SIZE + 3), Exchanges._sizes, "response_size"),
+    "request_packet": _number("Packet", "request_packet", 1)._replace(alone="Asked in"),
+    "response_packet": _number("Packet", "response_packet", 1)._replace(alone="Answered in"),
+    "missing": _text("Missing", "missing", 20),
+    "error": _text("Error", "error", 40),
+    "topics": _text("Topics", "topics", 60),
+    "faults": _number("Faults", "faults", 1),
+    "info": ListColumn(Heading("Info", 0), Exchanges._info, "error", is_text=True),
 }
 """Columns of an exchange that the list can show, by their names; ``mark``, ``who``, ``what``, ``sizes`` and
 ``info`` say in one what stands in several."""
 
-_NARROW = ("mark", "number", "request_time_ns", "what", "latency_ns", "info")
-_NORMAL = ("mark", "number", "request_time_ns", "who", "what", "latency_ns", "sizes", "info")
-_WIDE = (
+_ORDER = (
     *("mark", "number", "request_time_ns", "connection", "who", "client", "broker", "what"),
     *("correlation_id", "latency_ns", "sizes", "info"),
 )
+"""The columns that are shown where none are chosen, as far as there is room."""
+_ALL = 1_000
+_MUST = (
+    *(("mark", _ALL), ("number", _ALL), ("request_time_ns", _ALL), ("what", 14), ("latency_ns", _ALL)),
+    ("info", 10),
+)
+_WANTS = (
+    *(("what", 22), ("info", 18), ("what", _ALL), ("who", 10), ("info", 24), ("who", 14), ("info", 30)),
+    *(("sizes", _ALL), ("info", 36), ("who", _ALL), ("connection", _ALL), ("correlation_id", _ALL)),
+    *(("info", 44), ("broker", _ALL), ("info", 50), ("client", _ALL), ("info", _ALL)),
+)
+"""Cells that columns have before others have any, or more; of each no more than it needs."""
 
 SORTS = {
     "number": "No.",

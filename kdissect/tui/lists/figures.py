@@ -1,7 +1,8 @@
 """Rows of figures as rows of a table: columns that fit what stands in them, and an order. Nothing here draws.
 
 Columns in which nothing stands are left out, unless they are always there. Where there is not room for all,
-those that are nice to have go first, then texts give way, then the others of the highest rank go.
+those that are nice to have go first, then texts give way, then the others of the highest rank go; and in a
+wider table none is narrower (:mod:`kdissect.tui.lists.layout`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ from typing import Any, NamedTuple
 from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, size
 from kdissect.present.sanitise import sanitise, width
+from kdissect.tui.lists.layout import Want, evenly, granted
 from kdissect.tui.widgets.table import Heading
 
 MEASURED = 300
 """Rows whose cells say how wide columns are; a wider cell further below is cut."""
-LEAST_TEXT, MOST_TEXT = 12, 48
-"""Cells that a column of texts has at least, where it needs them, and at most."""
+MUST_TEXT, LEAST_TEXT, MOST_TEXT = 8, 12, 48
+"""Cells that a column of texts that must be there always has, where it needs them; that one has before others
+have any; and that one has at most."""
 ADDRESS = 26
 """Cells for an address with its port, of which nothing may be missing; IPv6 addresses may need more."""
-NICE = 5
-"""From this rank on columns are nice to have."""
+LEGIBLE = 24
+"""Cells that a column of texts has before those that are only useful have any."""
+USEFUL, NICE = 3, 5
+"""From these ranks on columns are useful, and nice to have."""
 UP, DOWN = "▴", "▾"
 
 Text = Callable[[Row], str]
@@ -163,21 +168,34 @@ class Figures:
         return found
 
     def _laid_out(self, room: int) -> list[tuple[Column, Heading]]:
-        wanted = [(column, self._wanted(column)) for column in self.columns if self._is_filled(column)]
-        for at_least, rank in ((False, NICE), (True, 1)):
-            while _taken(wanted, at_least) > room and any(column.rank >= rank for column, _ in wanted):
-                del wanted[max(range(len(wanted)), key=lambda at: (wanted[at][0].rank, at))]
-        widths = [cells for _, cells in wanted]
-        while sum(widths) + len(widths) - 1 > room:
-            texts = [at for at, (column, _) in enumerate(wanted) if not column.is_right]
-            texts = [at for at in texts if widths[at] > wanted[at][0].least]
-            widest = max(texts, key=lambda at: widths[at], default=None)
-            if widest is None:
-                break
-            widths[widest] -= 1
+        columns = [column for column in self.columns if self._is_filled(column)]
+        most = [Want(at, self._wanted(column)) for at, column in enumerate(columns)]
+        least = [
+            each if column.is_right else each._replace(cells=min(each.cells, column.least))
+            for each, column in zip(most, columns, strict=True)
+        ]
+        by_rank = sorted(range(len(columns)), key=lambda at: (columns[at].rank, at))
+        must = [
+            least[at] if columns[at].is_right else _at_most(least[at], MUST_TEXT)
+            for at in by_rank
+            if not columns[at].rank
+        ]
+        wants: list[Want] = []
+        for first, last in ((0, 0), (1, USEFUL - 1), (USEFUL, NICE - 1)):
+            ranks = [at for at in by_rank if first <= columns[at].rank <= last]
+            wants += (least[at] for at in ranks)
+            texts = [at for at in by_rank if not columns[at].is_right and columns[at].rank <= last]
+            enough = [
+                most[at] if last == NICE - 1 else _at_most(most[at], max(LEGIBLE, least[at].cells))
+                for at in texts
+            ]
+            wants += evenly([least[at] for at in texts], enough)
+        wants += (most[at] for at in by_rank if columns[at].rank >= NICE)
+        widths = granted(must, wants, len(columns), room)
         return [
             (column, Heading(self._title(column), cells, column.is_right))
-            for (column, _), cells in zip(wanted, widths, strict=True)
+            for column, cells in zip(columns, widths, strict=True)
+            if cells
         ]
 
     def _is_filled(self, column: Column) -> bool:
@@ -197,12 +215,8 @@ class Figures:
         return max(width(self._title(column)), min(longest, column.most)) + apart
 
 
-def _taken(wanted: Sequence[tuple[Column, int]], at_least: bool) -> int:
-    """Cells that the columns take; ``at_least``: where texts have given way."""
-    each = [
-        min(cells, column.least) if at_least and not column.is_right else cells for column, cells in wanted
-    ]
-    return sum(each) + len(each) - 1
+def _at_most(want: Want, cells: int) -> Want:
+    return want._replace(cells=min(want.cells, cells))
 
 
 # -- columns ------------------------------------------------------------------------------------------

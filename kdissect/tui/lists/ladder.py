@@ -27,7 +27,6 @@ from kdissect.tui.feed.rows import (
     HAS_VERSION,
     grade_of,
 )
-from kdissect.tui.lists import NORMAL_WIDTH
 from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
 
@@ -35,6 +34,8 @@ LANE = 26
 """Cells that a lane needs. Brokers for which there is no room share the last one."""
 
 _LATENCY, _IN_FLIGHT = Heading("Latency", 8, True), Heading("In flight", 9)
+_BEFORE_IN_FLIGHT = 64
+"""Cells that lanes have before requests in flight are told."""
 _TIME_WIDTHS = {"r": 12, "a": 15}
 _FULL_BAR = 5
 _EDGE = 14
@@ -177,13 +178,24 @@ class Ladder:
 
     def headings(self, width: int) -> Sequence[Heading]:
         time = Heading("Time", _TIME_WIDTHS[self.clock.letter], True)
-        lanes = Heading(self._names(self._lanes_room(width)), 0)
-        return (time, lanes, _LATENCY) if width < NORMAL_WIDTH else (time, lanes, _LATENCY, _IN_FLIGHT)
+        room = max(1, self._lanes_room(width))
+        lanes = Heading(self._names(room), room if room == _BEFORE_IN_FLIGHT else 0)
+        return (
+            (time, lanes, _LATENCY, _IN_FLIGHT) if self._tells_in_flight(width) else (time, lanes, _LATENCY)
+        )
+
+    def _tells_in_flight(self, width: int) -> bool:
+        return self._left(width) - _IN_FLIGHT.width - 1 >= _BEFORE_IN_FLIGHT
+
+    def _left(self, width: int) -> int:
+        """Cells beside times and latencies."""
+        return width - _TIME_WIDTHS[self.clock.letter] - _LATENCY.width - 2
 
     def _lanes_room(self, width: int) -> int:
-        """Cells that are left for the lanes."""
-        left = width - _TIME_WIDTHS[self.clock.letter] - _LATENCY.width - 2
-        return left if width < NORMAL_WIDTH else left - _IN_FLIGHT.width - 1
+        """Cells for the lanes: no more in a narrower table than in a wider one."""
+        if self._tells_in_flight(width):
+            return self._left(width) - _IN_FLIGHT.width - 1
+        return min(self._left(width), _BEFORE_IN_FLIGHT)
 
     def key(self, row: int) -> Hashable:
         return self._generation, row
@@ -209,7 +221,7 @@ class Ladder:
         in_flight = int(self.events.in_flight[row])
         shown_latency = duration(latency) if is_response and has_latency else ""
         arrow = self._arrow(row, self._lanes_room(width))
-        if width < NORMAL_WIDTH:
+        if not self._tells_in_flight(width):
             return self.clock.text(time_ns), arrow, shown_latency
         bar = "█" * min(in_flight, _FULL_BAR) + (f" {in_flight}" if in_flight else "")
         return self.clock.text(time_ns), arrow, shown_latency, bar

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 from kdissect.filter.compiled import Filter
 from kdissect.present.form import Clock, size
@@ -29,7 +30,7 @@ from kdissect.tui.feed.record_lines import (
     RecordLine,
 )
 from kdissect.tui.feed.records import ASK_EXCHANGES, Ask, Failed, Records
-from kdissect.tui.lists import NORMAL_WIDTH, WIDE_WIDTH
+from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
 
 CARRIERS = ("Produce", "Fetch", "FetchSnapshot", "ShareFetch")
@@ -39,22 +40,30 @@ _PAGE = 64
 """Lines that are read at a time."""
 _PAGES = 32
 """Pages that are kept."""
+_MEASURED = 2
+"""Pages of which all cells say how wide columns are, beside the last."""
 
 _MOST_ASKED = 2
 """Questions that may wait to be answered."""
 
 _SPAN = np.dtype([("place", "<u4"), ("at", "<i8"), ("length", "<u4")])
 
-_OFFSET, _PART, _VALUE = Heading("Offset", 10, True), Heading("Part", 4, True), Heading("Value", 0)
-_NARROW = (Heading("Topic", 12), _PART, _OFFSET, Heading("Key", 14), _VALUE)
-_NORMAL = (
-    *(Heading("Time", 24), Heading("Topic", 18), _PART, _OFFSET, Heading("Key", 18), _VALUE),
-    *(Heading("Hdr", 3, True), Heading("Size", 9, True)),
+_HEADINGS = (
+    *(Heading("No.", 11, True), Heading("Time", 27), Heading("Topic", 60), Heading("Part", 11, True)),
+    *(Heading("Offset", 20, True), Heading("Key", 60), Heading("Value", 0), Heading("Hdr", 4, True)),
+    *(Heading("Size", 10, True), Heading("Codec", 6)),
 )
-_WIDE = (
-    *(Heading("No.", 8, True), Heading("Time", 24), Heading("Topic", 26), _PART, _OFFSET),
-    *(Heading("Key", 30), _VALUE, Heading("Hdr", 3, True), Heading("Size", 9, True), Heading("Codec", 6)),
+"""The columns, with the most cells that they take."""
+_AT = {heading.title: at for at, heading in enumerate(_HEADINGS)}
+_ALL = 1_000
+_MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
+_WANTS = (
+    *(("Topic", 12), ("Key", 14), ("Value", 28), ("Topic", 18), ("Key", 18), ("Value", 36), ("Time", _ALL)),
+    *(("Size", _ALL), ("Value", 40), ("Hdr", _ALL), ("Topic", 26), ("Key", 30), ("No.", _ALL)),
+    *(("Codec", _ALL), ("Value", 60), ("Topic", _ALL), ("Key", _ALL)),
 )
+"""Cells that columns have before others have any, or more; of each no more than it needs, but of the value,
+which has what is left."""
 
 
 class RecordRows:
@@ -68,6 +77,10 @@ class RecordRows:
         self.reason: str | None = None
         """Why nothing more comes."""
         self._generation = 0
+        self._needs = [cell_len(heading.title) for heading in _HEADINGS]
+        """Cells that columns need, as far as was seen."""
+        self._layouts = 0
+        """How often it was other ones."""
         self.begin(None)
 
     def begin(self, chosen: Filter | None) -> None:
@@ -77,6 +90,10 @@ class RecordRows:
         self._count = 0
         self.is_full = False
         self._texts = [""]
+        self._measured: tuple[str, str, int] = "", "", 0
+        """Form of times and of values, and number of records, for which :attr:`_needs` is true."""
+        self._seen = 0
+        """Pages that were looked at for it, beside the last."""
         self._pages: dict[int, list[RecordLine]] = {}
         self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
         """Which rows of the index were taken in."""
@@ -171,12 +188,40 @@ class RecordRows:
         return None if line is None else self._index.value("number", line.place)
 
     def headings(self, width: int) -> Sequence[Heading]:
-        chosen = _WIDE if width >= WIDE_WIDTH else _NORMAL if width >= NORMAL_WIDTH else _NARROW
-        width = {"a": 12, "e": 14, "u": 24}[self.clock.letter]
-        return [each._replace(width=width) if each.title == "Time" else each for each in chosen]
+        self._measure()
+        must = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _MUST]
+        wants = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _WANTS]
+        widths = granted(must, wants, len(_HEADINGS), width)
+        if not all(widths):  # what is too little for the next column: the value would have to give it back
+            widths[_AT["Key"]] += max(0, width - taken(widths))
+        found = zip(_HEADINGS, widths, strict=True)
+        return [
+            each if each.title == "Value" else each._replace(width=cells) for each, cells in found if cells
+        ]
+
+    def _cells_of(self, title: str, cells: int) -> int:
+        most = _HEADINGS[_AT[title]].width
+        return min(self._needs[_AT[title]], cells, most) if most else cells
+
+    def _measure(self) -> None:
+        """See what the first rows and the last need; a wider cell between them is cut."""
+        now = self.clock.letter, self.form, self._count
+        if self._measured == now:
+            return
+        if self._measured[:2] != now[:2] or not self._seen:
+            self._needs, self._seen = [cell_len(heading.title) for heading in _HEADINGS], 0
+        self._measured, before = now, list(self._needs)
+        whole = min(_MEASURED, self._count // _PAGE)
+        for row in (
+            *range(self._seen * _PAGE, whole * _PAGE),
+            *range(max(whole, (self._count - 1) // _PAGE) * _PAGE, self._count),
+        ):
+            self._needs = list(map(max, self._needs, map(cell_len, self._texts_of(row))))
+        self._seen = whole
+        self._layouts += before != self._needs
 
     def key(self, row: int) -> Hashable:
-        return self._generation, row
+        return self._generation, row, self._layouts
 
     def tone(self, row: int) -> str | None:
         line = self.line(row)
@@ -185,25 +230,27 @@ class RecordRows:
         return "table--dim" if line.flags & IS_CONTROL or line.value_size < 0 else None
 
     def cells(self, row: int, width: int) -> Sequence[str]:
+        texts = self._texts_of(row)
+        return [texts[_AT[heading.title]] for heading in self.headings(width)]
+
+    def _texts_of(self, row: int) -> list[str]:
+        """What stands in a row in each of :data:`_HEADINGS`."""
         line = self.line(row)
         if line is None:
-            return ["" if heading.title != "Value" else "cannot be read" for heading in self.headings(width)]
+            return ["" if heading.title != "Value" else "cannot be read" for heading in _HEADINGS]
         flags = line.flags
-        values = {
-            "No.": str(self._index.value("number", line.place)),
-            "Time": self._time(line.timestamp) if flags & HAS_TIME else "",
-            "Topic": self._texts[line.topic],
-            "Part": "" if line.partition < 0 else str(line.partition),
-            "Offset": f"+{line.offset}" if flags & IS_RELATIVE else str(line.offset),
-            "Key": self._cell(line.key, line.key_size, bool(flags & KEY_IS_SAID), bool(flags & KEY_FRAMED)),
-            "Value": self._cell(
-                line.value, line.value_size, bool(flags & VALUE_IS_SAID), bool(flags & VALUE_FRAMED)
-            ),
-            "Hdr": str(line.headers) if line.headers else "",
-            "Size": size(max(0, line.key_size) + max(0, line.value_size)),
-            "Codec": self._texts[line.codec],
-        }
-        return [values[heading.title] for heading in self.headings(width)]
+        return [
+            str(self._index.value("number", line.place)),
+            self._time(line.timestamp) if flags & HAS_TIME else "",
+            self._texts[line.topic],
+            "" if line.partition < 0 else str(line.partition),
+            f"+{line.offset}" if flags & IS_RELATIVE else str(line.offset),
+            self._cell(line.key, line.key_size, bool(flags & KEY_IS_SAID), bool(flags & KEY_FRAMED)),
+            self._cell(line.value, line.value_size, bool(flags & VALUE_IS_SAID), bool(flags & VALUE_FRAMED)),
+            str(line.headers) if line.headers else "",
+            size(max(0, line.key_size) + max(0, line.value_size)),
+            self._texts[line.codec],
+        ]
 
     def _time(self, milliseconds: int) -> str:
         """A time, no finer than it is."""

@@ -16,6 +16,7 @@ from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.filter.errors import FilterError
+from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
@@ -24,12 +25,12 @@ from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists import WIDE_WIDTH
+from kdissect.tui.list_columns import OWN
 from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
-from kdissect.tui.pages.ordering import Ordering, Sparing
+from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from kdissect.tui.status import Item
@@ -37,6 +38,8 @@ from kdissect.tui.widgets.dialogs import Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
+RATE_WIDTH = 158
+"""Columns from which the rate of exchanges is told."""
 REST_SECONDS = 0.05
 """How long the cursor must rest before the exchange under it is shown."""
 
@@ -93,7 +96,7 @@ class ExchangesPage(SplitPage):
             out.append(Item(f"p50 {duration(summary.p50_ns)}", status.MEDIAN))
         if self.kdissect.shown.is_filtered:
             out.append(status.errors_of_them(summary.graded, self.alarm))
-        if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
+        if self.app.size.width >= RATE_WIDTH and summary.per_second is not None:
             over_time = f"exchanges over time {bars(summary.counts)} {summary.per_second:,.0f}/s"
             out.append(Item(over_time, status.RATE))
         return out
@@ -199,6 +202,17 @@ class ExchangesPage(SplitPage):
         if row is not None:
             self.list_pane.cursor = row
 
+    @property
+    def order_of_list(self) -> tuple[str, bool]:
+        """The column that orders the list, and whether the largest stand first."""
+        return self.order.sort, self.order.descending
+
+    def order_by(self, sort: str, descending: bool) -> None:
+        """Order the list as it was, or as it usually is."""
+        if (sort, descending) != self.order_of_list:
+            self.order.sort, self.order.descending = sort, descending
+            self.reorder()
+
     def chosen_place(self) -> int | None:
         cursor = self.list_pane.cursor
         return self.rows.place(cursor) if cursor < len(self.rows) else None
@@ -242,7 +256,7 @@ class ExchangesPage(SplitPage):
     def _decode(self, place: int, spooled: int, length: int) -> None:
         worker, app = get_current_worker(), self.kdissect
         try:
-            detail = Detail(app.feed.exchange(spooled, length), app.options)
+            detail = Detail(app.feed.exchange(spooled, length), app.options, app.index.all_names())
         except OSError as error:
             app.call_from_thread(self.say, f"the exchange cannot be shown: {error.strerror or error}")
             return
@@ -351,6 +365,7 @@ class ExchangesPage(SplitPage):
         self.follow = not self.follow
         self.order.is_paused = False
         if self.follow:
+            self.order_by(*USUAL)  # the last row is to be the latest
             self.index_grew()
             self.list_pane.action_last()
         super().index_grew()
@@ -400,4 +415,6 @@ class ExchangesPage(SplitPage):
 
 
 def _column_words(name: str) -> str:
-    return f"{COLUMNS[name].heading.title:<12} {name}"
+    """A column's name, and what it is."""
+    meaning = OWN[name].meaning if name in OWN else EXCHANGES.column(name).meaning
+    return f"{COLUMNS[name].name:<12} {meaning.partition(';')[0].partition(' (')[0]}"

@@ -27,6 +27,8 @@ class Finder:
         self._step = 1
         self._from = 0
         """The row from which is being searched."""
+        self._has_turned = False
+        """Whether the search went on from the other end of the list."""
         self._timer: Timer | None = None
 
     def ask(self) -> None:
@@ -60,14 +62,18 @@ class Finder:
 
     def _look(self, step: int, start: int) -> None:
         self.stop()
-        self._step, self._from = step, start
+        self._step, self._from, self._has_turned = step, start, False
         self._look_on()
 
     def _look_on(self) -> None:
         search, page = self._search, self._page
         assert search is not None
         search.poll()
-        row = search.next(page.rows.view, self._from, self._step)
+        view = page.rows.view
+        row = search.next(view, self._from, self._step)
+        if row is None and not search.is_going_on and search.reason is None and not self._has_turned:
+            self._has_turned, self._from = True, -1 if self._step > 0 else len(view)
+            row = search.next(view, self._from, self._step)
         if row is None and search.is_going_on:
             if self._timer is None:
                 page.say(f"searching for {search.pattern.text} …")
@@ -78,11 +84,12 @@ class Finder:
             if row == page.list_pane.cursor and page.panes.detail is not None:
                 self.show_match(page.panes.detail)
             page.list_pane.cursor = row
+            if self._has_turned:
+                page.say(f"{search.pattern.text}: from the {'top' if self._step > 0 else 'end'} again")
         elif search.reason is not None:
             page.say(search.reason)
         else:
-            where = "after" if self._step > 0 else "before"
-            page.say(f"{search.pattern.text} is not found {where} this exchange")
+            page.say(f"{search.pattern.text} is not found in these exchanges")
 
     def stop(self) -> None:
         """Search no further."""
@@ -101,9 +108,12 @@ class Finder:
         """Where the match is in the exchange that is shown, if there is one."""
         if self._search is None:
             return
-        spot = self._search.pattern.spot(detail.exchange, detail)
+        pattern = self._search.pattern
+        spot = pattern.spot(detail.exchange, detail)
         if spot is not None:
             self._page.panes.point_at(*spot)
+        else:
+            self._page.panes.point_at_line(pattern.line)
 
     def close(self) -> None:
         """Stop the process."""

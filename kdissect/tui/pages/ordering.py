@@ -13,6 +13,9 @@ from kdissect.tui.filtering import Shown
 from kdissect.tui.lists.exchanges import LARGEST_FIRST, SORT_TITLES, SORTS, Exchanges
 
 SHARE = 0.1
+USUAL = ("number", False)
+"""The order of a list that nobody ordered otherwise: column of the index, and whether the largest stand
+first."""
 
 
 class Sparing:
@@ -37,7 +40,7 @@ class Ordering:
 
     def __init__(self, index: Index, shown: Shown, rows: Exchanges) -> None:
         self._index, self._shown, self._rows = index, shown, rows
-        self.sort, self.descending = "number", False
+        self.sort, self.descending = USUAL
         self.is_paused = False
         """Whether the list is left as it is, whatever comes."""
         self._arranged = (-1, -1)
@@ -87,6 +90,6 @@ class Ordering:
 
     def text(self) -> str:
         """The order in words; empty for the usual one."""
-        if (self.sort, self.descending) == ("number", False):
+        if (self.sort, self.descending) == USUAL:
             return ""
         return f"by {SORT_TITLES[self.sort]}, {'largest' if self.descending else 'smallest'} first"

@@ -14,7 +14,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-SIGNS = "✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet  ★ marked  ✎ comment"
+SIGNS = (
+    "✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet  ◷ slow  ★ marked  "
+    "✎ comment"
+)
 
 
 class Help(ModalScreen[None]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.binding import BindingType
@@ -39,6 +40,54 @@ class FieldTree(Tree[Spot], inherit_bindings=False):
             node.collapse()
         elif node.parent is not None and not node.parent.is_root:
             self.move_cursor(node.parent)
+
+
+class Opened(NamedTuple):
+    """The lines of a tree that are open, and that under the cursor, by what tells them from others."""
+
+    lines: frozenset[Hashable]
+    cursor: Hashable
+
+
+def opened_of(tree: FieldTree) -> Opened:
+    """Which lines are open now."""
+    found: set[Hashable] = set()
+    for node in _lines(tree.root):
+        if node.is_expanded and node.children:
+            found.add(_identity(node))
+    return Opened(frozenset(found), None if tree.cursor_node is None else _identity(tree.cursor_node))
+
+
+def open_again(tree: FieldTree, opened: Opened, below: Callable[[Spot], list[Spot]]) -> None:
+    """Open those lines, and shut all others; ``below`` gives the lines below one."""
+    waiting, cursor = list(tree.root.children), None
+    while waiting:
+        node = waiting.pop()
+        if _identity(node) == opened.cursor:
+            cursor = node
+        if _identity(node) not in opened.lines:
+            node.collapse()
+            continue
+        if node.data is not None and not node.children:
+            fill(node, below(node.data))
+        node.expand()
+        waiting += node.children
+    if cursor is not None:
+        tree.call_after_refresh(partial(tree.move_cursor, cursor))
+
+
+def _lines(node: TreeNode[Spot]) -> Iterator[TreeNode[Spot]]:
+    for child in node.children:
+        yield child
+        yield from _lines(child)
+
+
+def _identity(node: TreeNode[Spot]) -> Hashable:
+    """What tells a line from all others of an exchange: the node that it shows, which is drawn once."""
+    spot = node.data
+    if spot is None or spot.branch is None:
+        return None if spot is None else spot.text
+    return id(spot.branch.node)
 
 
 def holds(node: TreeNode[Spot], wanted: Node) -> bool:

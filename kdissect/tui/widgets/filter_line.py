@@ -177,7 +177,8 @@ class FilterLine(Vertical):
     # -- writing --------------------------------------------------------------------------------------
 
     def open(self, text: str | None = None) -> None:
-        """Begin to write: with the filter that is set, or with ``text``."""
+        """Begin to write: with the filter that is set, chosen so that what is typed replaces it, or with
+        ``text``."""
         if not self.is_open:
             self._back = self.screen.focused
         self.add_class("-open")
@@ -185,6 +186,8 @@ class FilterLine(Vertical):
         self._shown.prepare()
         self.input.value = self._shown.text if text is None else text
         self.input.cursor_position = len(self.input.value)
+        if text is None:
+            self.input.select_all()
         self.input.focus()
         self._look()
 

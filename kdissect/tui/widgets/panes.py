@@ -6,7 +6,7 @@ below a line is made by a worker when it is opened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -27,7 +27,16 @@ from kdissect.tui.facts import packet_lines, timing_lines
 from kdissect.tui.heap import uncollected
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.field_tree import FieldTree, add, fill, holds, label_of
+from kdissect.tui.widgets.field_tree import (
+    FieldTree,
+    Opened,
+    add,
+    fill,
+    holds,
+    label_of,
+    open_again,
+    opened_of,
+)
 from kdissect.tui.widgets.pane_line import PaneLine
 
 if TYPE_CHECKING:
@@ -60,6 +69,8 @@ class DetailPanes(Vertical):
         self.detail: Detail | None = None
         self.tab = "request"
         """One of :data:`TABS`; it stays when another exchange is shown, if that has it."""
+        self._opened_lines_of: dict[str, Opened] = {}
+        """Of this exchange, by tab: the lines that were open, and that under the cursor."""
         self._wanted: tuple[int, Address] | None = None
         """A record to be shown as soon as its exchange is."""
 
@@ -84,6 +95,7 @@ class DetailPanes(Vertical):
     def show(self, detail: Detail | None) -> None:
         """Show an exchange, or nothing."""
         self.detail = detail
+        self._opened_lines_of.clear()
         self.bytes_pane.show(b"", (), 0, 0)
         wanted, self._wanted = self._wanted, None
         if detail is not None and wanted is not None and wanted[0] == detail.exchange.number:
@@ -153,8 +165,16 @@ class DetailPanes(Vertical):
             return
         if tab in _IN_TREE and before in _IN_TREE:
             self._go_to_side()
-        else:
-            self._fill_tab(self.detail)
+            return
+        self._opened_lines_of[_kept_as(before)] = opened_of(self.tree_pane)
+        self._fill_tab(self.detail)
+        self._open_again(self.detail)
+
+    def _open_again(self, detail: Detail) -> None:
+        """Open the lines that were open when the tab was left."""
+        opened = self._opened_lines_of.get(_kept_as(self.tab))
+        if opened is not None:
+            open_again(self.tree_pane, opened, detail.open)
 
     def _fill_tab(self, detail: Detail) -> None:
         if self.tab in _IN_TREE:
@@ -179,6 +199,7 @@ class DetailPanes(Vertical):
             self._fill_with(spots)
             if len(spots) == 1:
                 self.tree_pane.root.children[0].expand()
+            self._open_again(detail)
 
     def _fill_with(self, spots: Sequence[Spot]) -> None:
         tree = self.tree_pane
@@ -285,6 +306,16 @@ class DetailPanes(Vertical):
             self.bytes_pane.show(data, self.detail.hidden(data), start, end)
             self._find(self.detail, data, start)
 
+    def point_at_line(self, find: Callable[[Detail], list[Node]]) -> None:
+        """Go to the line that ``find`` gives the nodes around of."""
+        if self.detail is not None:
+            self._find_line(self.detail, find)
+
+    @work(thread=True, exclusive=True, group="find")
+    def _find_line(self, detail: Detail, find: Callable[[Detail], list[Node]]) -> None:
+        nodes = find(detail)
+        self.app.call_from_thread(self._go_to, detail, nodes)
+
     def reveal_record(self, number: int, address: Address) -> None:
         """Go to a record in the tree; if its exchange is not shown yet, when it is."""
         self.screen.add_class("-in")
@@ -343,6 +374,11 @@ class DetailPanes(Vertical):
             out.append(node.data)
             node = node.parent
         return out[::-1]
+
+
+def _kept_as(tab: str) -> str:
+    """Request and response stand in one tree."""
+    return _IN_TREE[0] if tab in _IN_TREE else tab
 
 
 def _side_of(node: TreeNode[Spot]) -> str | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,8 @@ from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE
 from kdissect.tui.feed.batches import Batch, FaultCount
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.rows import FIRST, GRADES, GRAVEST
-from tests.tui.feeds import index_with, row
+from tests.cli.run import CAPTURES
+from tests.tui.feeds import decoded, index_of, index_with, row
 
 
 def test_it_grows_and_keeps_what_it_has() -> None:
@@ -108,3 +111,11 @@ def test_ports_of_addresses() -> None:
     assert index.ports().tolist() == [-1, 9092, 40000, -1, -1, -1, -1]
     index.add(Batch(texts=["z:1"]))
     assert index.ports().tolist()[-1] == 1
+
+
+def test_names_of_topic_ids_can_be_asked_whenever_they_were_told() -> None:
+    with closing(decoded(CAPTURES / "basic-kafka43.pcapng")) as feed:
+        index = index_of(feed)
+    told = {topic_id: name for topic_id, name, _ in index.names}
+    assert "java43-basic" in told.values()
+    assert {each: index.all_names().get(each) for each in told} == told

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from kdissect.tui.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
-from kdissect.tui.lists.exchanges import Exchanges
+from kdissect.tui.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_TAKEN, HAS_VERSION
+from kdissect.tui.lists.exchanges import COLUMNS, SLOW_SIGN, Exchanges
 from tests.tui.feeds import index_with
 
 LONG = "ConsumerGroupHeartbeat"
@@ -41,17 +42,43 @@ def test_a_time_has_the_room_it_needs(letter: str, example: str, width: int) -> 
 
 
 @pytest.mark.parametrize("width", [78, 118, 198])
-def test_an_api_has_room_for_its_name_and_version_where_others_have_it_to_give(width: int) -> None:
+def test_an_api_has_room_for_its_name_and_version(width: int) -> None:
     rows = rows_of(1, 2)
     assert cells(rows, 1, width)["API"] == f"{LONG} v1"
     assert room(rows, "API", width) >= len(f"{LONG} v1")
-    assert room(rows_of(1), "API", width) == 22
+
+
+def test_columns_take_what_their_contents_need_and_info_gets_the_rest() -> None:
+    rows = rows_of(1, 1)
+    widths = {heading.title: heading.width for heading in rows.headings(198)}
+    assert widths["API"] == len("Fetch v1")
+    assert widths["No."] == len("▾No.")
+    assert widths["Info"] == 0
+    long = rows_of(*[1] * 12_345)
+    assert room(long, "No.", 198) == 5
+
+
+def test_an_id_that_is_long_beyond_measure_leaves_room_for_the_others() -> None:
+    index = index_with([{"client_id": 1, "client": 2, "api": 3}], ["i" * 400, "10.0.0.1:1", "Fetch"])
+    assert room(Exchanges(index), "Client", 238) == 28
 
 
 def test_where_there_is_no_room_the_name_is_cut_and_the_version_stays() -> None:
     rows = rows_of(3)
     rows.clock.letter = "u"  # takes room
-    assert cells(rows, 0, 80)["API"] == "DescribeUserScramC… v1"
+    assert cells(rows, 0, 74)["API"] == "DescribeUserScramCr… v1"
+
+
+def test_columns_that_the_user_chose_are_all_there_and_texts_give_way() -> None:
+    texts = ["10.0.0.1:54321", "kafka-1:9092", "t" * 50]
+    index = index_with([{"client": 1, "broker": 2, "topics": 3, "request_packet": 7}], texts)
+    rows = Exchanges(index, chosen=("client", "broker", "topics", "request_packet", "info"))
+    for width in range(50, 120):
+        found = rows.headings(width)
+        assert len(found) == 6
+        assert sum(each.width for each in found) + len(found) - 1 < width or width < 65
+    assert room(rows, "Address", 200) == len(texts[0])
+    assert room(rows, "Topics", 200) == 50
 
 
 def test_a_row_is_drawn_anew_when_a_longer_name_of_an_api_came() -> None:
@@ -71,3 +98,17 @@ def test_the_column_that_orders_the_list_is_marked(order: tuple[str, bool], titl
     assert title in [heading.title for heading in rows.headings(200)]
     rows.sorted_by = None
     assert not any(set("▴▾") & set(heading.title) for heading in rows.headings(200))
+
+
+def test_a_slow_row_has_a_sign_beside_its_colour() -> None:
+    flags = HAS_REQUEST | HAS_RESPONSE | HAS_TAKEN
+    index = index_with([{"api": 1, "flags": flags, "taken_ns": taken} for taken in (5, 50)], ["Fetch"])
+    rows = Exchanges(index)
+    rows.slow = np.array([0, 10], np.int64)
+    assert [rows.cells(row, 80)[0] for row in (0, 1)] == ["  ", f"{SLOW_SIGN} "]
+    assert [rows.tone(row) for row in (0, 1)] == [None, "table--warning"]
+
+
+def test_no_two_columns_have_the_same_name() -> None:
+    names = [column.name for column in COLUMNS.values()]
+    assert len(set(names)) == len(names)

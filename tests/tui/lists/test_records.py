@@ -92,6 +92,9 @@ def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
     rows, answers = rows_of(4)
     answers.waiting = [Found(rows._generation, 1_000_000, 3, ["t", "zstd"])]
     rows.step()
+    rows.headings(120)
+    assert answers.reads == [(0, 64), (64, 64), (999_936, 64)]  # for the width of columns, once
+    answers.reads.clear()
     for row in range(500_000, 500_050):
         rows.cells(row, 120)
         rows.tone(row)
@@ -132,9 +135,23 @@ def test_words_are_not_shown_as_bytes() -> None:
     answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')
     answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
     rows.step()
-    assert rows.cells(0, 80)[-1] == 'OffsetCommit v3 {"group":"g…'
+    assert 'OffsetCommit v3 {"group":"g…' in rows.cells(0, 80)
     rows.form = "hex"
-    assert rows.cells(0, 80)[-1] == "…"
+    assert "…" in rows.cells(0, 80)
+
+
+def test_columns_take_what_their_contents_need_and_more_where_those_grow() -> None:
+    rows, answers = rows_of(4)
+    answers.waiting = [Found(rows._generation, 1, 3, ["t" * 20, "zstd"])]
+    rows.step()
+    widths = {heading.title: heading.width for heading in rows.headings(200)}
+    assert (widths["Topic"], widths["Part"], widths["Offset"], widths["Value"]) == (20, 4, 6, 0)
+    before = rows.key(0)
+    answers.line = LINE._replace(offset=123_456_789)
+    answers.waiting = [Found(rows._generation, 2, 1, [])]
+    rows.step()
+    assert next(each.width for each in rows.headings(200) if each.title == "Offset") == 9
+    assert rows.key(0) != before  # the row is to be drawn anew
 
 
 def test_that_it_failed_is_told_and_ends_it() -> None:

@@ -154,8 +154,8 @@ def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
             assert page.chosen_number == number
         await press(pilot, "N")
         assert page.chosen_number == here[2]
-        await press(pilot, "G")
-        assert "is not found after this" in await press(pilot, "n")
+        await press(pilot, "G", "n")
+        assert page.chosen_number == here[0]
         await press(pilot, "N")
         assert page.chosen_number == here[-1]
         await search(pilot, "61 70 61 63 68 65")
@@ -266,6 +266,18 @@ def test_chosen_columns_stand_in_their_order() -> None:
 
     columns = ("api", "api_version", "request_packet", "error", "latency_ns", "request")
     with_page(step, settings=Settings(columns=columns))
+
+
+def test_the_choice_of_columns_names_each_once() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await press(pilot, "c")
+        lines = [line.partition("▊")[2].partition("▎")[0] for line in text.splitlines() if "▊" in line]
+        names = [line[3:16].strip() for line in lines if line[3:16].strip(" ▔▁")]
+        assert {"API", "API alone", "Asked in", "Answered in", "Client", "Client id"} <= set(names)
+        assert len(set(names)) == len(names)
+        assert "API and version" in text
+
+    with_page(step)
 
 
 def test_marks_stand_before_the_row() -> None:

@@ -193,3 +193,20 @@ def test_hostile_text_is_shown_as_it_is(text: str) -> None:
         await press(pilot, "q")
 
     with_line(step)
+
+
+def test_it_opens_with_the_filter_that_is_set_chosen_so_that_what_is_typed_replaces_it() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, line: FilterLine) -> None:
+        await write(pilot, "api == Metadata")
+        await press(pilot, "enter", "slash")
+        assert line.input.value == "api == Metadata"
+        assert line.input.selected_text == "api == Metadata"
+        await write(pilot, "error")
+        assert line.input.value == "error"
+        await press(pilot, "enter", "slash", "end")
+        await write(pilot, " and latency")
+        assert line.input.value == "error and latency"
+        await press(pilot, "escape")
+        assert app.shown.text == "error"
+
+    with_line(step)

@@ -194,3 +194,35 @@ def test_without_an_exchange_there_is_nothing_to_turn_to(tmp_path: Path) -> None
         assert panes.query_one(BytesPane).data == b""
 
     with_app(step, write_capture(tmp_path / "c.pcapng"))
+
+
+def shown_lines(pilot: Pilot[None]) -> list[str]:
+    """The lines of the tree that can be seen when it is scrolled."""
+    tree = panes_of(pilot).tree_pane
+    nodes = (tree.get_node_at_line(line) for line in range(tree.last_line + 1))
+    return [str(node.label) for node in nodes if node is not None]
+
+
+def test_what_is_open_stays_so_while_other_tabs_are_shown() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, *"jjjjj", "enter")
+        before = shown_lines(pilot)
+        while "records" not in str(panes_of(pilot).tree_pane.cursor_node.label):  # type: ignore[union-attr]
+            await press(pilot, "down" if "records" in "".join(shown_lines(pilot)) else "enter")
+            if "[0]" in str(panes_of(pilot).tree_pane.cursor_node.label):  # type: ignore[union-attr]
+                await press(pilot, "right")
+        await press(pilot, "enter", "down", "enter")
+        await press(pilot, "g", "down", "left")  # the header, which was open, is shut
+        opened, cursor = shown_lines(pilot), panes_of(pilot).tree_pane.cursor_line
+        assert opened != before
+        tabs = len(panes_of(pilot).tabs()) - 1  # request and response stand in one tree
+        for _ in range(tabs):
+            await press(pilot, "full_stop")
+        while panes_of(pilot).tab != "request":
+            await press(pilot, "full_stop")
+        assert shown_lines(pilot) == opened
+        assert panes_of(pilot).tree_pane.cursor_line == cursor
+        await press(pilot, "escape", "down", "up")  # another exchange, and back: as at first
+        assert shown_lines(pilot) == before
+
+    with_app(step, BASIC)

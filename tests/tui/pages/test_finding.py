@@ -1,0 +1,72 @@
+"""Searching the list: names and values of trees, and from the end to the top again."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+
+from kdissect import read
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
+from tests.cli.run import CAPTURES
+from tests.tui.pages.test_exchanges import ERRORS, search, with_page
+from tests.tui.snapshots import press
+
+
+def test_a_name_of_the_tree_is_found_and_its_line_is_shown() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await search(pilot, "producerEpoch")
+        here = [each.number for each in read(ERRORS) if each.api == "InitProducerId"]
+        assert page.chosen_number == here[0]
+        assert " producerEpoch: 2 bytes at" in text
+
+    with_page(step)
+
+
+def test_a_number_of_the_tree_is_found_with_what_it_stands_for() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await search(pilot, "offset_metadata_too_large")  # in no bytes: the list has it
+        wanted = next(e.number for e in read(ERRORS) if e.error == "OFFSET_METADATA_TOO_LARGE")
+        assert page.chosen_number == wanted
+        assert "errorCode: 12 (OFFSET_METADATA_TOO_LARGE)" in text
+        text = await search(pilot, "timeoutMs: 30000")
+        assert "timeoutMs: 30000" in text
+        assert page.chosen_number is not None
+        assert page.chosen_number > wanted
+
+    with_page(step, height=60)
+
+
+def test_a_topic_id_and_a_field_of_a_batch_are_found() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await search(pilot, "lastOffsetDelta")
+        assert "lastOffsetDelta: " in text
+        first = next(e.number for e in read(CAPTURES / "basic-kafka43.pcapng") if any(e.records()))
+        assert page.chosen_number == first
+
+    with_page(step, CAPTURES / "basic-kafka43.pcapng", height=60)
+
+
+def test_what_is_hidden_is_not_found_in_the_tree_either() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        assert "is not found in these exchanges" in await search(pilot, "/authBytes: .n,,/")
+        assert "authBytes: <redacted>" in await search(pilot, "authBytes")
+
+    with_page(step, CAPTURES / "sasl-scram.pcapng", height=60)
+
+
+def test_the_search_goes_on_from_the_other_end() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
+        await search(pilot, "apache-kafka-java")
+        await press(pilot, "G")
+        assert "apache-kafka-java: from the top again" in await press(pilot, "n")
+        assert page.chosen_number == here[0]
+        await press(pilot, "N")
+        assert page.chosen_number == here[-1]
+        await search(pilot, "UNREGISTERBROKER")  # in one exchange only, the last
+        assert page.chosen_number == len(app.index)
+        await press(pilot, "n")
+        assert page.chosen_number == len(app.index)
+        assert "is not found in these exchanges" in await search(pilot, "no such word")
+
+    with_page(step)
