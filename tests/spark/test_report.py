@@ -96,7 +96,10 @@ def test_a_client_whose_broker_is_old_does_not_break(
 def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["spark", "report", str(tables), "--section", "errors", "-q", "--master", "local[2]"]) == 0
     title, heading, *rows = capsys.readouterr().out.splitlines()
-    assert (title, heading.split()[:3]) == ("errors", ["api", "error", "exchanges"])
+    assert (title, heading.split()[:3]) == (
+        "errors: how grave, whose and on what",
+        ["error_class", "api", "error"],
+    )
     assert len(rows) > 1
     assert "--top" not in rows[-2]
 
