@@ -228,7 +228,9 @@ class Recogniser:
                     f"role: {chain.pairs} requests of the client {name!r} and responses whose heads fit, end "
                     "to end, with the same correlation ids"
                 )
-                return Verdict("kafka", client, (False, False), why, chain.correlation_id, name)
+                # A request that is read but for some bytes is no conclusion.
+                inferred = None if self._sides[client].is_loose else why
+                return Verdict("kafka", client, (False, False), inferred, chain.correlation_id, name)
         return None
 
     def _may_be_told_later(self) -> bool:

@@ -12,7 +12,7 @@ from kdissect.protocol import apis
 from kdissect.session.chain import PAIRS, STRANGE_PAIRS, USUAL_STRANGE_PAIRS
 from kdissect.session.conversation import Conversation
 from tests.kafka import Talk, framed, request
-from tests.session.runs import metadata, metadata_answer, run
+from tests.session.runs import completed, metadata, metadata_answer, run
 from tests.session.strangers import VENDOR_KEY, strange_talk, stranger, stranger_answer
 from tests.tcp.segments import BROKER, CLIENT
 
@@ -200,3 +200,15 @@ def test_a_newer_version_of_api_versions_that_opens_is_not_waited_for() -> None:
     for segment in talk.segments:
         conversation.feed(segment)
     assert conversation.summary().exchanges == PAIRS
+
+
+def test_bytes_that_old_librdkafka_leaves_behind_are_not_waited_for_and_make_no_conclusion() -> None:
+    talk = Talk().ask(request("ApiVersions", 0, 0, "rdkafka") + bytes(4)).answer(stranger_answer(0))
+    for number in range(1, PAIRS):
+        talk.ask(request("Metadata", 1, number, "rdkafka", topics=[])).answer(metadata_answer(number))
+    conversation = Conversation(0, talk.segments[0])
+    found = [each for segment in talk.segments for each in completed(conversation.feed(segment))]
+    assert [(each.api, each.inferred) for each in found] == [
+        ("ApiVersions", None),
+        *[("Metadata", None)] * (PAIRS - 1),
+    ]
