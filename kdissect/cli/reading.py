@@ -255,7 +255,7 @@ class Reading:
         return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 
     def exit_code(self, talks: bool, strict: bool, shown: bool) -> int:
-        """How a command that read it ends, and the closing line.
+        """How a command that read it ends, and the closing line; and where there is no Kafka, what there is.
 
         :param talks: whether that line is wanted.
         :param strict: whether faults are told by the exit code.
@@ -263,6 +263,8 @@ class Reading:
         """
         if talks:
             complain(self.summary())
+        if not self.exchanges:
+            complain(self.tally.no_kafka.text(self._dissector.packets))
         if self.is_damaged:
             return UNREADABLE
         if strict and self.tally.faults:

@@ -9,6 +9,7 @@ from kdissect.exchange import Exchange
 from kdissect.message import Token
 from kdissect.model import Fault
 from kdissect.present.form import plural
+from kdissect.present.no_kafka import NoKafka
 from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
 from kdissect.session.conversation import Connection
 
@@ -20,6 +21,8 @@ class Tally:
         """:param looks_inside: whether exchanges are decoded for what is wrong in them."""
         self.looks_inside = looks_inside
         self.faults = 0
+        self.no_kafka = NoKafka()
+        """What to say where there is no exchange."""
         self._not_decoded: Counter[str] = Counter()
 
     def part(self) -> Tally:
@@ -39,6 +42,7 @@ class Tally:
     def merge(self, later: Tally) -> None:
         """Add what was counted of later events."""
         self.faults += later.faults
+        self.no_kafka.merge(later.no_kafka)
         self._not_decoded.update(later._not_decoded)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -53,6 +57,7 @@ class Tally:
                 self._not_decoded["message with bytes left"] += 1
 
     def _connection(self, connection: Connection) -> None:
+        self.no_kafka.add(connection)
         if connection.protocol == "tls":
             self._not_decoded[f"{_OF_TLS}: {why_dark(connection)}"] += 1
         elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:

@@ -26,6 +26,7 @@ from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.key_names import key_names
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.marks import Marks
 from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
@@ -174,6 +175,15 @@ class Kdissect(App[None]):
         if messages and self.ended is not None:
             self.shown.index_is_complete()
         return bool(messages)
+
+    def why_nothing(self) -> list[str]:
+        """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
+        yet."""
+        index = self.index
+        dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
+        if len(index) or (self.ended is None and not dark):
+            return []
+        return why_nothing(index.packets, [*index.connections.values(), *dark])
 
     def _tick(self) -> None:
         if self._poll():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 
 from kdissect.analysis.fold import Row
-from kdissect.present.form import bars, plural
+from kdissect.present.form import bars
+from kdissect.present.no_kafka import NoKafka
 from kdissect.present.sanitise import sanitise
-from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.lists.figures import (
@@ -80,14 +79,12 @@ def _state(row: Row) -> str:
     return f"{end} ({sanitise(speaks or row['protocol'] or '?')})"
 
 
-def why_nothing(over: Iterable[Connection]) -> str:
-    """Why there is no exchange, by the connections that are over, or dark by now."""
-    dark = Counter(why_dark(each) for each in over if each.protocol == "tls")
-    if not dark:
-        return "there is no exchange to show"
-    ((why, count),) = dark.most_common(1)
-    how = f"; {HOW_TO}" if why == NO_SECRET else ""
-    return f"nothing is decrypted of {plural(count, 'TLS connection')}: {sanitise(why)}{how}"
+def why_nothing(packets: int, over: Iterable[Connection]) -> list[str]:
+    """Why there is no exchange, by the connections that are over, or dark by now: some lines."""
+    found = NoKafka()
+    for each in over:
+        found.add(each)
+    return found.lines(packets)
 
 
 def connection_key(row: Row) -> object:

@@ -16,7 +16,6 @@ from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.filter.errors import FilterError
-from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
@@ -25,8 +24,6 @@ from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.list_columns import OWN
-from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
@@ -246,11 +243,7 @@ class ExchangesPage(SplitPage):
     def _say_why_nothing(self) -> None:
         index = self.kdissect.index
         self._going_on = index.going_on
-        dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
-        if self.kdissect.ended is None and not dark:
-            self.say("decoding …")
-        else:
-            self.say(why_nothing([*index.connections.values(), *dark]))
+        self.say("there is no exchange to show" if self.kdissect.why_nothing() else "decoding …")
 
     @work(thread=True, exclusive=True, group="decode")
     def _decode(self, place: int, spooled: int, length: int) -> None:
@@ -415,6 +408,5 @@ class ExchangesPage(SplitPage):
 
 
 def _column_words(name: str) -> str:
-    """A column's name, and what it is."""
-    meaning = OWN[name].meaning if name in OWN else EXCHANGES.column(name).meaning
-    return f"{COLUMNS[name].name:<12} {meaning.partition(';')[0].partition(' (')[0]}"
+    """What a column is called here, and in the configuration."""
+    return f"{COLUMNS[name].name:<12} {name}"

@@ -36,6 +36,8 @@ class Page(Screen[None]):
     DEFAULT_CSS = """
     Page #status { height: 1; background: $panel; color: $foreground; }
     Page #where { height: 1; background: $panel; color: $text-muted; }
+    Page #no-kafka { height: auto; display: none; padding: 0 1; color: $text-warning; }
+    Page.-no-kafka #no-kafka { display: block; }
     Page.-low Tabs { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
@@ -63,6 +65,7 @@ class Page(Screen[None]):
         yield Static(id="status", markup=False)
         yield Tabs(self.kdissect.titles(), self.kdissect.name_of(self))
         yield FilterLine(self.kdissect.shown, self.kdissect.remembered)
+        yield Static(id="no-kafka", markup=False)
         yield from self.body()
         yield Static(id="where", markup=False)
         yield Footer(show_command_palette=False)
@@ -79,10 +82,18 @@ class Page(Screen[None]):
     def index_grew(self) -> None:
         """There is more in the index, or the decoder ended."""
         self._show_status()
+        self._show_why_nothing()
         if self.ends_here is not self._said_to_end:
             self._said_to_end = self.ends_here
             self.refresh_bindings()
         self.query_one(FilterLine).show()
+
+    def _show_why_nothing(self) -> None:
+        """Say what there is instead of Kafka, if there is none: on every screen, and all of it."""
+        why = self.kdissect.why_nothing()
+        self.set_class(bool(why), "-no-kafka")
+        if why:
+            self.query_one("#no-kafka", Static).update(Text("\n".join(sanitise(each, None) for each in why)))
 
     def _show_status(self) -> None:
         self.query_one("#status", Static).update(status_line(self.status(), self.app.size.width))

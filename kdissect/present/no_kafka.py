@@ -1,0 +1,76 @@
+"""A capture without any exchange → what there was instead, on which ports, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Self
+
+from kdissect.present.form import plural
+from kdissect.present.sanitise import sanitise
+from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
+from kdissect.session.conversation import Connection
+
+MOST_TOLD = 4
+"""Kinds of connections that are told; of more, the most frequent."""
+_NAMES = {"http": "HTTP", "unknown": "another protocol", "kafka": "Kafka without a message", "tls": "TLS"}
+_EMPTY = "without a byte"
+
+
+class NoKafka:
+    """Counts connections by what they speak, and the port of the end that is taken for the broker."""
+
+    def __init__(self) -> None:
+        self._found: Counter[tuple[str, str]] = Counter()
+        """By what and port."""
+        self._dark: Counter[str] = Counter()
+        """Of TLS, why nothing is decoded."""
+
+    def add(self, connection: Connection) -> None:
+        """Count a connection."""
+        what = _NAMES.get(connection.protocol, connection.protocol)
+        if connection.protocol == "tls":
+            self._dark[why_dark(connection)] += 1
+        elif not connection.bytes_to_broker + connection.bytes_from_broker:
+            what = _EMPTY
+        self._found[what, connection.broker.rpartition(":")[2]] += 1
+
+    def merge(self, later: Self) -> None:
+        """Add what was counted of later connections."""
+        self._found.update(later._found)
+        self._dark.update(later._dark)
+
+    def text(self, packets: int) -> str:
+        """The same as :meth:`lines`, in one."""
+        return "; ".join(self.lines(packets))
+
+    def lines(self, packets: int) -> list[str]:
+        """What there was, what can be done, and why TLS stays dark.
+
+        :param packets: how many there were.
+        """
+        total = sum(self._found.values())
+        text = f"no Kafka was found: {plural(packets, 'packet')}"
+        if not total:
+            return [text + (", none of TCP" if packets else "")]
+        told = [
+            f"{count:,} {'' if what == _EMPTY else 'of '}{what} on port {port}"
+            for (what, port), count in self._found.most_common(MOST_TOLD)
+        ]
+        if len(self._found) > MOST_TOLD:
+            told.append("and others")
+        out = [f"{text}, {plural(total, 'TCP connection')} ({', '.join(told)})"]
+        port = self._likeliest()
+        if port is not None:
+            out.append(f"-d tcp.port=={port},kafka takes a port for Kafka's")
+        for why, count in self._dark.most_common(1):
+            how = f"; {HOW_TO}" if why == NO_SECRET else ""
+            out.append(f"nothing is decrypted of {plural(count, 'TLS connection')}: {sanitise(why)}{how}")
+        return out
+
+    def _likeliest(self) -> str | None:
+        """The port that is the likeliest to be a broker's; None where nothing but TLS was seen."""
+        for kinds in ((_NAMES["unknown"], _EMPTY), (_NAMES["http"],)):
+            for (what, port), _ in self._found.most_common():
+                if what in kinds:
+                    return port
+        return None
