@@ -154,7 +154,7 @@ def test_only_a_filter_loads_what_filters_need() -> None:
 def test_fields_lists_what_a_filter_can_ask(capsysbinary: Capsys) -> None:
     rows = [json.loads(line) for line in run(capsysbinary, "fields", "filter", "-T", "ndjson").lines]
     assert {row["table"] for row in rows} == {"filter"}
-    assert {"partition", "group", "record.key", "fault.layer", "no_response"} <= {row["name"] for row in rows}
+    assert {"partition", "acks", "record.key", "fault.layer", "no_response"} <= {row["name"] for row in rows}
     assert "api" not in {row["name"] for row in rows}
     assert run(capsysbinary, "fields", "recrd.key").err.endswith("did you mean record.key?\n")
 

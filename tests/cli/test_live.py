@@ -346,7 +346,10 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
     eventually(counted)
     code, _, error = live.end()
     assert code == 0
-    assert "--prometheus: who reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n" in error
+    assert (
+        "--prometheus: whoever reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n"
+        in error
+    )
 
 
 def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:

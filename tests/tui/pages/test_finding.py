@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.present.records import record_rows
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
@@ -40,7 +41,7 @@ def test_a_topic_id_and_a_field_of_a_batch_are_found() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         text = await search(pilot, "lastOffsetDelta")
         assert "lastOffsetDelta: " in text
-        first = next(e.number for e in read(CAPTURES / "basic-kafka43.pcapng") if any(e.records()))
+        first = next(e.number for e in read(CAPTURES / "basic-kafka43.pcapng") if any(record_rows(e)))
         assert page.chosen_number == first
 
     with_page(step, CAPTURES / "basic-kafka43.pcapng", height=60)
