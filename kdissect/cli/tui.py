@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from contextlib import ExitStack
-from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,6 @@ from kdissect.cli.showing import ports_of
 from kdissect.model import CaptureError
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
     from kdissect.live.rates import Rates
@@ -81,7 +79,6 @@ def command(
         raise Wrong("--follow is for files and folders")
     if "-" in paths and len(paths) > 1:
         raise Wrong("the screens take standard input (-) alone, without other files")
-    require_packages()
     _require_screen(paths)
     if not paths:
         live_in_own_home()
@@ -139,7 +136,7 @@ def _close(feed: Live) -> None:
 
 def _rates() -> Rates | None:
     """What tells of interfaces; None where nothing can be captured."""
-    if find_spec("scapy") is None or _is_in_browser():
+    if _is_in_browser():
         return None
     from kdissect.live.rates import Rates
 
@@ -250,16 +247,6 @@ class _Opener:
             raise CaptureError(error.format_message()) from None
         except ValueError as error:
             raise CaptureError(f"{words}: {error}") from None
-
-
-def require_packages() -> None:
-    """See that what the screens need is installed.
-
-    :raises Wrong: it is not.
-    """
-    missing = [module for module in root.NEEDED if find_spec(module) is None]
-    if missing:
-        raise Wrong(f"the screens need {' and '.join(missing)}: {how_to_install('tui')}")
 
 
 def settings_of(

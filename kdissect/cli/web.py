@@ -12,7 +12,7 @@ from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.inputs import packets_of
 from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.showing import ports_of
-from kdissect.cli.tui import require_packages, settings_of
+from kdissect.cli.tui import settings_of
 from kdissect.wording import how_to_install
 
 PORT = 8_000
@@ -43,12 +43,11 @@ def command(
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
     The address that is printed has a random token, and only who has it sees them. Only this machine can reach
-    them, unless --host gives another of its addresses. It needs kdissect[tui,web].
+    them, unless --host gives another of its addresses. It needs textual-serve.
     """
     paths = (*more_files, *files)
     if "-" in paths:
         raise Wrong("each visit reads the capture anew, which standard input (-) cannot be: name a file")
-    require_packages()
     if find_spec("textual_serve") is None:
         raise Wrong(f"the browser needs textual-serve: {how_to_install('web')}")
     _, config, _ = settings_of(theme, filter, show_secrets)

@@ -8,11 +8,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 from kdissect.live.errors import BadFilterError
-from kdissect.wording import how_to_install
 
 _FLAWS = (ImportError, OSError)
 """What scapy's module raises without libpcap."""
@@ -35,8 +33,6 @@ def is_there() -> bool:
 
 def how_to_get() -> str:
     """What to do where it cannot be used."""
-    if find_spec("scapy") is None:
-        return how_to_install("live")
     if sys.platform == "win32":
         return "install Npcap (https://npcap.com), which Wireshark brings too"
     return "install libpcap (Debian: apt install libpcap0.8)"

@@ -1,7 +1,7 @@
 """The one door to the package ``cryptography``: ciphers, RSA, certificates. Key schedules are not here.
 
-The package is an extra (``tls``); without it :data:`IS_AVAILABLE` is false, what a
-handshake shows in the clear is still read, and nothing is decrypted.
+The package is imported where it is used: loading it takes longer than reading a small capture, and most
+captures have no TLS.
 """
 
 from __future__ import annotations
@@ -11,29 +11,18 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kdissect.wording import how_to_install
-
-try:
-    from cryptography import x509
-    from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import padding, rsa
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-    from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
-    from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
-
-    IS_AVAILABLE = True
-except ImportError:
-    IS_AVAILABLE = False
-
 TAG_BYTES = 16
 
 
 class Aead:
     """Opens what an AEAD cipher sealed. ``mode`` is ``GCM``, ``CCM``, ``CCM_8`` or ``CHACHA20``."""
 
-    __slots__ = ("_decrypt", "key", "mode", "tag_bytes")
+    __slots__ = ("_decrypt", "_refusals", "key", "mode", "tag_bytes")
 
     def __init__(self, mode: str, key: bytes) -> None:
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
+
         self.mode = mode
         self.key = key
         self.tag_bytes = 8 if mode == "CCM_8" else TAG_BYTES
@@ -45,6 +34,7 @@ class Aead:
         else:
             cipher = AESCCM(key, self.tag_bytes)
         self._decrypt = cipher.decrypt
+        self._refusals = InvalidTag, ValueError  # ValueError: shorter than a tag
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Aead) and (self.mode, self.key) == (other.mode, other.key)
@@ -59,13 +49,15 @@ class Aead:
         """The plaintext; None where the tag does not fit."""
         try:
             plain: bytes = self._decrypt(nonce, data, associated)
-        except (InvalidTag, ValueError):  # ValueError: shorter than a tag
+        except self._refusals:
             return None
         return plain
 
 
 def decrypt_cbc(key: bytes, iv: bytes, data: bytes) -> bytes:
     """AES in CBC mode, padding left on; ``data`` has whole blocks."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
     decryptor = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor()
     plain: bytes = decryptor.update(data) + decryptor.finalize()
     return plain
@@ -77,8 +69,10 @@ def load_rsa_key(data: bytes) -> Any:
 
     :raises ValueError: it is something else; the text says what.
     """
-    if not IS_AVAILABLE:
-        raise ValueError(f"a package is not installed: {how_to_install('tls')}")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
+
     load = load_pem_private_key if b"-----BEGIN" in data else load_der_private_key
     try:
         key = load(data, None)
@@ -93,6 +87,8 @@ def load_rsa_key(data: bytes) -> Any:
 
 def decrypt_premaster(key: bytes, encrypted: bytes) -> bytes | None:
     """The premaster secret of a ClientKeyExchange (RFC 5246, 7.4.7.1); None where the key does not fit."""
+    from cryptography.hazmat.primitives.asymmetric import padding
+
     try:
         plain: bytes = load_rsa_key(key).decrypt(encrypted, padding.PKCS1v15())
     except ValueError:
@@ -112,9 +108,9 @@ class Certificate(NamedTuple):
 
 
 def read_certificate(der: bytes) -> Certificate | None:
-    """What a certificate says; None where it is damaged or the package is absent."""
-    if not IS_AVAILABLE:
-        return None
+    """What a certificate says; None where it is damaged."""
+    from cryptography import x509
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of serial numbers and the like, which are not our matter
@@ -131,6 +127,8 @@ def read_certificate(der: bytes) -> Certificate | None:
 
 
 def _alternative_names(certificate: Any) -> tuple[str, ...]:
+    from cryptography import x509
+
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (

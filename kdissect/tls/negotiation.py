@@ -22,7 +22,6 @@ from kdissect.tls.keylog import Secrets, premaster_name, session_name
 from kdissect.tls.keys import extended_master_secret, master_secret
 from kdissect.tls.remembered import MASTER, PREMASTER
 from kdissect.tls.suites import Suite, suite, suite_name
-from kdissect.wording import how_to_install
 
 CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC = "clear", "early", "handshake", "traffic"
 """What protects a direction, in the order in which it changes. TLS 1.2 knows the first and the last."""
@@ -108,8 +107,6 @@ class Negotiation:
             return f"suite {suite_name(hello.suites[0])} is not supported"
         if hello.compression:
             return "compressed TLS is not supported"
-        if not crypto.IS_AVAILABLE:
-            return f"decryption needs a package: {how_to_install('tls')}"
         return None
 
     def lacks(self, secrets: Secrets) -> str:

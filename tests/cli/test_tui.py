@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.cli import USAGE, root, tui
+from kdissect.cli import USAGE, tui
 from kdissect.cli.config import Config
 from kdissect.cli.keys import Keys
 from kdissect.model import CaptureError
@@ -22,17 +22,6 @@ def test_no_terminal_is_told_in_one_line() -> None:
     ran = spawn("tui", CAPTURE)
     assert (ran.code, ran.out) == (USAGE, b"")
     assert ran.err == "kdissect: the screens need a terminal; kdissect read prints to anything\n"
-
-
-def test_what_is_not_installed_is_told(
-    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(root, "NEEDED", ("textual", "numpy", "not_there"))
-    ran = run(capsysbinary, "tui", CAPTURE)
-    assert (ran.code, ran.err) == (
-        USAGE,
-        "kdissect: the screens need not_there: pip install textual numpy, or kdissect with its extra tui\n",
-    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])
