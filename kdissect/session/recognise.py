@@ -134,11 +134,14 @@ class _Side:
         self.total += len(chunk.data)
 
     def cut(self) -> None:
-        self.let_go()
+        self._clear()
         self.whole = False
 
     def let_go(self) -> None:
+        self._clear()
         self.passed = self.total
+
+    def _clear(self) -> None:
         self.data.clear()
         self.starts.clear()
         self.examined = 0

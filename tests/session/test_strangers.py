@@ -142,6 +142,14 @@ def test_a_connection_that_was_seen_from_its_first_byte_and_is_no_kafka_is_left_
     assert connection.skipped_bytes == connection.bytes_to_broker + connection.bytes_from_broker
 
 
+def test_what_a_gap_cuts_is_skipped_once() -> None:
+    talk = Talk(syn=False).say(CLIENT, b"hello")
+    talk.segments[-1] = talk.segments[-1]._replace(length=13)
+    talk.next[CLIENT] += 8
+    _, _, connection = run(talk.say(BROKER, b"bye").segments)
+    assert (connection.gaps, connection.skipped_bytes) == (1, 8)
+
+
 def test_nothing_is_held_of_what_is_waited_for() -> None:
     talk = Talk(syn=False).ask(stranger(1)).answer(stranger_answer(1, bytes(1_000_000)))
     conversation = Conversation(0, talk.segments[0])
