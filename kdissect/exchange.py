@@ -38,6 +38,8 @@ class Proxied(NamedTuple):
 
     client: Endpoint
     """Who sent the client's packets: the proxy, where it is a proxy that told the broker of its client."""
+    peer: Endpoint
+    """Who received them."""
     packets: tuple[int, ...]
     """Those of what was said: without them the connection reads otherwise."""
     has_login: bool

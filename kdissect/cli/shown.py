@@ -47,14 +47,14 @@ class ShownPackets:
         """This was shown."""
         if isinstance(event, Exchange):
             self.packets.update(number for message in event.messages for number in message.frame.packets)
-            client = event.client_endpoint
+            ends = event.client_endpoint, event.broker_endpoint
             if event.proxied is not None:
-                client = event.proxied.client
+                ends = event.proxied.client, event.proxied.peer
                 self.packets.update(event.proxied.packets)
                 if event.proxied.has_login:
                     self.logins.add(event.connection)
             if event.is_encrypted:
-                self.encrypted.add(frozenset((client, event.broker_endpoint)))
+                self.encrypted.add(frozenset(ends))
             else:
                 self.secretive += sum(map(_is_secretive, event.messages))
         elif isinstance(event, Fault) and event.packet is not None:

@@ -42,9 +42,11 @@ RESPONSE_HEAD = 8
 class _Track:
     """Where the frames of one direction begin."""
 
-    __slots__ = ("head", "is_lost", "is_sure", "left")
+    __slots__ = ("head", "is_fresh", "is_lost", "is_sure", "left")
 
     def __init__(self) -> None:
+        self.is_fresh = True
+        """Nothing of it came so far."""
         self.is_lost = True
         """Where the next frame begins is not known; the start of a segment may tell."""
         self.is_sure = False
@@ -117,6 +119,7 @@ class Chain:
         if self._is_broken:
             return
         track = self._asked if asks else self._answered
+        is_first, track.is_fresh = track.is_fresh, False
         if isinstance(piece, Gap):
             if piece.is_exact and piece.length <= track.left:
                 track.left -= piece.length
@@ -126,7 +129,7 @@ class Chain:
             return
         was_lost = track.is_lost
         if was_lost:
-            track.is_sure = opened and piece.offset == 0
+            track.is_sure = opened and is_first
             track.is_lost = False
         self._walk(track, piece.data)
         if was_lost and track.head and not track.is_sure:

@@ -524,8 +524,9 @@ class Conversation:
         proxied = None
         if self._proxied and self._verdict is not None:
             has_login = any("login" in each for each in self._proxies)
-            client = self._duplex.endpoints[self._verdict.client]
-            proxied = Proxied(client, self._proxied, has_login)
+            ends = self._duplex.endpoints
+            client, peer = ends[self._verdict.client], ends[1 - self._verdict.client]
+            proxied = Proxied(client, peer, self._proxied, has_login)
         for event in events:
             if not isinstance(event, Fault):
                 event.exchange.is_encrypted = self._tls is not None

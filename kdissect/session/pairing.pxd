@@ -47,6 +47,8 @@ cdef class Session:
     cdef public object _answered
     cdef public Reassembler _requests
     cdef public int64_t _latest_ns
+    cdef public bint _latest_is_whole
+    cdef public int64_t _lost_behind
     cdef public object _latest_id
     cdef public object _evicted
     cdef public object exchanges

@@ -109,7 +109,8 @@ class Session:
             "_limits",
             "_most",
         ),
-        *("_is_fresh_loss", "_latest_id", "_latest_ns", "_pending", "_request_loss", "_requests"),
+        *("_is_fresh_loss", "_latest_id", "_latest_is_whole", "_latest_ns", "_lost_behind", "_pending"),
+        *("_request_loss", "_requests"),
         *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
         *("_turning_effort", "client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
     )
@@ -148,12 +149,15 @@ class Session:
         """Why a request may be absent: what happened to bytes among them, the latest time."""
         self._is_fresh_loss = False
         """No request came since."""
+        self._lost_behind = 0
+        """The latest request before that."""
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
         self._requests = requests
         self._latest_ns = _NEVER
         """When the last byte of the latest response was captured."""
+        self._latest_is_whole = True
         self._latest_id: int | None = None
         """Its correlation id, if it has one."""
         self._evicted: int | None = None
@@ -184,6 +188,7 @@ class Session:
         elif self._saw_request:
             self._request_loss = "gap"
             self._is_fresh_loss = True
+            self._lost_behind = self._pending.latest
 
     def skip(self, direction: Direction) -> None:
         """Bytes of a direction were captured, and no frame was found in them."""
@@ -192,6 +197,7 @@ class Session:
             self._response_losses += 1
         elif self._request_loss != "gap" or not self._is_fresh_loss:
             self._request_loss = "skipped"  # behind a gap it is the gap that loses them
+            self._lost_behind = self._pending.latest
 
     def end(self, reason: str) -> None:
         """Frames that come from now on are what is left: ``connection closed``, ``capture ended`` or
@@ -329,9 +335,9 @@ class Session:
     # -- responses ----------------------------------------------------------------------------------
 
     def _feed_response(self, frame: Frame, packet: int) -> list[Event] | None:
-        self._saw_response = True
         token = self._pending.token()
         if token is not None and not self._answers_request(frame.payload):
+            self._saw_response = True
             waiting = self._pending.take(token)
             why_missing = self._why_missing(waiting)
             exchange = waiting.exchange
@@ -343,19 +349,26 @@ class Session:
                 exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
+            self._saw_response = True
             self._answer_came(frame, None)
             return self._report_headless(frame, "without a correlation id")
         correlation_id = read_correlation_id(frame.payload)
         serial = self._pending.find(correlation_id)
         if serial is None:
-            self._answer_came(frame, correlation_id)
-            return self._feed_unmatched(frame, packet)
+            unmatched = self._feed_unmatched(frame, packet)
+            if unmatched is not None:  # else it is a request of the broker's own
+                self._saw_response = True
+                self._answer_came(frame, correlation_id)
+            return unmatched
+        self._saw_response = True
         out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
         waiting = self._pending.take(serial)
         exchange = waiting.exchange
         asked = exchange.request
         assert isinstance(asked, Request)
         self._answered = max(self._answered, serial)
+        if self._request_loss is not None and serial > self._lost_behind:
+            self._request_loss = None  # brokers answer in order: what was lost before it was answered before
         try:
             exchange.response = parse_response(frame, asked.api_key, asked.api_version, self._limits)
         except DecodeError as error:
@@ -387,7 +400,11 @@ class Session:
         request = exchange.request
         if request is None or (frame.searched and self._response_losses > waiting.losses):
             return  # what was between the two responses was lost
+        if not self._latest_is_whole:
+            return  # when its last byte came is not known
         asked, before = request.frame.last_ns, self._latest_ns
+        if before > frame.first_ns:
+            before = frame.first_ns  # it was sent again: that is the network's time
         exchange.behind_ns = 0
         if before <= asked:
             return
@@ -403,6 +420,7 @@ class Session:
     def _answer_came(self, frame: Frame, correlation_id: int | None) -> None:
         """The next response waits behind this one."""
         self._latest_ns, self._latest_id = frame.last_ns, correlation_id
+        self._latest_is_whole = frame.size <= len(frame.payload)
 
     def _answers_request(self, payload: bytes) -> bool:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last

@@ -40,6 +40,11 @@ class Pending:
         self.held_bytes = 0
         """What all of them cost."""
 
+    @property
+    def latest(self) -> Serial:
+        """What was said last, whether it waits or not; 0 before anything was."""
+        return self._serial
+
     def __len__(self) -> int:
         return len(self._waiting)
 

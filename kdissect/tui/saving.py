@@ -137,12 +137,12 @@ def _write_packets(
     for exchange in _exchanges(feed, index, view):
         for message in exchange.messages:
             shown.update(message.frame.packets)
-        client = exchange.client_endpoint
+        ends = exchange.client_endpoint, exchange.broker_endpoint
         if exchange.proxied is not None:
-            client = exchange.proxied.client
+            ends = exchange.proxied.client, exchange.proxied.peer
             shown.update(exchange.proxied.packets)
         if exchange.is_encrypted:
-            encrypted.add(frozenset((client, exchange.broker_endpoint)))
+            encrypted.add(frozenset(ends))
         if exchange.number in comments:
             packet = exchange.messages[0].frame.last_packet
             said[packet] = (*said.get(packet, ()), comments[exchange.number])
