@@ -403,8 +403,7 @@ class Session:
         if not self._latest_is_whole:
             return  # when its last byte came is not known
         asked, before = request.frame.last_ns, self._latest_ns
-        if before > frame.first_ns:
-            before = frame.first_ns  # it was sent again: that is the network's time
+        before = min(before, frame.first_ns)  # it was sent again: that is the network's time
         exchange.behind_ns = 0
         if before <= asked:
             return

@@ -7,16 +7,16 @@ It says yes where it cannot tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 from kdissect.message import Message
 from kdissect.present.branch import holds_bytes
 from kdissect.protocol import apis
+from kdissect.protocol.definition import FieldDefinition
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.library import library
-from kdissect.protocol.schema import FieldDefinition
 
 _WORD = re.compile(r"[\w.-]+")
 _CONSTANTS = "null true false (empty) (not decoded) <redacted>"
@@ -91,7 +91,7 @@ def _names_of_data() -> str:
     return " ".join(found)
 
 
-def _gather(fields: tuple[FieldDefinition, ...], found: set[str]) -> None:
+def _gather(fields: Iterable[FieldDefinition], found: set[str]) -> None:
     for field in fields:
         found.add(field.name)
         _gather(field.fields or (), found)

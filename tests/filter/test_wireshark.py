@@ -10,6 +10,7 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.filter.complete import complete
 from kdissect.filter.errors import FilterError
 from kdissect.filter.wireshark import NAMES, PREFIX, Means, Refused, field_of, known
+from kdissect.present.options import PLAIN
 from kdissect.present.records import record_rows
 from tests.cli.run import CAPTURES
 
@@ -126,7 +127,7 @@ def test_numbers_of_codecs_and_timestamp_types_and_names_of_headers() -> None:
     headers = {
         part
         for each in exchanges(capture)
-        for record in record_rows(each)
+        for record in record_rows(each, PLAIN)
         for part in ([header[0] for header in record["headers"]])
     }
     assert headers
@@ -140,7 +141,7 @@ def test_control_records_are_told() -> None:
     wanted = [
         each.number
         for each in exchanges(capture)
-        if any(record["control"] is not None for record in record_rows(each))
+        if any(record["control"] is not None for record in record_rows(each, PLAIN))
     ]
     assert wanted
     assert found("kafka.batch_control_batch == true", capture) == wanted

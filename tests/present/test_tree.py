@@ -187,8 +187,8 @@ def test_names_of_topics_come_from_the_wire_and_are_shown_as_such(tmp_path: Path
     topics = [{"errorCode": 0, "name": "evil\x1b[2J", "topicId": "BeOOKrAPQcq7yf6O-jONWg"}]
     topics[0] |= {"isInternal": False, "partitions": [], "topicAuthorizedOperations": 0}
     talk.ask(request("ApiVersions", 0, 1))
-    asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
-    talk.ask(request("Metadata", 12, 2, **asked))
+    asked: dict[str, Any] = {"topics": None, "allowAutoTopicCreation": False}
+    talk.ask(request("Metadata", 12, 2, **asked, includeTopicAuthorizedOperations=False))
     answered = {"throttleTimeMs": 0, "brokers": [], "clusterId": None, "controllerId": 1, "topics": topics}
     talk.answer(response("Metadata", 12, 2, **answered))
     found = read(write_capture(tmp_path / "c.pcapng", talk.close()))

@@ -84,8 +84,8 @@ class Index:
         self.spooled = max(self.spooled, batch.spooled)
         self.interfaces = batch.interfaces or self.interfaces
         self.names += batch.names
-        for told in batch.names:
-            self.topic_names.learn(*told)
+        for topic_id, name, packet in batch.names:
+            self.topic_names.learn(topic_id, name, packet)
         for connection in batch.connections:
             self.connections.add(connection)
         told = {each.connection: each for each in batch.going_on}

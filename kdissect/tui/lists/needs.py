@@ -54,7 +54,7 @@ class Needs:
         sizes = {name: _size_cells(index.column(name, start, end)) for name in _SIZES}
         for name, found in sizes.items():
             self._grow(name, found)
-        self._grow("sizes", sum(sizes.values()) + len(" → "))
+        self._grow("sizes", sizes["request_size"] + sizes["response_size"] + len(" → "))
         times = index.column("time_ns", start, end)
         ends = (*self.ends, int(times.min()), int(times.max()))
         self.ends = min(ends), max(ends)

@@ -24,6 +24,7 @@ from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finding import Finder
@@ -35,8 +36,6 @@ from kdissect.tui.widgets.dialogs import Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
-RATE_WIDTH = 158
-"""Columns from which the rate of exchanges is told."""
 REST_SECONDS = 0.05
 """How long the cursor must rest before the exchange under it is shown."""
 
@@ -85,6 +84,8 @@ class ExchangesPage(SplitPage):
             out.insert(0, Item("following", status.PAUSED, "bold reverse"))
         if self.order.is_paused:
             out.insert(0, Item(f"paused, {self.order.waiting:,} more", status.PAUSED, "bold reverse"))
+        if self.finder.turn:
+            out.append(Item(self.finder.turn, status.ORDER, "bold"))
         if self.order.text():
             out.append(Item(self.order.text(), status.ORDER, "bold"))
         summary = self.summary
@@ -93,7 +94,7 @@ class ExchangesPage(SplitPage):
             out.append(Item(f"p50 {duration(summary.p50_ns)}", status.MEDIAN))
         if self.kdissect.shown.is_filtered:
             out.append(status.errors_of_them(summary.graded, self.alarm))
-        if self.app.size.width >= RATE_WIDTH and summary.per_second is not None:
+        if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
             over_time = f"exchanges over time {bars(summary.counts)} {summary.per_second:,.0f}/s"
             out.append(Item(over_time, status.RATE))
         return out

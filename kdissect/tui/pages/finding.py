@@ -84,8 +84,7 @@ class Finder:
             if row == page.list_pane.cursor and page.panes.detail is not None:
                 self.show_match(page.panes.detail)
             page.list_pane.cursor = row
-            if self._has_turned:
-                page.say(f"{search.pattern.text}: from the {'top' if self._step > 0 else 'end'} again")
+            page.tell_status()
         elif search.reason is not None:
             page.say(search.reason)
         else:
@@ -98,6 +97,13 @@ class Finder:
             self._timer = None
             assert self._search is not None
             self._search.stop()
+
+    @property
+    def turn(self) -> str:
+        """That the last match was found from the other end of the list; empty if it was not."""
+        if not self._has_turned or self.is_going_on:
+            return ""
+        return f"search went on from the {'top' if self._step > 0 else 'end'}"
 
     @property
     def is_going_on(self) -> bool:

@@ -95,6 +95,10 @@ class Page(Screen[None]):
         if why:
             self.query_one("#no-kafka", Static).update(Text("\n".join(sanitise(each, None) for each in why)))
 
+    def tell_status(self) -> None:
+        """Write the line at the top anew."""
+        self._show_status()
+
     def _show_status(self) -> None:
         self.query_one("#status", Static).update(status_line(self.status(), self.app.size.width))
 

@@ -105,7 +105,7 @@ def test_a_slow_row_has_a_sign_beside_its_colour() -> None:
     index = index_with([{"api": 1, "flags": flags, "taken_ns": taken} for taken in (5, 50)], ["Fetch"])
     rows = Exchanges(index)
     rows.slow = np.array([0, 10], np.int64)
-    assert [rows.cells(row, 80)[0] for row in (0, 1)] == ["  ", f"{SLOW_SIGN} "]
+    assert [rows.cells(row, 80)[0] for row in (0, 1)] == [" ", SLOW_SIGN]
     assert [rows.tone(row) for row in (0, 1)] == [None, "table--warning"]
 
 
