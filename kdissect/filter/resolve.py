@@ -252,7 +252,8 @@ def _bare(word: Word, hints: list[str]) -> Expression:
             field = by_name()[plain(field.alone)] if field.alone else field
             return Leaf(field, presence(field))
         head = word.text.partition(".")[0]
-        if "." in word.text and (head.lower() in _ROOTS or paths.api_of(head) is not None):
+        is_path = head.lower() in _ROOTS or paths.api_of(head) is not None
+        if "." in word.text and (is_path or plain(f"{head}.") == wireshark.PREFIX):
             raise _unknown(word)
         hints += _hint(word)
     if not word.text.strip():

@@ -17,7 +17,8 @@ from kdissect.filter.paths import places
 from kdissect.filter.reach import field_at
 from kdissect.filter.row import Row
 
-PREFIX = "kafka."
+PROTOCOL = "kafka"
+PREFIX = f"{PROTOCOL}."
 
 
 class Means(NamedTuple):
@@ -265,6 +266,8 @@ def _by_plain_name() -> Mapping[str, str]:
 
 def known(name: str) -> str | Means | Refused | None:
     """What a name of Wireshark's stands for; None for other names."""
+    if plain(name) == plain(PROTOCOL):
+        return Means("number >= 1")  # every exchange
     found = _by_plain_name().get(plain(name))
     return None if found is None else NAMES[found]
 

@@ -12,7 +12,12 @@ from kdissect.session.conversation import Connection
 
 MOST_TOLD = 4
 """Kinds of connections that are told; of more, the most frequent."""
-_NAMES = {"http": "HTTP", "unknown": "another protocol", "kafka": "Kafka without a message", "tls": "TLS"}
+_NAMES = {
+    "http": "HTTP",
+    "unknown": "another protocol",
+    "kafka": "what -d takes for Kafka, without a message",
+    "tls": "TLS",
+}
 _EMPTY = "without a byte"
 
 
@@ -49,9 +54,11 @@ class NoKafka:
         :param packets: how many there were.
         """
         total = sum(self._found.values())
+        if not packets:
+            return ["no Kafka was found: there are no packets"]
         text = f"no Kafka was found: {plural(packets, 'packet')}"
         if not total:
-            return [text + (", none of TCP" if packets else "")]
+            return [f"{text}, none of TCP"]
         told = [
             f"{count:,} {'' if what == _EMPTY else 'of '}{what} on port {port}"
             for (what, port), count in self._found.most_common(MOST_TOLD)
@@ -68,9 +75,8 @@ class NoKafka:
         return out
 
     def _likeliest(self) -> str | None:
-        """The port that is the likeliest to be a broker's; None where nothing but TLS was seen."""
-        for kinds in ((_NAMES["unknown"], _EMPTY), (_NAMES["http"],)):
-            for (what, port), _ in self._found.most_common():
-                if what in kinds:
-                    return port
+        """The port that is the likeliest to be a broker's; None where all is known to be something else."""
+        for (what, port), _ in self._found.most_common():
+            if what in (_NAMES["unknown"], _EMPTY):
+                return port
         return None

@@ -183,6 +183,8 @@ class Kdissect(App[None]):
         dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
         if len(index) or (self.ended is None and not dark):
             return []
+        if self.ended is not None and self.ended.reason is not None:
+            return []  # it was not read to its end, which is told: the rest may hold Kafka
         return why_nothing(index.packets, [*index.connections.values(), *dark])
 
     def _tick(self) -> None:

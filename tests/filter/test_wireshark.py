@@ -156,3 +156,9 @@ def test_they_are_offered_and_a_wrong_one_leads_to_the_nearest() -> None:
     assert "kafka.message_crc" not in [each.text for each in complete("kafka.mess")]
     with pytest.raises(FilterError, match=r"did you mean kafka\.client_id"):
         compile_filter('kafka.client_di == "x"')
+
+
+def test_the_name_of_the_protocol_asks_for_all_and_a_wrong_field_of_it_is_told() -> None:
+    assert found("kafka") == [each.number for each in exchanges("errors.pcapng")]
+    with pytest.raises(FilterError, match=r"there is no field kafka\.foo"):
+        compile_filter("kafka.foo")

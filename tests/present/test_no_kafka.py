@@ -65,7 +65,7 @@ def test_without_tcp_there_is_no_port_to_name(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = write_capture(tmp_path / "empty.pcapng")
-    assert run(capsysbinary, "read", path).err == "kdissect: no Kafka was found: 0 packets\n"
+    assert run(capsysbinary, "read", path).err == "kdissect: no Kafka was found: there are no packets\n"
     assert NoKafka().text(7) == "no Kafka was found: 7 packets, none of TCP"
 
 
@@ -83,6 +83,9 @@ def test_of_many_ports_the_most_frequent_are_told() -> None:
     text = found.text(1)
     assert "(2 of another protocol on port 9005, 1 of another protocol on port 9000, " in text
     assert text.count("on port") == MOST_TOLD
+    http = NoKafka()
+    http.add(connection("http", 80))
+    assert "-d" not in http.text(1)  # it is known to be something else
     assert "and others); -d tcp.port==9005,kafka" in text
 
 
