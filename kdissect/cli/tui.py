@@ -70,7 +70,7 @@ def command(
 
     Several FILEs are one capture; - is standard input, the keys come from the terminal then. Without a FILE
     the captures opened last are listed, and the interfaces. Decoding goes on beside the screen; ? shows the
-    keys. It needs kdissect[tui].
+    keys.
     """
     paths = (*more_files, *files)
     if paths and capturing["interfaces"]:

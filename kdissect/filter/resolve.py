@@ -103,7 +103,7 @@ def _compared(syntax: Compared, hints: list[str]) -> Expression:
         other = named(word) if word.text[:1].isalpha() else None
         if other is not None:
             return _pair(field, syntax, other)
-        raise (error if field.kind is Kind.ADDRESS else _nearer(error, word)) from None
+        raise (error if field.kind is Kind.ADDRESS else _nearer(error, word, field.kind)) from None
 
 
 def _of_both_ends(syntax: Compared, names: tuple[str, ...], hints: list[str]) -> Expression:
@@ -135,14 +135,17 @@ def _text_field(word: Word) -> Field | None:
     return found if found is not None and found.kind in (Kind.TEXT, Kind.BYTES) else None
 
 
-def _nearer(error: FilterError, word: Word) -> FilterError:
-    """An error about a value; where the word looks like the name of a field, with the one it may be."""
+def _nearer(error: FilterError, word: Word, kind: Kind) -> FilterError:
+    """An error about a value; where the word looks like the name of a field of that kind, with the one it may
+    be."""
     wrong = _wrong_step(word)
     if wrong is not None:
         return wrong
     if error.position != word.start or "did you mean" in error.reason or not word.text[:1].isalpha():
         return error
-    near = nearest(word.text, _known(word.text))
+    fields = by_name()
+    alike = (name for name in names() if plain(name) in fields and fields[plain(name)].kind is kind)
+    near = nearest(word.text, alike)
     return FilterError(error.reason + near, error.position, error.length)
 
 

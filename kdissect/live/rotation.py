@@ -37,6 +37,10 @@ class Bounds(NamedTuple):
         )
 
 
+_FORMS = {"duration": "60s", "filesize": "KILOBYTES", "packets": "N", "files": "N"}
+"""What stands behind each name, for the user."""
+
+
 def bounds_of(rules: tuple[str, ...], names: tuple[str, ...]) -> Bounds:
     """Limits as dumpcap has them: ``duration:60`` (seconds, or ``1m``), ``filesize:1000`` (kilobytes) …
 
@@ -48,8 +52,8 @@ def bounds_of(rules: tuple[str, ...], names: tuple[str, ...]) -> Bounds:
         name, _, text = rule.partition(":")
         value = _value(name, text) if name in names else 0
         if value <= 0:
-            forms = ", ".join(f"{name}:N" for name in names)
-            raise ValueError(f"{rule}: the form is {forms}, N above 0")
+            forms = ", ".join(f"{name}:{_FORMS[name]}" for name in names)
+            raise ValueError(f"{rule}: the form is {forms}, each above 0")
         found[name] = value
     whole = {name: int(value) for name, value in found.items() if name != "duration"}
     size = whole.get("filesize")
