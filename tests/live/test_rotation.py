@@ -24,7 +24,7 @@ def test_rules_are_dumpcaps() -> None:
     "rule", ["filesize", "size:1", "files:0", "files:-1", "duration:1y", "interval:500ms", "interval:9:9"]
 )
 def test_a_wrong_rule_names_the_form(rule: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"{rule}: the form is duration:N")):
+    with pytest.raises(ValueError, match=re.escape(f"{rule}: the form is duration:60s")):
         bounds_of((rule,), ALL)
 
 
