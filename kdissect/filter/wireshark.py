@@ -2,7 +2,7 @@
 
 One table: :data:`NAMES`. A name stands for a field, or for several that Wireshark has under one; for a filter
 of its own, where it tells that something is so; or for the reason why nothing here is what it is there. The
-names are those of ``packet-kafka.c`` up to Wireshark 4.4, and a few older ones that are still in scripts.
+names are those of ``packet-kafka.c`` of Wireshark 4.0, and a few earlier and later ones.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Bounds(NamedTuple):
         )
 
 
-_FORMS = {"duration": "60s", "filesize": "KILOBYTES", "packets": "N", "files": "N"}
+_FORMS = {"duration": "60s", "interval": "60s", "filesize": "KILOBYTES", "packets": "N", "files": "N"}
 """What stands behind each name, for the user."""
 
 
