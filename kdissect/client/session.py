@@ -56,7 +56,7 @@ class ClientSession:
         self._transcript = transcript
         self._client_id = client_id
         self._recording: Recording = transcript.open(client, broker, now_ns, is_tls)
-        self._session = Session(self._recording.number, client, broker, transcript.limits)
+        self._session = Session(self._recording.number, client, broker, transcript.limits, from_start=True)
         self._session.takes_all = True  # we ask, and they answer
         self._framers = {each: Framer(each, transcript.limits) for each in Direction}
         self._correlation_id = 0
