@@ -10,7 +10,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 
-_HEADLESS = re.compile(r"a frame of ([\d,]+) bytes? without ")
+_HEADLESS = re.compile(r"a frame of ([\d,]+) bytes? at byte [\d,]+, without ")
 _CUT = re.compile(r"announced, ([\d,]+) captured: ")
 
 
@@ -31,7 +31,7 @@ def astray(events: Iterable[object]) -> dict[int, int]:
                 told[event.connection] += event.skipped_bytes
                 told[event.connection] += sum(each.get("size", 0) for each in event.proxies or ())
         elif isinstance(event, Fault) and event.connection is not None:
-            headless, cut = _HEADLESS.match(event.message), _CUT.search(event.message)
+            headless, cut = _HEADLESS.search(event.message), _CUT.search(event.message)
             if event.kind == "cut-frame" and cut is not None:
                 captured = int(cut[1].replace(",", ""))  # of the frame that the next fault is about
                 continue

@@ -33,6 +33,7 @@ from kdissect.protocol.library import Library, package_folder, vendor_folder
 from kdissect.protocol.merging import KafkaClass, merge
 from kdissect.protocol.schema import build
 from kdissect.protocol.vetting import vet
+from kdissect.wording import plural
 
 MOST_ENTRIES = 20_000
 """Of a jar, whatever they are."""
@@ -144,7 +145,9 @@ def _classes(texts: Iterator[tuple[str, str, bytes]], release: str) -> list[Kafk
             definition = read_json(data.decode("utf-8"))
             work += vet(definition)
             if work > MOST_WORK:
-                raise ValueError(f"more than {MOST_WORK:,} fields in all, those of each version counted")
+                raise ValueError(
+                    f"more than {plural(MOST_WORK, 'field')} in all, those of each version counted"
+                )
             read = kafka_class(group, definition, release)
         except json.JSONDecodeError as error:
             raise ValueError(f"{name}: not JSON: {error}") from error
@@ -330,7 +333,7 @@ def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaCl
         tuple(spans),
         versions_of(definition.get("flexibleVersions", "none")),
         _fields(definition["fields"], structures, set()),
-        None if is_api or "apiKey" not in definition else int(definition["apiKey"]),
+        None if is_api or definition.get("apiKey") is None else int(definition["apiKey"]),
     )
     name = definition["name"]
     if parse(write(Document((block,)))) != Document((block,)):

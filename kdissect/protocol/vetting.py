@@ -12,6 +12,7 @@ from typing import Any
 from kdissect.limits import DEEPEST
 from kdissect.protocol import plan
 from kdissect.protocol.definition import NEWEST, NONE, Versions, versions_of
+from kdissect.wording import plural
 
 MOST_VERSIONS = 256
 """Of one class."""
@@ -61,7 +62,7 @@ def _vet_fields(fields: list[Definition], structures: Structures, depth: int) ->
     if depth > DEEPEST:
         raise ValueError(f"it is nested deeper than {DEEPEST}")
     if len(fields) > MOST_FIELDS:
-        raise ValueError(f"it has more than {MOST_FIELDS:,} fields")
+        raise ValueError(f"it has more than {plural(MOST_FIELDS, 'field')}")
     for field in fields:
         _name(field, "name")
         kind = _text(field, "type", LONGEST_NAME + 2)
@@ -107,7 +108,7 @@ def _count(
                 known[element] = _count(structures[element], structures, known, (*around, element))
             count += known[element]
         if count > MOST_FIELDS:
-            raise ValueError(f"it has more than {MOST_FIELDS:,} fields")
+            raise ValueError(f"it has more than {plural(MOST_FIELDS, 'field')}")
     return count
 
 

@@ -146,7 +146,7 @@ def test_what_is_not_installed_is_told(
     ran = run(capsysbinary, "web", CAPTURE)
     assert (ran.code, ran.err) == (
         USAGE,
-        "kdissect: the browser needs textual-serve: pip install textual numpy textual-serve,"
+        "kdissect: the browser needs textual-serve: pip install textual-serve,"
         " or kdissect with its extra web\n",
     )
 

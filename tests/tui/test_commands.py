@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kdissect import read
-from kdissect.exchange import Exchange
+from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.present.options import Options
 from kdissect.tui.commands import kcat_command, tshark_command, wireshark_command
 from kdissect.tui.copying import copied
@@ -52,14 +54,26 @@ def test_there_is_no_kcat_command_without_a_partition() -> None:
 
 
 @pytest.mark.parametrize("topic", ["a\x1b[201~\nrm -rf ~\n", "a b", "a'b", "", "x" * 250])
-def test_there_is_no_kcat_command_for_a_topic_that_kafka_refuses(
-    topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_there_is_no_kcat_command_for_a_topic_that_kafka_refuses(topic: str) -> None:
     exchange = first("Fetch")
     assert kcat_command(exchange, ()) is not None
     place = next(iter(exchange.record_sets()))
-    monkeypatch.setattr(Exchange, "record_sets", lambda _: [place._replace(topic=topic)])
-    assert kcat_command(exchange, ()) is None
+    assert kcat_command(cast(Exchange, Renamed(exchange, place._replace(topic=topic))), ()) is None
+    assert kcat_command(cast(Exchange, Renamed(exchange, place)), ()) is not None
+
+
+class Renamed:
+    """An exchange with one record set."""
+
+    def __init__(self, exchange: Exchange, place: RecordSetPlace) -> None:
+        self._exchange = exchange
+        self._place = place
+
+    def record_sets(self) -> Iterator[RecordSetPlace]:
+        return iter([self._place])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._exchange, name)
 
 
 def test_names_of_files_are_quoted(tmp_path: Path) -> None:
