@@ -263,14 +263,15 @@ class Dissector:
         conversation = self._table.get(key)
         if conversation is None and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
+        newest = conversation
         if conversation is not None and self._older:
             conversation = self._told_apart(conversation, segment, step)
         before: Conversation | None = None
         if conversation is not None and conversation.has_lingered(timestamp_ns, _LINGER_NS):
             self._forget(conversation, timestamp_ns, step)
-            conversation = None
-        elif conversation is not None and flags & SYN and conversation.is_reopened_by(segment):
-            before = self._before_reopening(conversation, segment, step)
+            conversation = None if newest is conversation else newest
+        elif conversation is not None and newest and flags & SYN and conversation.is_reopened_by(segment):
+            before = self._before_reopening(newest, segment, step)
             conversation = None
         if conversation is None:
             if self._remembered >= self._limits.connections:
