@@ -14,6 +14,7 @@ from kdissect import read
 from kdissect.analysis.waits import split
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Ended
+from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.settings import Settings
 from kdissect.tui.widgets.bytes_pane import BytesPane
@@ -296,12 +297,12 @@ def test_times_since_the_row_above() -> None:
         page.rows.clock.letter = "a"
         text = await press(pilot, "t")
         assert "seconds since the line before" in text
-        first, second = (line.split() for line in text.splitlines()[3:5])
+        first, second = (line.replace(SLOW_SIGN, " ").split() for line in text.splitlines()[3:5])
         assert first[1] == "0.000000"
         assert second[1] == "0.079850"
         app.filter_by("number in {1, 3}")
         lines = (await press(pilot)).splitlines()
-        assert lines[5].split()[1] == "0.087895"
+        assert lines[5].replace(SLOW_SIGN, " ").split()[1] == "0.087895"
 
     with_page(step)
 
