@@ -115,10 +115,8 @@ def stream(**given: Any) -> int:
         query = start(
             spark, folder, tables, os.path.join(checkpoint, "spark"), settings, at_most, settle, trigger
         )
-        try:
-            query.awaitTermination()
-        finally:
-            query.stop()
+        # Nothing stops the query on Ctrl-C: the JVM gets the same signal and may be gone.
+        query.awaitTermination()
         if given["closes"]:
             tables.end(spark)
     return DONE

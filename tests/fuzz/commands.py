@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from kdissect.cli import DONE, FAULTS_SEEN, UNREADABLE, main
 from kdissect.cli.config import KEYS, load_config
@@ -28,8 +29,8 @@ from tests.lab import DATA
 
 def _run(*arguments: str) -> None:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    os.environ["KDISSECT_DEBUG"] = "1"  # what nobody foresaw is raised
-    with redirect_stdout(out), redirect_stderr(err):
+    foreseen_only = patch.dict(os.environ, KDISSECT_DEBUG="1")  # what nobody foresaw is raised
+    with foreseen_only, redirect_stdout(out), redirect_stderr(err):
         code = main(list(arguments))
     assert code in (DONE, FAULTS_SEEN, UNREADABLE), code
     err.flush()

@@ -112,6 +112,7 @@ def test_every_theme_shows_the_same_texts(theme: str) -> None:
 def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(App, "panic", lambda self, *parts: said.extend(map(str, parts)))
+    monkeypatch.delenv("KDISSECT_DEBUG", raising=False)
     feed: Decoded = decoded(ERRORS)
     app = Kdissect(feed)
     app._exception = ValueError("hunter2")
