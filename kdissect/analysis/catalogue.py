@@ -1,14 +1,12 @@
 """The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
 
-srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  members  rebalances
-connections  clients  versions  errors  errors,client_id  errors,group,topic  io  io,100ms
+srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  errors,group,topic  io,100ms
+
+A statistic is one file of this package, and one line here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from kdissect.analysis import errors, srt
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
@@ -19,31 +17,23 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
-from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.limits import DEFAULTS, Limits
 
-STATISTICS: dict[str, type[Statistic]] = {
-    "srt": ResponseTimes,
-    "topics": Topics,
-    "positions": Positions,
-    "groups": Groups,
-    "members": Members,
-    "rebalances": Rebalances,
-    "connections": Connections,
-    "clients": Clients,
-    "versions": Versions,
-    "errors": Errors,
-    "io": Intervals,
-}
+_ALL: tuple[type[Statistic], ...] = (
+    ResponseTimes,
+    Topics,
+    Positions,
+    Groups,
+    Members,
+    Rebalances,
+    Connections,
+    Clients,
+    Versions,
+    Errors,
+    Intervals,
+)
 
-GROUPED: dict[str, tuple[Callable[[Limits, tuple[str, ...]], Statistic], tuple[str, ...]]] = {
-    "srt": (ResponseTimes, srt.GROUPINGS),
-    "errors": (Errors, errors.GROUPINGS),
-}
-"""Those whose rows are told apart as asked for."""
-
-SHORTEST_NS = DURATIONS["us"]
-"""Of intervals."""
+STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
@@ -53,28 +43,4 @@ def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
     :raises ValueError: what follows the name is not understood; the text says what may.
     """
     name, *how = (part.strip() for part in text.split(","))
-    if name in GROUPED:
-        made, groupings = GROUPED[name]
-        wrong = [word for word in how if word not in groupings]
-        if wrong:
-            raise ValueError(f"{name},{wrong[0]}: rows are told apart by {', '.join(groupings)}")
-        return name, made(limits, tuple(how))
-    if name == "io" and len(how) == 1:
-        return name, Intervals(limits, interval_ns(how[0]))
-    if how and name in STATISTICS:
-        raise ValueError(f"{text}: nothing may follow {name} but, for io, an interval such as 100ms")
-    return name, STATISTICS[name](limits)
-
-
-def interval_ns(text: str) -> int:
-    """``1s``, ``0.5``, ``100ms``, ``5m`` in nanoseconds; without a unit they are seconds.
-
-    :raises ValueError: it is not of that form, or shorter than a microsecond.
-    """
-    try:
-        length = duration_ns(text)
-    except ValueError:
-        length = 0
-    if length < SHORTEST_NS:
-        raise ValueError(f"io,{text}: the interval is {FORM}, and no less than 1us")
-    return length
+    return name, STATISTICS[name].asked(limits, tuple(how))

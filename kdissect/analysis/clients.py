@@ -10,6 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+from kdissect.analysis.declared import (
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    MESSAGE_BYTES,
+    column,
+    first_and_last,
+)
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -70,6 +77,20 @@ class _Client(NamedTuple):
 
 class Clients(Statistic):
     """The statistic ``clients``."""
+
+    name = "clients"
+    about = "software, and the versions it speaks"
+    columns = (
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
+        column("software_version", "text", "and the version of it"),
+        column("connections", "int64", "connections on which it spoke"),
+        column("exchanges", "int64", "requests"),
+        *MESSAGE_BYTES,
+        column("apis", "texts", "the APIs it speaks, each with the version"),
+        *first_and_last("message"),
+    )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)

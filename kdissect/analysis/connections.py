@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    MESSAGE_BYTES,
+    column,
+    first_and_last,
+    graded_errors,
+)
 from kdissect.analysis.depth import Depth
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns, told_ns
 from kdissect.analysis.grades import Grades
@@ -50,6 +59,33 @@ class _Line:
 
 class Connections(OneTable[int, _Line]):
     """The statistic ``connections``."""
+
+    name = "connections"
+    about = "bytes, latency, requests in flight"
+    columns = (
+        column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("software", "text", "name and version of the client, from ApiVersions"),
+        column("protocol", "text", "kafka, tls, http or unknown"),
+        column("tls", "text", "version of TLS, and why it is not decrypted; null without TLS"),
+        column("end", "text", "fin, rst, open, reused or evicted"),
+        column("requests", "int64", "requests"),
+        column("responses", "int64", "responses"),
+        *MESSAGE_BYTES,
+        *graded_errors("responses with an error code"),
+        column("p50_ns", "int64", "half of the latencies are no longer (within 0.4 %)"),
+        column("p99_ns", "int64", "99 % are no longer (within 0.4 %)"),
+        column("max_ns", "int64", "the longest latency"),
+        column("in_flight_mean", "float64", "requests in flight when one is sent, itself included: mean"),
+        column("in_flight_max", "int32", "the most"),
+        column("packets", "int64", "packets of both directions"),
+        column("retransmitted", "int64", "bytes sent again", rare=True),
+        column("gap_bytes", "int64", "bytes that were not captured", rare=True),
+        column("skipped_bytes", "int64", "captured bytes that are in no frame", rare=True),
+        *first_and_last("packet"),
+    )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Line, limits)

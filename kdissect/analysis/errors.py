@@ -6,6 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    time_column,
+)
 from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
@@ -48,6 +57,34 @@ _Key = tuple[Topic, str | None, int, str, _Whose]
 
 class Errors(OneTable[_Key, _Times]):
     """The statistic ``errors``. ``by`` are some of the :data:`GROUPINGS`; none stands for all."""
+
+    name = "errors"
+    about = "error codes: how grave, whose and on what, the first and last exchange"
+    columns = (
+        column("error", "text", "the error's name"),
+        column("error_code", "int16", "and number"),
+        column(
+            "error_class",
+            "text",
+            "fatal (the client gives the request up), retriable (it goes on by itself), routine (an ordinary "
+            "step, within its bound)",
+        ),
+        column("api", "text", "the API whose responses have it"),
+        BROKER_COLUMN,
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("principal", "text", "who logged in on the connection, as the login says it"),
+        column("group", "text", "the group that it is about, as response or request name it"),
+        column("transactional_id", "text", "the transactional id that it is about"),
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("count", "int64", "how often; one response may have it many times"),
+        column("first_exchange", "int64", "number of the exchange in which it came first"),
+        time_column("first_ns", "when"),
+        column("last_exchange", "int64", "number of the exchange in which it came last"),
+        time_column("last_ns", "when"),
+    )
+    groupings = GROUPINGS
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_Times, limits)

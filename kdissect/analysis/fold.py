@@ -17,8 +17,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from kdissect.analysis.declared import Declared
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -32,7 +33,32 @@ MILLISECOND = 1_000_000
 
 
 class Statistic(ABC):
-    """A fold over the events of a capture."""
+    """A fold over the events of a capture. Outputs know of it only what it declares here."""
+
+    name: ClassVar[str]
+    """The name of its table, as ``-z`` has it."""
+    about: ClassVar[str]
+    """What it tells, in a line."""
+    columns: ClassVar[tuple[Declared, ...]]
+    """The columns of its rows, in order."""
+    groupings: ClassVar[tuple[str, ...]] = ()
+    """What rows may be told apart by where that is asked for: ``-z NAME,GROUPING``."""
+
+    @classmethod
+    def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
+        """One as ``-z NAME,HOW,…`` asks for it.
+
+        :raises ValueError: that cannot be asked of it; the text says what can.
+        """
+        wrong = [word for word in how if word not in cls.groupings]
+        if wrong and cls.groupings:
+            raise ValueError(f"{cls.name},{wrong[0]}: rows are told apart by {', '.join(cls.groupings)}")
+        if wrong:
+            raise ValueError(
+                f"{','.join((cls.name, *how))}: nothing may follow {cls.name} but, for io, an interval such "
+                "as 100ms"
+            )
+        return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits

@@ -12,14 +12,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.declared import (
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    GROUP_COLUMN,
+    GROUP_TYPES_COLUMN,
+    column,
+    first_and_last,
+    graded_errors,
+    time_column,
+)
 from kdissect.analysis.fold import Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
 from kdissect.analysis.rebalances import Rebalance, Stay, rebalance_of, rebalance_to
 
+MEMBERSHIP = (
+    column("joins", "int64", "JoinGroup requests, or heartbeats with member epoch 0"),
+    column(
+        "heartbeats",
+        "int64",
+        "heartbeats; of the newer groups all requests, with those that join (epoch 0) or leave (-1, -2)",
+    ),
+    column("commits", "int64", "OffsetCommit and TxnOffsetCommit requests"),
+    column("committed_partitions", "int64", "partitions in them"),
+)
+"""What requests of a member, or of a group, add up to."""
+
 
 class Members(Membership):
     """The statistic ``members``: a row a member."""
+
+    name = "members"
+    about = "the same, member by member"
+    columns = (
+        GROUP_COLUMN,
+        column("member_id", "text", "the member id; empty for clients that are not members"),
+        column("instance_id", "text", "group.instance.id of a static member"),
+        GROUP_TYPES_COLUMN,
+        CLIENT_ID_COLUMN,
+        CLIENT_COLUMN,
+        column("first_generation", "int32", "the lowest generation or member epoch it was given"),
+        column("last_generation", "int32", "the highest"),
+        *MEMBERSHIP,
+        *graded_errors("error codes in responses"),
+        column("left", "text", "LeaveGroup, or member epoch -1 or -2; null where it did not leave"),
+        column("leave_reason", "text", "the reason that the request gives"),
+        time_column("left_ns", "when"),
+        *first_and_last("request of its own, else about it"),
+    )
 
     def result(self) -> list[Row]:
         generations: dict[tuple[str, str], list[int]] = {}
@@ -56,6 +97,37 @@ class Members(Membership):
 class Rebalances(Membership):
     """The statistic ``rebalances``: a row for every stay of a member in a generation, and for every member
     that still waits for one."""
+
+    name = "rebalances"
+    about = "members and generations: join to sync"
+    columns = (
+        GROUP_COLUMN,
+        column(
+            "generation",
+            "int32",
+            "the generation, or the member epoch; null where it still waits for one",
+        ),
+        column("member_id", "text", "the member; a static one that has no id yet, by its instance id"),
+        GROUP_TYPES_COLUMN,
+        column("protocol", "text", "the assignor or protocol that was chosen"),
+        column("leader", "bool", "whether it is the leader that assigns"),
+        time_column("join_ns", "time of its first JoinGroup request for it"),
+        time_column("sync_ns", "time of its first SyncGroup response"),
+        column("duration_ns", "int64", "sync_ns - join_ns; so far, where it is not finished"),
+        column(
+            "completed",
+            "bool",
+            "whether it was given its assignment; null where it was not seen joining, or that is not known",
+        ),
+        column("reason", "text", "why it joins, as its request says (KIP-800)"),
+        column(
+            "assigned",
+            "int32",
+            "partitions (or active tasks) it was given; null where that is not told",
+        ),
+        column("heartbeats", "int64", "its heartbeats in it that were answered without an error"),
+        *first_and_last("response"),
+    )
 
     def result(self) -> list[Row]:
         found: list[tuple[str, int | None, str, Stay]] = [(*key, stay) for key, stay in self.stays().items()]
@@ -120,6 +192,45 @@ class _Group:
 
 class Groups(Membership):
     """The statistic ``groups``: a row a group."""
+
+    name = "groups"
+    about = "groups: members, rebalances, commits"
+    columns = (
+        GROUP_COLUMN,
+        GROUP_TYPES_COLUMN,
+        column("protocols", "texts", "assignors or protocols that were chosen"),
+        column("members", "int64", "members; a static member counts once, however often it came back"),
+        column("first_generation", "int32", "the lowest generation or member epoch that members were given"),
+        column("last_generation", "int32", "the highest"),
+        column(
+            "rebalances",
+            "int64",
+            "generations that a member of a classic group was seen joining, and one more where members still "
+            "wait for the next; null for other groups",
+        ),
+        column(
+            "rebalance_max_ns",
+            "int64",
+            "the longest: first JoinGroup request to last SyncGroup response; so far, where it is not "
+            "finished",
+        ),
+        column("rebalance_last_ns", "int64", "the last; so far, where it is not finished"),
+        column(
+            "rebalance_last_completed",
+            "bool",
+            "whether the last was finished in the capture; null where that is not known",
+        ),
+        column(
+            "not_finished",
+            "int64",
+            "rebalances that were not: they go on, or the next began before; null for other groups",
+            rare=True,
+        ),
+        *MEMBERSHIP,
+        column("leaves", "int64", "members that left, or were removed"),
+        *graded_errors("error codes in responses to members"),
+        *first_and_last("exchange"),
+    )
 
     def result(self) -> list[Row]:
         groups: dict[str, _Group] = {}

@@ -30,6 +30,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+    graded_errors,
+)
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns, least
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.position import Position
@@ -76,6 +86,38 @@ class _Fetcher:
 
 class Positions(Statistic):
     """The statistic ``positions``."""
+
+    name = "positions"
+    about = "fetch sessions replayed: offsets and lag of each fetcher"
+    columns = (
+        column("connection", "int64", "number of the connection"),
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("replica_id", "int32", "id of the broker that follows the partition; -1 for a consumer"),
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("position", "int64", "the offset last asked for; null where no request named it"),
+        column("high_watermark", "int64", "as last told by a response"),
+        column("lag", "int64", "high_watermark - position", kept=True),
+        column("max_lag", "int64", "the largest when a response told the high watermark"),
+        column("last_stable_offset", "int64", "as last told"),
+        column("log_start_offset", "int64", "as last told"),
+        column("fetched_to", "int64", "the offset after the last whole batch that a response brought"),
+        column("fetches", "int64", "requests that asked for it, by name or by their session"),
+        column("named", "int64", "of them, those that name it"),
+        column("records", "int64", "records that responses brought, as the headers of batches announce"),
+        column("bytes", "int64", "bytes of their record sets"),
+        *graded_errors("error codes of the partition"),
+        column("asked", "bool", "whether it is still asked for at the end"),
+        column("session_id", "int32", "the connection's last fetch session (KIP-227)"),
+        column(
+            "from_start",
+            "bool",
+            "whether all that the connection fetches was seen named; if not, partitions may be missing here",
+        ),
+        *first_and_last("exchange that names it"),
+    )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)

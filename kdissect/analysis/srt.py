@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.declared import column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.waits import Wait, split
@@ -49,6 +50,60 @@ _Key = tuple[int | None, str, int | None, str | None, str | None, str | None, st
 
 class ResponseTimes(OneTable[_Key, _Times]):
     """The statistic ``srt``. ``by`` are some of the :data:`GROUPINGS`."""
+
+    name = "srt"
+    about = "response times per API and version; long-poll waits apart"
+    columns = (
+        column("api", "text", "Kafka's newest name of the API"),
+        column("api_version", "int16", "version of the API"),
+        column("broker", "text", "address:port of the broker; null unless asked for (srt,broker)"),
+        column("client", "text", "address of the client; null unless asked for (srt,client)"),
+        column("client_id", "text", "the client's id; null unless asked for (srt,client_id)"),
+        column("topic", "text", "the topic; null unless asked for (srt,topic), or where there is none"),
+        column("count", "int64", "exchanges with request and response; the times are theirs"),
+        column("min_ns", "int64", "the shortest latency_ns; may be negative, as captured"),
+        column("p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
+        column("p90_ns", "int64", "90 % took no longer (within 0.4 %)"),
+        column("p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
+        column("max_ns", "int64", "the longest"),
+        column("mean_ns", "int64", "their mean, rounded down"),
+        column(
+            "unanswered",
+            "int64",
+            "requests without a response in the capture, acks=0 among them",
+            rare=True,
+            kept=True,
+        ),
+        column(
+            "may_wait",
+            "int64",
+            "of count, those in which the broker may have waited as it was asked to",
+            rare=True,
+        ),
+        column(
+            "waited_out", "int64", "of them, those that show that it waited for all of max_wait", rare=True
+        ),
+        column(
+            "work_count",
+            "int64",
+            "of count, those of which the time without waits is known: without behind_ns, and none else was "
+            "asked for, or it was waited out, and what went beyond max_wait remains",
+        ),
+        column("work_p50_ns", "int64", "half of them took no longer without the waits (within 0.4 %)"),
+        column("work_p90_ns", "int64", "90 % took no longer (within 0.4 %)"),
+        column("work_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
+        column("work_max_ns", "int64", "the longest of them"),
+        column("throttled", "int64", "responses that tell of throttling", rare=True),
+        column("throttle_ms", "int64", "the times they tell, together, ms", rare=True),
+        column("throttle_max_ms", "int64", "the longest of them, ms", rare=True),
+        column(
+            "bands",
+            "int64s",
+            "how many latencies were below 100 µs, 316 µs, 1 ms … 3.16 s (two bands a power of ten), and how "
+            "many longer (within 0.4 %)",
+        ),
+    )
+    groupings = GROUPINGS
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_Times, limits)

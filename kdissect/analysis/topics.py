@@ -13,6 +13,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.declared import (
+    BYTES,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+    graded_errors,
+)
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
@@ -40,6 +48,39 @@ class _Traffic:
 
 class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
     """The statistic ``topics``."""
+
+    name = "topics"
+    about = "batches, records, bytes of each partition, by direction"
+    columns = (
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column(
+            "direction",
+            "text",
+            "produce, fetch (by consumers), replicate (by brokers), share or snapshot",
+        ),
+        column("exchanges", "int64", "exchanges with records or errors of the partition, empty sets too"),
+        column("batches", "int64", "whole batches of records; in magic 0 and 1, outer messages"),
+        column("records", "int64", "records in them, as their headers announce"),
+        column("bytes", "int64", "bytes of the record sets as sent, compressed or not"),
+        column("records_per_s", "float64", "records a second between the first and the last exchange"),
+        column("bytes_per_s", "float64", "the same of the bytes"),
+        column("batch_bytes_min", "int64", "the smallest batch", unit=BYTES),
+        column("batch_bytes_mean", "int64", "the mean batch, rounded down", unit=BYTES),
+        column("batch_bytes_max", "int64", "the largest batch", unit=BYTES),
+        column("codecs", "texts", "none, gzip, snappy, lz4, zstd: those that occur"),
+        column(
+            "control_batches", "int64", "batches of control records, which are not counted above", rare=True
+        ),
+        column(
+            "partial_batches", "int64", "batches that the end of a set cuts; not counted above", rare=True
+        ),
+        column(
+            "uncounted_batches", "int64", "batches that do not tell how many records they hold", rare=True
+        ),
+        *graded_errors("error codes of the partition in responses"),
+        *first_and_last("exchange"),
+    )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Traffic, limits)

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -302,6 +303,40 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 class Versions(Statistic):
     """The statistic ``versions``."""
+
+    name = "versions"
+    about = "who limits each version, and what Kafka 4 would refuse"
+    columns = (
+        CLIENT_ID_COLUMN,
+        CLIENT_ADDRESS_COLUMN,
+        column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
+        column("software_version", "text", "and the version of it"),
+        BROKER_COLUMN,
+        column("api", "text", "the API that it speaks; what brokers ask each other is left out"),
+        column("api_version", "int16", "in this version"),
+        column(
+            "offered_min",
+            "int16",
+            "the lowest that the broker offers, by ApiVersions on the connection, else on others to that "
+            "broker; null where that is not known",
+        ),
+        column("offered_max", "int16", "the highest"),
+        column(
+            "limited_by",
+            "text",
+            "client (it could go higher with this broker), broker (it is the highest that this offers), or "
+            "unknown (no ApiVersions response of the broker was captured)",
+        ),
+        column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
+        column("reads", "bool", "whether kdissect reads this version"),
+        column("count", "int64", "requests"),
+        column(
+            "verdict",
+            "text",
+            "whether brokers from removed_in on understand it: ok; breaks (the client has to be upgraded or "
+            "set otherwise); upgrade-broker-first (only a newer broker shows what the client can); unknown",
+        ),
+    )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)

@@ -83,14 +83,13 @@ def _columns(incomplete: str, known: Iterable[tuple[str, str]]) -> list[Completi
 
 def a_statistic(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """After ``-z``: a table, or how the rows of one are told apart."""
-    from kdissect.analysis.catalogue import GROUPED, STATISTICS
+    from kdissect.analysis.catalogue import STATISTICS
 
     before, comma, _rest = incomplete.rpartition(",")
     if not comma:
         return _beginning(incomplete, ((name, "") for name in STATISTICS))
-    if before.partition(",")[0] not in GROUPED:
-        return []
-    left = [name for name in GROUPED[before.partition(",")[0]][1] if name not in before.split(",")]
+    asked = STATISTICS.get(before.partition(",")[0])
+    left = [name for name in asked.groupings if name not in before.split(",")] if asked is not None else []
     return _beginning(incomplete, ((f"{before},{name}", "") for name in left))
 
 

@@ -32,8 +32,19 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import FORMATS
 
+_WIDTH = max(map(len, NAMES)) + 2
+_HELP = f"""Tables of facts: response times, traffic, groups, connections, clients, errors, and more.
 
-@click.command()
+\b
+{chr(10).join(f"{name:<{_WIDTH}}{each.about}" for name, each in NAMES.items())}
+
+With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.
+
+kdissect fields lists the columns. Several FILEs are one capture.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
 @click.option(
@@ -75,25 +86,7 @@ from kdissect.present.tables import FORMATS
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
-    """Response times, traffic of topics, groups, connections, clients, errors, what went on when.
-
-    \b
-    srt          response times per API and version; long-poll waits apart
-    topics       batches, records, bytes of each partition, by direction
-    positions    fetch sessions replayed: offsets and lag of each fetcher
-    groups       groups: members, rebalances, commits
-    members      the same, member by member
-    rebalances   members and generations: join to sync
-    connections  bytes, latency, requests in flight
-    clients      software, and the versions it speaks
-    versions     who limits each version, and what Kafka 4 would refuse
-    errors       error codes: how grave, whose and on what, the first and last exchange
-    io           requests, bytes, records and errors of each interval (1s)
-
-    With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.
-
-    kdissect fields lists the columns. Several FILEs are one capture.
-    """
+    """Print statistics of captures."""
     paths = (*given["more_files"], *given["files"])
     if not paths:
         raise click.UsageError(

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
+from kdissect.analysis.declared import PLAIN as PLAIN_UNIT
+from kdissect.analysis.declared import unit_of
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.present.body import side_object
@@ -39,6 +41,12 @@ class Column(NamedTuple):
     aliases: tuple[str, ...] = ()
     optional: bool = False
     """Left out of NDJSON where it is null."""
+    unit: str = PLAIN_UNIT
+    """What a number is, for people: a word of :mod:`kdissect.analysis.declared`."""
+    rare: bool = False
+    """Left out of a table for people where all is 0."""
+    kept: bool = False
+    """Left out last of all figures where the room is too small."""
 
 
 class Table(NamedTuple):
@@ -125,7 +133,7 @@ def attribute_column(name: str, kind: str, meaning: str, *aliases: str) -> Colum
 
 def dict_column(name: str, kind: str, meaning: str, optional: bool = False) -> Column:
     """A column of rows that are dicts, in which a value that is absent is null."""
-    return Column(name, kind, meaning, partial(_item, name), (), optional)
+    return Column(name, kind, meaning, partial(_item, name), (), optional, unit_of(name))
 
 
 # -- exchanges -------------------------------------------------------------------------------------

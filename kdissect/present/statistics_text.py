@@ -9,38 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from kdissect.analysis.declared import BYTES, DURATION, TIME
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
 from kdissect.present.sanitise import CUT, pad, sanitise, width
 
-_TIMES = frozenset(("first_ns", "last_ns", "start_ns", "left_ns", "join_ns", "sync_ns"))
 _NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
-_RARE = frozenset(
-    (
-        *(
-            "unanswered",
-            "may_wait",
-            "waited_out",
-            "throttled",
-            "throttle_ms",
-            "throttle_max_ms",
-            "errors",
-            "fatal",
-            "routine",
-        ),
-        *("control_batches", "partial_batches", "uncounted_batches"),
-        *("retransmitted", "gap_bytes", "skipped_bytes", "not_finished"),
-    )
-)
-"""Columns that are left out where all is 0."""
-
-
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
-_KEPT = frozenset(("errors", "fatal", "lag", "unanswered"))
-"""Columns that are left out after all other figures, for want of room."""
 
 
 def table_lines(
@@ -64,7 +42,7 @@ def table_lines(
         ]
         for row in rows
     ]
-    empty = [("", "0", "0 B") if column.name in _RARE else ("",) for column in table.columns]
+    empty = [("", "0", "0 B") if column.rare else ("",) for column in table.columns]
     filled = [
         at for at, not_said in enumerate(empty) if whole or any(line[at] not in not_said for line in texts)
     ]
@@ -88,7 +66,7 @@ def _fitting(table: Table, wanted: dict[int, int], room: int, whole: bool) -> di
     widths = {at: min(cells, MOST_TEXT) if at in texts else cells for at, cells in wanted.items()}
     while not whole and len(widths) > 1 and _taken(least[at] for at in widths) > room:
         first = next(iter(widths))
-        at = max(widths, key=lambda at: (at != first, table.columns[at].name not in _KEPT, at))
+        at = max(widths, key=lambda at: (at != first, not table.columns[at].kept, at))
         del widths[at]
     while _taken(widths.values()) > room:
         widest = max(
@@ -118,11 +96,11 @@ def _shown(column: Column, value: Any, clock: Clock) -> str:
     if value is None:
         return ""
     form = _FORMS.get(column.type)
-    if column.name in _TIMES:
+    if column.unit == TIME:
         return clock.text(value)
-    if column.name.endswith("_ns"):
+    if column.unit == DURATION:
         return duration(value)
-    if column.name.endswith("bytes") or column.name.startswith("batch_bytes"):
+    if column.unit == BYTES:
         return size(value)
     return form(value) if form is not None else f"{value:,}"
 

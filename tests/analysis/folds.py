@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.dissect import Event, dissect
 from kdissect.exchange import Exchange
@@ -18,8 +18,8 @@ from tests.kafka import request, response
 from tests.lab import Case
 from tests.tcp.segments import BROKER, CLIENT
 
-SPEC = ["srt,broker,client_id", "topics", "positions", "groups", "members", "rebalances"]
-SPEC += ["connections", "clients", "versions", "errors", "io,100ms"]
+SPEC = [",".join((name, *found.groupings)) for name, found in STATISTICS.items() if name != "io"]
+SPEC += ["io,100ms"]
 """Every statistic, as it tells most apart."""
 
 

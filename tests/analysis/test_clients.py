@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.catalogue import interval_ns, statistic
+from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.intervals import interval_ns
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 from tests.acceptance.test_request_log import LOGGED_CASES

@@ -1,0 +1,87 @@
+"""How a statistic declares the columns of its rows, and the columns that several declare alike.
+
+A statistic stands in one file: its columns stand above its class, and everything that shows it reads them
+there (``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TIME, DURATION, BYTES, PLAIN = "time", "duration", "bytes", ""
+"""What a number is: ns since the epoch, ns, bytes, or none of these."""
+
+
+class Declared(NamedTuple):
+    """A column of a statistic's rows."""
+
+    name: str
+    type: str
+    """A word of :mod:`kdissect.present.columns`."""
+    meaning: str
+    unit: str = PLAIN
+    rare: bool = False
+    """Left out of a table for people where all is 0."""
+    kept: bool = False
+    """Left out last of all figures where the room is too small."""
+
+
+def column(
+    name: str, kind: str, meaning: str, *, unit: str | None = None, rare: bool = False, kept: bool = False
+) -> Declared:
+    """A column. Names that end in ``_ns`` are durations, those that end in ``bytes`` are bytes.
+
+    :param unit: what it is, where the name does not tell.
+    """
+    return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept)
+
+
+def unit_of(name: str) -> str:
+    """What the name of a column says that its numbers are."""
+    return DURATION if name.endswith("_ns") else BYTES if name.endswith("bytes") else PLAIN
+
+
+def time_column(name: str, meaning: str) -> Declared:
+    """A time in ns since the epoch."""
+    return Declared(name, "int64", f"{meaning}, ns since the epoch", TIME)
+
+
+def first_and_last(what: str) -> tuple[Declared, Declared]:
+    """The span of :class:`~kdissect.analysis.fold.Span`."""
+    return (
+        time_column("first_ns", f"time of the first {what}"),
+        time_column("last_ns", f"time of the last {what}"),
+    )
+
+
+def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
+    """The counts of :class:`~kdissect.analysis.grades.Grades`."""
+    return (
+        column("errors", "int64", f"{what}; none of them routine", rare=True, kept=True),
+        column(
+            "fatal",
+            "int64",
+            "of errors, those after which the client gives the request up",
+            rare=True,
+            kept=True,
+        ),
+        column(
+            "routine", "int64", "the same that are ordinary steps, which errors does not count", rare=True
+        ),
+    )
+
+
+GROUP_COLUMN = column("group", "text", "the group id")
+TOPIC_COLUMN = column("topic", "text", "the topic, by name where the capture tells it, else its id")
+PARTITION_COLUMN = column("partition", "int32", "the partition")
+CLIENT_ID_COLUMN = column("client_id", "text", "the name the client gives itself")
+CLIENT_COLUMN = column("client", "text", "address:port of the client")
+CLIENT_ADDRESS_COLUMN = column("client", "text", "address of the client")
+BROKER_COLUMN = column("broker", "text", "address:port of the broker")
+MESSAGE_BYTES = (
+    column("request_bytes", "int64", "bytes of the requests without their sizes"),
+    column("response_bytes", "int64", "bytes of the responses without their sizes"),
+)
+GROUP_TYPES_COLUMN = column(
+    "types", "texts", "classic, consumer (KIP-848), share (KIP-932), streams (KIP-1071)"
+)
