@@ -74,6 +74,11 @@ class Limits(NamedTuple):
     """Topic ids whose names are remembered; more than any cluster has topics."""
     rows: int = 100_000
     """Rows of one statistic; of more, those that came first are kept."""
+    timeline_events: int = 1_000_000
+    """Events that one statistic keeps by time, of groups, transactions, the cluster; a rebalance of three
+    members is about 12."""
+    timeline_key_events: int = 20_000
+    """The same of one group, transactional id or partition."""
 
 
 DEFAULTS = Limits()

@@ -32,33 +32,8 @@ SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 
 
-class Statistic(ABC):
-    """A fold over the events of a capture. Outputs know of it only what it declares here."""
-
-    name: ClassVar[str]
-    """The name of its table, as ``-z`` has it."""
-    about: ClassVar[str]
-    """What it tells, in a line."""
-    columns: ClassVar[tuple[Declared, ...]]
-    """The columns of its rows, in order."""
-    groupings: ClassVar[tuple[str, ...]] = ()
-    """What rows may be told apart by where that is asked for: ``-z NAME,GROUPING``."""
-
-    @classmethod
-    def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
-        """One as ``-z NAME,HOW,…`` asks for it.
-
-        :raises ValueError: that cannot be asked of it; the text says what can.
-        """
-        wrong = [word for word in how if word not in cls.groupings]
-        if wrong and cls.groupings:
-            raise ValueError(f"{cls.name},{wrong[0]}: rows are told apart by {', '.join(cls.groupings)}")
-        if wrong:
-            raise ValueError(
-                f"{','.join((cls.name, *how))}: nothing may follow {cls.name} but, for io, an interval such "
-                "as 100ms"
-            )
-        return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
+class Fold(ABC):
+    """What is fed the events of a capture, and can be merged."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
@@ -89,14 +64,74 @@ class Statistic(ABC):
     def merge(self, later: Self) -> None:
         """Add what another one found in the events that came after those fed to this one."""
 
-    @abstractmethod
-    def result(self) -> list[Row]:
-        """The rows as of now; feeding may go on."""
-
     @property
     @abstractmethod
     def left_out(self) -> int:
         """How often something was not counted because its row would have been one too many."""
+
+
+class Statistic(Fold):
+    """A fold that makes the rows of a table. Outputs know of it only what it declares here."""
+
+    name: ClassVar[str]
+    """The name of its table, as ``-z`` has it."""
+    about: ClassVar[str]
+    """What it tells, in a line."""
+    columns: ClassVar[tuple[Declared, ...]]
+    """The columns of its rows, in order."""
+    groupings: ClassVar[tuple[str, ...]] = ()
+    """What rows may be told apart by where that is asked for: ``-z NAME,GROUPING``."""
+
+    @classmethod
+    def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
+        """One as ``-z NAME,HOW,…`` asks for it.
+
+        :raises ValueError: that cannot be asked of it; the text says what can.
+        """
+        wrong = [word for word in how if word not in cls.groupings]
+        if wrong and cls.groupings:
+            raise ValueError(f"{cls.name},{wrong[0]}: rows are told apart by {', '.join(cls.groupings)}")
+        if wrong:
+            raise ValueError(
+                f"{','.join((cls.name, *how))}: nothing may follow {cls.name} but, for io, an interval such "
+                "as 100ms"
+            )
+        return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
+
+    @abstractmethod
+    def result(self) -> list[Row]:
+        """The rows as of now; feeding may go on."""
+
+
+B = TypeVar("B", bound=Fold)
+
+
+class View(Statistic, Generic[B]):
+    """A statistic whose rows are made of a fold that others are made of too. Where they are fed together
+    (:class:`~kdissect.analysis.together.Together`), that fold is there once."""
+
+    basis_type: ClassVar[type[Fold]]
+    """The type of the fold."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self.basis: B = self.basis_type(limits)  # type: ignore[assignment]
+
+    def feed(self, event: Event) -> None:
+        self.basis.feed(event)
+
+    def see(self, event: Event) -> None:
+        self.basis.see(event)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        raise NotImplementedError  # the basis takes it in
+
+    def merge(self, later: Self) -> None:
+        self.basis.merge(later.basis)
+
+    @property
+    def left_out(self) -> int:
+        return self.basis.left_out
 
 
 class Mergeable(Protocol):

@@ -22,7 +22,7 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
-from kdissect.analysis.fold import Row, Span
+from kdissect.analysis.fold import Row, Span, View
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
 from kdissect.analysis.rebalances import Rebalance, Stay, rebalance_of, rebalance_to
@@ -40,9 +40,10 @@ MEMBERSHIP = (
 """What requests of a member, or of a group, add up to."""
 
 
-class Members(Membership):
+class Members(View[Membership]):
     """The statistic ``members``: a row a member."""
 
+    basis_type = Membership
     name = "members"
     about = "the same, member by member"
     columns = (
@@ -64,10 +65,10 @@ class Members(Membership):
 
     def result(self) -> list[Row]:
         generations: dict[tuple[str, str], list[int]] = {}
-        for group, generation, member_id in self.stays():
+        for group, generation, member_id in self.basis.stays():
             generations.setdefault((group, member_id), []).append(generation)
         rows = []
-        for key, member in sorted(self.members().items(), key=lambda each: each[0]):
+        for key, member in sorted(self.basis.members().items(), key=lambda each: each[0]):
             held, span = generations.get((key.group, key.member), []), member.span
             rows.append(
                 {
@@ -94,10 +95,11 @@ class Members(Membership):
         return rows
 
 
-class Rebalances(Membership):
+class Rebalances(View[Membership]):
     """The statistic ``rebalances``: a row for every stay of a member in a generation, and for every member
     that still waits for one."""
 
+    basis_type = Membership
     name = "rebalances"
     about = "members and generations: join to sync"
     columns = (
@@ -130,13 +132,17 @@ class Rebalances(Membership):
     )
 
     def result(self) -> list[Row]:
-        found: list[tuple[str, int | None, str, Stay]] = [(*key, stay) for key, stay in self.stays().items()]
-        found += [(key.group, None, key.member or key.instance, stay) for key, stay in self.joining().items()]
+        found: list[tuple[str, int | None, str, Stay]] = [
+            (*key, stay) for key, stay in self.basis.stays().items()
+        ]
+        found += [
+            (key.group, None, key.member or key.instance, stay) for key, stay in self.basis.joining().items()
+        ]
         found.sort(key=lambda each: (each[0], each[1] is None, each[1] or 0, each[3].join_ns or 0, each[2]))
         return [self._row(*each) for each in found]
 
     def _row(self, group: str, generation: int | None, member: str, stay: Stay) -> Row:
-        rebalance = rebalance_of(stay, self._end_ns, self._ends)
+        rebalance = rebalance_of(stay, self.basis.end_ns, self.basis.ends)
         return {
             "group": group,
             "generation": generation,
@@ -190,9 +196,10 @@ class _Group:
                 self.members[name] = member
 
 
-class Groups(Membership):
+class Groups(View[Membership]):
     """The statistic ``groups``: a row a group."""
 
+    basis_type = Membership
     name = "groups"
     about = "groups: members, rebalances, commits"
     columns = (
@@ -234,21 +241,21 @@ class Groups(Membership):
 
     def result(self) -> list[Row]:
         groups: dict[str, _Group] = {}
-        for key, member in self.members().items():
+        for key, member in self.basis.members().items():
             groups.setdefault(key.group, _Group()).add(key.member, member)
-        for (name, generation, _), stay in self.stays().items():
+        for (name, generation, _), stay in self.basis.stays().items():
             group = groups.setdefault(name, _Group())
             if stay.protocol:
                 group.protocols.add(stay.protocol)
             group.generations.setdefault(generation, []).append(stay)
-        for key, stay in self.joining().items():
+        for key, stay in self.basis.joining().items():
             groups.setdefault(key.group, _Group()).joining.append(stay)
         return [_result(name, group, self._rebalances(group)) for name, group in sorted(groups.items())]
 
     def _rebalances(self, group: _Group) -> list[Rebalance]:
         """What is known of each, in their order."""
         parts = [*(stays for _, stays in sorted(group.generations.items())), group.joining]
-        found = (rebalance_to(stays, self._end_ns, self._ends) for stays in parts)
+        found = (rebalance_to(stays, self.basis.end_ns, self.basis.ends) for stays in parts)
         return [rebalance for rebalance in found if rebalance is not None]
 
 

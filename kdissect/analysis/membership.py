@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
-from kdissect.analysis.fold import Rows, Span, Statistic, address, least, most, told_ns
+from kdissect.analysis.fold import Fold, Rows, Span, address, least, most, told_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.rebalances import Stay, waiting
 from kdissect.exchange import Exchange
@@ -126,8 +126,8 @@ StayKey = tuple[str, int, str]
 """Group, generation or member epoch, member."""
 
 
-class Membership(Statistic):
-    """Members and stays; the statistics of groups make their rows of them."""
+class Membership(Fold):
+    """Members and stays; what the statistics of groups are views of."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
@@ -137,9 +137,9 @@ class Membership(Statistic):
         """What exchanges that do not count tell of stays: when they joined, and were given assignments."""
         self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, limits.rows)
         """Members whose JoinGroup was never answered, each with the number of the exchange."""
-        self._end_ns: int | None = None
+        self.end_ns: int | None = None
         """The latest time in the capture so far."""
-        self._ends: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
         """When connections were over."""
 
     def merge(self, later: Self) -> None:
@@ -147,8 +147,8 @@ class Membership(Statistic):
         self._stays.merge(later._stays)
         self._hidden.merge(later._hidden)
         self._unanswered.merge(later._unanswered)
-        self._end_ns = most(self._end_ns, later._end_ns)
-        for connection, end_ns in later._ends.items():
+        self.end_ns = most(self.end_ns, later.end_ns)
+        for connection, end_ns in later.ends.items():
             self._end(connection, end_ns)
 
     @property
@@ -157,7 +157,7 @@ class Membership(Statistic):
         return sum(table.left_out for table in tables)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._end_ns = most(self._end_ns, told_ns(exchange))
+        self.end_ns = most(self.end_ns, told_ns(exchange))
         count = _COUNTED.get(exchange.api or "")
         if count is None or exchange.request is None:
             return
@@ -166,7 +166,7 @@ class Membership(Statistic):
             count(self, exchange, request)
 
     def _other(self, exchange: Exchange) -> None:
-        self._end_ns = most(self._end_ns, told_ns(exchange))
+        self.end_ns = most(self.end_ns, told_ns(exchange))
         if exchange.request is None or exchange.api not in ("JoinGroup", "SyncGroup"):
             return
         request, response = exchange.request.body(), _body(exchange)
@@ -181,12 +181,12 @@ class Membership(Statistic):
             _sync_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
 
     def _connection(self, connection: Connection) -> None:
-        self._end_ns = most(self._end_ns, connection.end_ns)
+        self.end_ns = most(self.end_ns, connection.end_ns)
         self._end(connection.connection, connection.end_ns)
 
     def _end(self, connection: int, end_ns: int) -> None:
-        if len(self._ends) < self.limits.rows:
-            self._ends[connection] = end_ns
+        if len(self.ends) < self.limits.rows:
+            self.ends[connection] = end_ns
 
     # -- what the rows are made of ----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.fold import Statistic
+from kdissect.analysis.together import Together
 from kdissect.cli.filtering import Chooser
 from kdissect.cli.jobs import problems_so_far
 from kdissect.cli.reading import Reading
@@ -30,7 +30,7 @@ COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 class Part(NamedTuple):
     """What comes of a batch."""
 
-    folds: Sequence[Statistic]
+    counted: Together
     tally: Tally
     chosen: frozenset[int]
     """Connections with an exchange that the filter shows."""
@@ -49,22 +49,22 @@ class Counts:
         self,
         reading: Reading,
         texts: Sequence[str],
-        folds: Sequence[Statistic],
+        counted: Together,
         limits: Limits,
         chooser: Chooser | None,
     ) -> None:
-        """:param texts: what was asked for, of which ``folds`` are the statistics."""
+        """:param texts: what was asked for, of which ``counted`` has the statistics."""
         self.history = TopicNames()
         self._reading = reading
         self._texts = texts
-        self._folds = folds
+        self._counted = counted
         self._limits = limits
         self._chooser = chooser
 
     def many(self, events: Sequence[Event]) -> None:
         """Count events, the next."""
         for event in events:
-            _feed(self._folds, event, self._chooser is None or self._chooser.counts(event))
+            self._counted.feed(event, self._chooser is None or self._chooser.counts(event))
 
     def wants(self, _: Event) -> bool:
         """Every event tells something."""
@@ -78,7 +78,7 @@ class Counts:
     def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part]:
         """Count a batch."""
         _, events = opened(batch, self.history, self._limits)
-        folds = [statistic(text, self._limits)[1] for text in self._texts]
+        counted = Together(statistic(text, self._limits)[1] for text in self._texts)
         tally = self._reading.tally.part()
         chooser = None if self._chooser is None else self._chooser.part()
         connections: list[tuple[Connection, bool]] = []
@@ -89,27 +89,18 @@ class Counts:
             if chooser is not None and isinstance(event, Connection):
                 connections.append((event, counts))
             else:
-                _feed(folds, event, counts)
+                counted.feed(event, counts)
         chosen = frozenset(() if chooser is None else chooser.chosen)
-        return None, Part(folds, tally, chosen, connections, problems_so_far())
+        return None, Part(counted, tally, chosen, connections, problems_so_far())
 
     def done(self, part: Part) -> None:
         """Add what a batch counted."""
         self._reading.tally.merge(part.tally)
-        for whole, fold in zip(self._folds, part.folds, strict=True):
-            whole.merge(fold)
+        self._counted.merge(part.counted)
         if self._chooser is not None:
             for connection, counts in part.connections:
-                _feed(self._folds, connection, counts or connection.connection in self._chooser.chosen)
+                self._counted.feed(connection, counts or connection.connection in self._chooser.chosen)
             self._chooser.chosen |= part.chosen
 
     def write(self, _: Piece) -> None:
         """Counting writes nothing."""
-
-
-def _feed(folds: Sequence[Statistic], event: Event, counts: bool) -> None:
-    for fold in folds:
-        if counts:
-            fold.feed(event)
-        else:
-            fold.see(event)

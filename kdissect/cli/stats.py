@@ -11,6 +11,7 @@ import click
 from kdissect.analysis.catalogue import STATISTICS as NAMES
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.together import Together
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.counts import COUNTED_BYTES, COUNTED_EVENTS, Counts
@@ -169,7 +170,7 @@ class _Stats:
         """Feed the statistics."""
         limits = self._config.limits
         names = [text for text, _, _ in self._asked]
-        counts = Counts(reading, names, [fold for _, _, fold in self._asked], limits, self._chooser)
+        counts = Counts(reading, names, Together(fold for _, _, fold in self._asked), limits, self._chooser)
         if self._jobs.processes > 1:
             batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
             share(reading, reading.events(), counts, self._jobs, counts.write, batch)

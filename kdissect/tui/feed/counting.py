@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.together import Together
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
@@ -92,6 +93,7 @@ class _Count:
 
     def __init__(self, asked: Asked, limits: Limits) -> None:
         self.folds: dict[str, Statistic] = {text: statistic(text, limits)[1] for text in asked}
+        self.together = Together(self.folds.values())
         self.exchanges = self.connections = 0
         """How many were fed."""
         self.given: tuple[int, int] | None = None
@@ -177,18 +179,15 @@ class Counting:
             count.due = time.monotonic() + max(FIRST_SECONDS, spent / RESULT_SHARE)
 
     def _feed(self, count: _Count, until: float) -> None:
-        folds = list(count.folds.values())
         for connection in self._connections[count.connections :]:
-            for fold in folds:
-                fold.feed(connection)
+            count.together.feed(connection)
         count.connections = len(self._connections)
         end = len(self._places)
         while count.exchanges < end:
             at = count.exchanges
             exchange = read_exchange(self._descriptor, self._places[at], self._lengths[at], self._limits)
             exchange.topic_names = self._names.up_to(exchange.last_packet)
-            for fold in folds:
-                fold.feed(exchange)
+            count.together.feed(exchange)
             count.exchanges = at + 1
             if time.monotonic() >= until:
                 break

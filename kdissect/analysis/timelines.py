@@ -1,0 +1,61 @@
+"""Events of many things by time: what folds keep that decide only at the end.
+
+A fold appends small tuples ``(ns, number, kind, …)`` to the line of a group, a transactional id or a
+partition, and runs over them, sorted, only when rows are asked for. Parts of a capture then merge without
+seams: nothing was decided before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+from kdissect.limits import Limits
+
+K = TypeVar("K", bound=Hashable)
+
+Mark = tuple[Any, ...]
+"""``(ns, number, kind, …)``: when, in which exchange, and what. Values behind them need no order."""
+
+
+class Timelines(Generic[K]):
+    """Lines of marks by key: no more than ``limits.rows`` keys, ``limits.timeline_key_events`` of a key and
+    ``limits.timeline_events`` in all. Of more, the first are kept and the others counted."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._lines: dict[K, list[Mark]] = {}
+        self._limits = limits
+        self._count = 0
+        self.left_out = 0
+        """How many marks were not kept."""
+
+    def add(self, key: K, mark: Mark) -> None:
+        """A mark on the line of ``key``."""
+        line = self._lines.get(key)
+        if line is None:
+            if len(self._lines) >= self._limits.rows:
+                self.left_out += 1
+                return
+            line = self._lines[key] = []
+        if len(line) >= self._limits.timeline_key_events or self._count >= self._limits.timeline_events:
+            self.left_out += 1
+            return
+        line.append(mark)
+        self._count += 1
+
+    def merge(self, later: Timelines[K]) -> None:
+        """Add the marks of another that came after."""
+        self.left_out += later.left_out
+        for key, line in later._lines.items():
+            for mark in line:
+                self.add(key, mark)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def line(self, key: K) -> list[Mark]:
+        """The marks of ``key`` by time, then by number of the exchange; then as they were added."""
+        return sorted(self._lines.get(key, ()), key=lambda mark: (mark[0], mark[1]))
