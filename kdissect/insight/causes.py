@@ -1,0 +1,72 @@
+"""Which finding explains which: a cause, what it explains, and what the two must share.
+
+A finding that is explained is listed below its cause, and is no trouble of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kdissect.insight.finding import Finding
+
+
+class Cause(NamedTuple):
+    """One finding explains another."""
+
+    cause: str
+    effect: str
+    shares: tuple[str, ...] = ()
+    """Fields of the subject that must be the same, where both have them."""
+    within_s: float | None = None
+    """The effect must begin no later than so long after the cause was over, and not before it began."""
+
+
+CAUSES: list[Cause] = []
+"""Modules of rules add theirs with :func:`explains`; of several causes the first that fits counts."""
+
+
+def explains(cause: str, *effects: str, shares: tuple[str, ...] = (), within_s: float | None = None) -> None:
+    """Say that one finding explains others."""
+    CAUSES.extend(Cause(cause, effect, shares, within_s) for effect in effects)
+
+
+def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
+    """The findings, each with the key of the one that explains it. No circle comes of it."""
+    by_id: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_id.setdefault(each.id, []).append(each)
+    known = list(CAUSES if causes is None else causes)
+    because: dict[str, str] = {each.key: each.because for each in findings if each.because is not None}
+    for each in findings:
+        for relation in known:
+            if relation.effect != each.id or each.key in because:
+                continue
+            fitting = (one for one in by_id.get(relation.cause, ()) if _fits(relation, one, each))
+            cause = next((one for one in fitting if not _leads(because, one.key, each.key)), None)
+            if cause is not None:
+                because[each.key] = cause.key
+    return [each.changed(because=because[each.key]) if each.key in because else each for each in findings]
+
+
+def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
+    if cause.key == effect.key:
+        return False
+    for name in relation.shares:
+        one, other = getattr(cause.subject, name), getattr(effect.subject, name)
+        if one is not None and other is not None and one != other:
+            return False
+    if relation.within_s is None or cause.first_ns is None or effect.first_ns is None:
+        return True
+    last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
+    return cause.first_ns <= effect.first_ns <= last_ns + relation.within_s * 1e9
+
+
+def _leads(because: dict[str, str], start: str, end: str) -> bool:
+    """Whether the chain of causes from ``start`` comes to ``end``."""
+    at: str | None = start
+    while at is not None:
+        if at == end:
+            return True
+        at = because.get(at)
+    return False

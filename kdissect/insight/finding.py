@@ -1,0 +1,122 @@
+"""A finding: one cause of trouble, whose it is, what was measured, and the exchanges that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+CRITICAL, WARNING, NOTICE, INFO = SEVERITIES = ("critical", "warning", "notice", "info")
+"""Worst first."""
+CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
+"""The protocol says so; one explanation by far; an explanation among others."""
+MOST_EVIDENCE = 8
+"""Exchanges, packets and connections that a finding names."""
+
+
+class Subject(NamedTuple):
+    """Whose a finding is. Fields that do not apply are None."""
+
+    client: str | None = None
+    """Address, with the port only where one connection is meant."""
+    client_id: str | None = None
+    software: str | None = None
+    principal: str | None = None
+    broker: str | None = None
+    """The node id where it is known, else ``address:port``."""
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    member_id: str | None = None
+    transactional_id: str | None = None
+
+    def text(self, address: str | None = None) -> str:
+        """In a line: ``group orders``, ``client billing@10.0.0.7``, ``broker 2 (10.0.0.2:9092)``.
+
+        :param address: of the broker, where ``broker`` is its node id.
+        """
+        parts = []
+        if self.group is not None:
+            parts.append(f"group {self.group}")
+        if self.transactional_id is not None:
+            parts.append(f"transactional id {self.transactional_id}")
+        if self.topic is not None:
+            where = "" if self.partition is None else f"-{self.partition}"
+            parts.append(f"topic {self.topic}{where}")
+        if self.client_id is not None or self.client is not None:
+            parts.append("client " + "@".join(each for each in (self.client_id, self.client) if each))
+        elif self.member_id is not None:
+            parts.append(f"member {self.member_id}")
+        if self.principal is not None:
+            parts.append(f"principal {self.principal}")
+        if self.broker is not None:
+            parts.append(
+                f"broker {self.broker}" + (f" ({address})" if address not in (None, self.broker) else "")
+            )
+        return ", ".join(parts) or "the capture"
+
+
+class Step(NamedTuple):
+    """Something that happened, as a line of evidence."""
+
+    ns: int
+    """When, ns since the epoch."""
+    text: str
+    exchange: int | None = None
+    """The number of the exchange that shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a subject."""
+
+    id: str
+    severity: str
+    confidence: str
+    category: str
+    subject: Subject
+    message: str
+    """What was seen, with numbers; nobody needs the protocol to understand it."""
+    subject_text: str = ""
+    """The subject in a line; made from it where this is empty."""
+    count: int = 1
+    """How often it was seen."""
+    measure: float | None = None
+    unit: str = ""
+    threshold: float | None = None
+    cost_ns: int | None = None
+    """Time lost because of it."""
+    first_ns: int | None = None
+    last_ns: int | None = None
+    resolved_ns: int | None = None
+    """When it was over; None while it goes on."""
+    exchanges: tuple[int, ...] = ()
+    packets: tuple[int, ...] = ()
+    connections: tuple[int, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """What happened, for people; in the order of time."""
+    cause: str = ""
+    fix: str = ""
+    configs: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    because: str | None = None
+    """The key of the finding that explains this one."""
+    filter: str = ""
+    """The display filter that shows the evidence."""
+
+    @property
+    def key(self) -> str:
+        """What it keeps while a capture goes on: the rule, and whose it is."""
+        named = self.subject._asdict()
+        parts = [
+            f"{name}={value}" for name, value in named.items() if value is not None and name != "software"
+        ]
+        return " ".join((self.id, *parts))
+
+    @property
+    def where(self) -> str:
+        """The subject in a line."""
+        return self.subject_text or self.subject.text()
+
+    def changed(self, **values: Any) -> Finding:
+        """The same with other values."""
+        return replace(self, **values)

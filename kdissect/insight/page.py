@@ -1,0 +1,57 @@
+"""The pages of rules: text in ``pages/ID.txt``, which ``kdissect explain --rule ID`` prints.
+
+    A group stood still for long.
+
+    why: What the largest part of the time was, …
+    do: Remove the member, or …
+    configs: session.timeout.ms, max.poll.interval.ms
+    sources: KIP-345, KIP-62
+
+The first paragraph says what it is. A part may run over several lines and paragraphs, until the next.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_PART = re.compile(r"^(why|do|configs|sources):", re.MULTILINE)
+
+
+class Page(NamedTuple):
+    """What is written about a rule."""
+
+    what: str
+    why: str
+    do: str
+    configs: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@cache
+def page(id: str) -> Page:
+    """The page of a rule.
+
+    :raises FileNotFoundError: there is none.
+    """
+    text = files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
+    what, *rest = _PART.split(text)
+    parts = {name: _flowed(part) for name, part in zip(rest[::2], rest[1::2], strict=True)}
+    return Page(
+        _flowed(what),
+        parts.get("why", ""),
+        parts.get("do", ""),
+        _listed(parts.get("configs", "")),
+        _listed(parts.get("sources", "")),
+    )
+
+
+def _flowed(text: str) -> str:
+    """Paragraphs of one line each."""
+    return "\n".join(" ".join(each.split()) for each in re.split(r"\n\s*\n", text.strip()))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())

@@ -1,0 +1,112 @@
+"""What a rule is, and what it is given.
+
+    @rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances,), stopped_s=5)
+    def rebalance_long(facts: Facts) -> Iterator[Finding]:
+        for row in facts.rows(Rebalances):
+            if row["stopped_ns"] >= facts.limit("stopped_s") * SECOND:
+                yield facts.finding(Subject(group=row["group"]), "…", measure=…, unit="s", …)
+
+Numbers behind the names are thresholds, which ``[findings.ID]`` of the configuration changes. Why, what to
+do, configurations and sources come from the rule's page, unless the rule says them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kdissect.analysis.fold import Row, Statistic
+from kdissect.insight.context import Context
+from kdissect.insight.finding import MOST_EVIDENCE, Finding, Subject
+from kdissect.insight.page import Page, page
+
+
+class Rule(NamedTuple):
+    """A rule of the catalogue."""
+
+    id: str
+    severity: str
+    """Of its findings, where they say no other."""
+    confidence: str
+    category: str
+    """The module that it stands in."""
+    needs: tuple[type[Statistic], ...]
+    """The statistics whose rows it reads."""
+    judge: Callable[[Facts], Iterable[Finding]]
+    thresholds: Mapping[str, float]
+
+    @property
+    def page(self) -> Page:
+        """What it means, why it happens, what to do."""
+        return page(self.id)
+
+
+class Facts:
+    """What a rule is given.
+
+    :param rows: of each statistic that any rule needs.
+    :param thresholds: those of the configuration, by rule.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        rows: Mapping[type[Statistic], list[Row]],
+        context: Context,
+        thresholds: Mapping[str, Mapping[str, float]],
+    ) -> None:
+        self._rule = rule
+        self._rows = rows
+        self.context = context
+        self._thresholds = {**rule.thresholds, **thresholds.get(rule.id, {})}
+        self.not_judged: str | None = None
+        """Why the rule could say nothing; None where it could."""
+
+    def rows(self, statistic: type[Statistic]) -> list[Row]:
+        """The rows of a statistic that the rule needs."""
+        assert statistic in self._rule.needs
+        return self._rows[statistic]
+
+    def limit(self, name: str) -> float:
+        """A threshold."""
+        return self._thresholds[name]
+
+    def cannot_judge(self, why: str) -> None:
+        """Say that the capture does not tell, and why: ``needs 60 s``, ``needs traffic of followers``."""
+        self.not_judged = why
+
+    def finding(self, subject: Subject, message: str, **more: Any) -> Finding:
+        """A finding of this rule. ``more`` are fields of :class:`Finding`; severity, confidence, cause, fix,
+        configs and sources are the rule's where they are not given."""
+        written = self._rule.page
+        values: dict[str, Any] = {
+            "severity": self._rule.severity,
+            "confidence": self._rule.confidence,
+            "category": self._rule.category,
+            "cause": written.why,
+            "fix": written.do,
+            "configs": written.configs,
+            "sources": written.sources,
+            **more,
+        }
+        for name in ("exchanges", "packets", "connections"):
+            values[name] = tuple(dict.fromkeys(values.get(name, ())))[:MOST_EVIDENCE]
+        return Finding(self._rule.id, subject=subject, message=message, **values)
+
+
+RULES: dict[str, Rule] = {}
+"""Those whose modules were imported; :mod:`kdissect.insight.catalogue` imports all."""
+
+
+def rule(
+    id: str, severity: str, confidence: str, needs: tuple[type[Statistic], ...], **thresholds: float
+) -> Callable[[Callable[[Facts], Iterable[Finding]]], Callable[[Facts], Iterable[Finding]]]:
+    """Make a function a rule of the catalogue. Its category is the name of its module."""
+
+    def register(judge: Callable[[Facts], Iterable[Finding]]) -> Callable[[Facts], Iterable[Finding]]:
+        assert id not in RULES
+        category = judge.__module__.rpartition(".")[2]
+        RULES[id] = Rule(id, severity, confidence, category, needs, judge, thresholds)
+        return judge
+
+    return register

@@ -1,0 +1,1 @@
+"""Rules, a module a category; see :mod:`kdissect.insight.rule`."""
