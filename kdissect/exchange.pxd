@@ -27,6 +27,7 @@ cdef class Exchange:
     cdef public tuple routine
     cdef public object behind_ns
     cdef public object behind_correlation_id
+    cdef public tuple seen
     cdef public tuple _faults
     cdef public dict _base_offsets
 

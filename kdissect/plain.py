@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.exchange import Exchange, Proxied
+from kdissect.exchange import Copy, Exchange, Proxied, Seen
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Message, Request, Response, Token, begin
 from kdissect.model import Direction, Fault, Frame
@@ -38,13 +38,14 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.routine,
         exchange.behind_ns,
         exchange.behind_correlation_id,
+        None if exchange.seen is None else (exchange.seen.point, tuple(map(tuple, exchange.seen.copies))),
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
-    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:]
+    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id, seen = plain[9:]
     return Exchange(
         connection,
         client,
@@ -63,6 +64,7 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         routine=routine,
         behind_ns=behind_ns,
         behind_correlation_id=behind_correlation_id,
+        seen=None if seen is None else Seen(seen[0], tuple([_make(Copy, each) for each in seen[1]])),
     )
 
 

@@ -59,6 +59,12 @@ class Connection(NamedTuple):
     """What proxies said before it was the client's; None where none did."""
     opened: bool = False
     """Whether the capture has its beginning, the client's SYN."""
+    capture_point: str | None = None
+    """Where it was captured; None where the input has one capture point."""
+    clock_ahead_ns: int | None = None
+    """By how much the clock there is ahead of that of the capture point nearest to the broker, as its exchanges
+    tell, where the network takes as long one way as the other; None at the nearest, and where it is not
+    known."""
 
 
 class Conversation:
