@@ -12,7 +12,7 @@ from kdissect.capture.points import find_points
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault
-from kdissect.points import dissector_of
+from kdissect.points.dissector import dissector_of
 from kdissect.session.conversation import Connection
 from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets

@@ -82,12 +82,13 @@ class Connections(OneTable[_Key, _Line]):
 
     name = "connections"
     about = "bytes, latency, requests in flight"
+    at_every_point = True
     columns = (
         column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
         column(
             "capture_point",
             "text",
-            "where it was captured, of several capture points, each of which has a row; null where there is one",
+            "where it was captured, of several capture points, of which each has a row; null of one",
         ),
         CLIENT_COLUMN,
         BROKER_COLUMN,
@@ -112,8 +113,8 @@ class Connections(OneTable[_Key, _Line]):
         column(
             "clock_ahead_ns",
             "int64",
-            "by how much the clock of the capture point is ahead of that of the one nearest to the broker; null "
-            "there, and where it is not known",
+            "by how much the clock of the capture point is ahead of that of the one nearest to the broker; "
+            "null there, and where it is not known",
             rare=True,
         ),
         *first_and_last("packet"),

@@ -17,13 +17,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
-from os.path import commonprefix
 from statistics import median
 from typing import NamedTuple
 
-from kdissect.capture import pcap
-from kdissect.capture.compressed import SUFFIXES, compression_of
-from kdissect.capture.files import PCAPNG_MAGIC, Path, open_capture, read_packets
+from kdissect.capture.compressed import SUFFIXES
+from kdissect.capture.files import Path, open_capture, read_packets
 from kdissect.capture.reader import Points
 from kdissect.capture.segments import SegmentReader
 from kdissect.capture.tails import last_time
@@ -84,7 +82,7 @@ class _Group:
         key = _key(file.path)
         if all(_key(each.path) != key for each in self.files):
             return 0
-        return 1 + max(len(commonprefix((each.path, file.path))) for each in self.files)
+        return 1 + max(_common(each.path, file.path) for each in self.files)
 
 
 def _place(file: _File, groups: list[_Group], limits: Limits, opener: Opener) -> bool:
@@ -239,6 +237,12 @@ def _names(paths: list[str]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return ["/".join(each[1:]) for each in parts]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two names begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (mine, its) in enumerate(pairs) if mine != its), min(len(one), len(other)))
 
 
 def _bare(path: str) -> str:

@@ -23,7 +23,7 @@ from kdissect.exchange import Exchange
 from kdissect.live.following import Following
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
-from kdissect.points import PointsDissector, dissector_of
+from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.tls.keylog import Secrets as KnownSecrets

@@ -140,8 +140,8 @@ CONNECTIONS = Table(
         attribute_column(
             "clock_ahead_ns",
             "int64",
-            "by how much the clock there is ahead of that of the capture point nearest to the broker, where the "
-            "network takes as long one way as the other; null at the nearest, and where it is not known",
+            "by how much the clock there is ahead of that of the capture point nearest to the broker, where "
+            "the network takes as long one way as the other; null at the nearest, and where it is not known",
         ),
     ),
 )

@@ -15,7 +15,7 @@ from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
-from kdissect.points import PointsDissector, dissector_of
+from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.batches import Batch, Ended, FaultCount, InterfaceCount
