@@ -88,8 +88,8 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "seen-elsewhere": (
         "session",
-        "of several capture points of one traffic, one lacks exchanges, or parts of them, of connections that "
-        "it has; another has them",
+        "of several capture points of one traffic, one lacks exchanges of connections that it has, or parts; "
+        "another has them",
     ),
     "too-many-names": ("session", "more topic ids are named than the limit; those told later stay ids"),
     # message

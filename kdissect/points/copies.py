@@ -15,6 +15,9 @@ from kdissect.points.lines import APART_NS, Line
 Key = tuple[int, int | None]
 """Number of the connection, and correlation id."""
 
+_NOT_CAPTURED = ("not captured", "gap", "skipped")
+"""Of the words of :attr:`~kdissect.exchange.Exchange.missing`, those that tell of a loss."""
+
 _Side = tuple[int, int] | None
 """Size of a message, and its offset in the stream; None where it is missing."""
 
@@ -46,7 +49,10 @@ class _Outline:
 class Entry:
     """An exchange, and its copies by point."""
 
-    __slots__ = ("done", "first_ns", "is_given", "key", "line", "number", "outlines", "ready_ns", "whole")
+    __slots__ = (
+        *("done", "first_ns", "is_given", "key", "line", "lost", "number", "outlines", "ready_ns"),
+        *("whole",),
+    )
 
     def __init__(self, number: int, line: Line, key: Key, now_ns: int) -> None:
         self.number = number
@@ -61,6 +67,8 @@ class Entry:
         """Copies that are complete, until one is given."""
         self.whole: set[int] = set()
         """The points of which the copy lacks nothing."""
+        self.lost: set[int] = set()
+        """Those of which it lacks what was not captured there."""
         self.is_given = False
 
     def takes(self, point: int, exchange: Exchange, now_ns: int) -> bool:
@@ -104,6 +112,8 @@ class Entry:
         self.outlines[point].complete()
         if exchange.missing is None:
             self.whole.add(point)
+        elif exchange.missing in _NOT_CAPTURED:
+            self.lost.add(point)
         if not self.is_given:
             self.done[point] = exchange
 
@@ -112,9 +122,12 @@ class Entry:
         """Whether a copy was recognised that is not complete."""
         return any(outline.exchange is not None for outline in self.outlines.values())
 
-    def give(self, names: Sequence[str]) -> Exchange:
-        """The copy that is given, with what the others say of it."""
-        order = self.line.rank(self.done)
+    def give(self, order: Sequence[int], names: Sequence[str]) -> Exchange:
+        """The copy that is given, with what the others say of it.
+
+        :param order: the points of the copies, the one nearest to the broker first.
+        :param names: the names of all points.
+        """
         self.line.measure(self.done)
         best = min(order, key=lambda point: (*_lack(self.done[point]), order.index(point)))
         exchange = self.done[best]

@@ -5,8 +5,8 @@
 Every point is dissected by itself, so that nothing is taken for a retransmission that another point saw.
 What its dissector numbers is looked up: a connection or an exchange that another point has shown has the
 number that it got there. An exchange is given out when every point that has its connection has given its
-copy, or :data:`WAIT_NS` later, and in the order in which the first copies were complete. What comes later still is
-dropped, as it was told. So it is where more than the limit of bytes waits: exchanges then do not wait.
+copy, or :data:`WAIT_NS` later, and in the order in which the first copies were complete. What comes later
+still is dropped, as it was told. Where more than the limit of bytes waits, exchanges do not wait.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from kdissect.wording import plural
 
 WAIT_NS = 2_000_000_000
 """How long a copy is waited for: longer than a packet is on its way, and sent again twice."""
+EDGE_NS = 200_000_000
+"""What a point lacks so soon after it began to see a connection in mid-stream, or before its capture ended, may
+have passed before or after that."""
 MOST_REMEMBERED = 20_000
 """Of how many exchanges that were given it is remembered which copies have not come."""
 
@@ -87,7 +90,7 @@ class PointsDissector:
         self._now_ns = 0
         self._last_ns = [0] * len(points.names)
         """When each point captured its last packet."""
-        self._lines = Lines()
+        self._lines = Lines(points.ahead_ns)
         self._entries: dict[int, Entry] = {}
         self._open: dict[Key, list[Entry]] = {}
         self._turns: deque[tuple[int, Entry | Connection]] = deque()
@@ -247,7 +250,7 @@ class PointsDissector:
                 out.append(self._told(point, turn))
             elif at_the_end or self._is_ready(turn) or self._held_bytes > self._limits.waiting_bytes:
                 self._held_bytes -= sum(map(_size, turn.done.values()))
-                out.append(turn.give(self._points.names))
+                out.append(turn.give(self._lines.rank(turn.line, turn.done), self._points.names))
                 self._remember(turn)
             else:
                 return
@@ -305,9 +308,11 @@ class PointsDissector:
             self.only_at[next(iter(entry.outlines))] += 1
         if not entry.whole:
             return
-        for point, since_ns in entry.line.since.items():
-            was_on = since_ns + WAIT_NS // 2 < entry.first_ns < self._last_ns[point] - WAIT_NS // 2
-            if point not in entry.whole and was_on:
+        line = entry.line
+        for point, since_ns in line.since.items():
+            has_begun = point in line.opened or since_ns + EDGE_NS < entry.first_ns
+            was_on = has_begun and entry.first_ns < self._last_ns[point] - EDGE_NS
+            if was_on and (point not in entry.outlines or point in entry.lost):
                 key = (point, min(entry.whole))
                 self._lacking[key] = self._lacking.get(key, 0) + 1
 

@@ -7,13 +7,15 @@ initial sequence numbers. Of one that begins in mid-stream it is only known that
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 
 APART_NS = 60_000_000_000
 """Copies of one exchange are not further apart than this; further apart, correlation ids come again."""
+MOST_HOSTS = 100_000
+"""Of so many pairs of hosts it is remembered which point is nearest."""
 
 Ends = tuple[Endpoint, Endpoint]
 
@@ -22,8 +24,8 @@ class Line:
     """A connection, as several points saw it."""
 
     __slots__ = (
-        *("after", "before", "begun_ns", "ends", "initial", "nearest", "number", "over", "shifts"),
-        *("since",),
+        *("after", "before", "begun_ns", "ends", "initial", "nearest", "number", "opened", "over"),
+        *("shifts", "since"),
     )
 
     def __init__(self, number: int, ends: Ends, now_ns: int) -> None:
@@ -34,10 +36,12 @@ class Line:
         """Of each end, its initial sequence number, where a SYN told it."""
         self.since: dict[int, int] = {}
         """The points that have it, each with when it began there."""
+        self.opened: set[int] = set()
+        """Those that have it from its beginning."""
         self.over: set[int] = set()
         """Those at which it is over."""
         self.nearest: tuple[int, ...] = ()
-        """Points, the one nearest to the broker first."""
+        """Points, the one nearest to the broker first; empty until it is known."""
         self.shifts: dict[tuple[int, int, int], int] = {}
         """Of two points and a side, by how much the streams' offsets differ."""
         self.after: dict[int, int] = {}
@@ -57,15 +61,6 @@ class Line:
         if point not in self.after or point not in self.before:
             return None
         return (self.after[point] + self.before[point]) // 2
-
-    def rank(self, done: Mapping[int, Exchange]) -> list[int]:
-        """The points of these copies of an exchange, the one nearest to the broker first: there the answer
-        took least. What the first exchange says that several saw both sides of holds for all."""
-        if not self.nearest:
-            took = [(each.latency_ns, point) for point, each in done.items() if each.latency_ns is not None]
-            if len(took) > 1:
-                self.nearest = tuple(point for _, point in sorted(took))
-        return [*(each for each in self.nearest if each in done), *sorted(done.keys() - set(self.nearest))]
 
     def measure(self, done: Mapping[int, Exchange]) -> None:
         """Learn from copies of an exchange how the clocks differ."""
@@ -87,12 +82,16 @@ class Line:
 class Lines:
     """The connections that are remembered."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead_ns: Sequence[int]) -> None:
+        """:param ahead_ns: of every point, by how much its clock seems to be ahead of that of the first."""
+        self._ahead_ns = ahead_ns
         self.count = 0
         """How many there were, each once."""
         self._by_ends: dict[Ends, list[Line]] = {}
         self._by_number: dict[int, Line] = {}
         self._ended: deque[tuple[int, Line]] = deque()
+        self._nearest: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+        """Of client and broker, by their hosts, points, the one nearest to the broker first."""
 
     def get(self, number: int) -> Line | None:
         """A connection by its number; None if it was forgotten."""
@@ -117,6 +116,8 @@ class Lines:
             self._by_number[found.number] = found
         found.initial |= initial
         found.since[point] = now_ns
+        if initial:
+            found.opened.add(point)
         return found
 
     def again(self, number: int, point: int, exchange: Exchange, now_ns: int) -> Line:
@@ -128,6 +129,31 @@ class Lines:
             self._by_number[number] = line
         line.since.setdefault(point, now_ns)
         return line
+
+    def rank(self, line: Line, done: Mapping[int, Exchange]) -> list[int]:
+        """The points of these copies of an exchange, the one nearest to the broker first: there the answer
+        took least. What the first exchange says that several saw both sides of holds for its connection, and,
+        where others say nothing themselves, for those between the same hosts. Until then requests pass the
+        nearest last and responses first, by clocks that are set right as far as it is known."""
+        if not line.nearest:
+            took = [(each.latency_ns, point) for point, each in done.items() if each.latency_ns is not None]
+            exchange = next(iter(done.values()))
+            hosts = (exchange.client_endpoint[:-2], exchange.broker_endpoint[:-2])
+            if len(took) > 1:
+                line.nearest = self._nearest[hosts] = tuple(point for _, point in sorted(took))
+                if len(self._nearest) > MOST_HOSTS:
+                    del self._nearest[next(iter(self._nearest))]
+            elif len(done) > 1:
+                line.nearest = self._nearest.get(hosts, ())
+        nearest = [point for point in line.nearest if point in done]
+        others = [point for point in done if point not in nearest]
+        return [*nearest, *sorted(others, key=lambda point: (self._passed_ns(point, done[point]), point))]
+
+    def _passed_ns(self, point: int, exchange: Exchange) -> int:
+        """When a message passed a point, less the nearer to the broker it was."""
+        if exchange.response_start_ns is not None:
+            return exchange.response_start_ns - self._ahead_ns[point]
+        return self._ahead_ns[point] - (exchange.request_time_ns or 0)
 
     def end(self, point: int, line: Line, now_ns: int) -> None:
         """A connection is over at a point."""
