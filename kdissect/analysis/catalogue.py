@@ -13,20 +13,24 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
+from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
 
 _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
+    Latency,
     Topics,
     Positions,
     Groups,
     Members,
     Rebalances,
     Connections,
+    Tcp,
     Clients,
     Versions,
     Errors,
