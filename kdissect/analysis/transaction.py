@@ -17,7 +17,8 @@ of which there may have been more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
@@ -70,10 +71,13 @@ class Transaction:
     """Of the exchanges, those that say more than that something was written."""
     connections: set[int] = field(default_factory=set)
     counts: bool = False
+    began_by: Mark | None = None
     is_whole: bool = False
     """Whether its begin was captured."""
     is_incomplete: bool = False
-    """Whether a batch of it may not have been captured."""
+    """Whether a request of it may not have been captured."""
+    is_told: bool = False
+    """Whether only the coordinator tells of it: not how much was written."""
     state: str | None = None
     state_ns: int | None = None
     asked: Mark | None = None
@@ -248,7 +252,9 @@ class Machine:
             found.retry_ns += max(0, mark.done_ns - since)
         if any(each.error is None for each in mark.written) or not mark.written:
             if found.is_whole and found.begin_ns is None:
-                found.begin_ns = mark.ns
+                found.begin_ns, found.began_by = mark.ns, mark
+            elif found.began_by is not None and _repeats(mark, found.began_by):
+                found.begin_ns, found.is_whole = None, False  # the first may have been refused
         found.parts.update(mark.parts)
         if mark.kind == ADD and mark.client is not None and mark.done_ns is not None:
             found.added.update(mark.parts)
@@ -291,8 +297,12 @@ class Machine:
             since = found.refused_at.pop(END, None)
             if since is not None:
                 found.retry_ns += max(0, mark.done_ns - since)
-            if not mark.committed and (found.is_late(mark.ns, CLEANUP_NS) or self._was_aborted(found, mark.ns)):
+            late = not mark.committed and mark.version == "TV2" and found.is_late(mark.ns)
+            # then a coordinator answers well too where it has aborted the transaction itself before
+            if late and (found.is_late(mark.ns, CLEANUP_NS) or self._was_aborted(found, mark.ns)):
                 self._close(TIMED_OUT, None, _after(found))
+            elif late:
+                self._close(UNKNOWN, mark.done_ns, "EndTxn, or the coordinator before it")
             else:
                 self._close(COMMITTED if mark.committed else ABORTED, mark.done_ns, "EndTxn")
 
@@ -357,7 +367,7 @@ class Machine:
                 found = self._open = Transaction(mark, mark.start_ns, mark.producer_id, mark.epoch)
                 found.timeout_ms, found.state, found.state_ns = mark.timeout_ms, mark.state, mark.ns
             found.take(mark)
-            found.is_incomplete = True  # how much was written is not told
+            found.is_told = True
             found.parts.update(mark.parts)
         elif found is not None and mark.state in _ENDING:
             found.take(mark)
@@ -396,16 +406,45 @@ def _follows(found: Transaction, mark: Mark) -> bool:
     return found.producer_id != mark.producer_id or mark.epoch > found.epoch
 
 
+def _repeats(mark: Mark, earlier: Mark) -> bool:
+    """Whether a request is an earlier one again, whose answer was not captured."""
+    return (
+        earlier.done_ns is None
+        and mark.kind == earlier.kind
+        and mark.parts == earlier.parts
+        and mark.offsets == earlier.offsets
+        and {(each.place, each.sequence) for each in mark.written}
+        == {(each.place, each.sequence) for each in earlier.written}
+    )
+
+
 def _after(found: Transaction) -> str | None:
     if found.timeout_ms is None:
         return "the coordinator"
     return f"the coordinator, after {found.timeout_ms / 1000:g} s"
 
 
-def add_orphans(found: Transaction, orphans: Iterable[Orphan]) -> None:
-    """Answers to Produce requests of its connections that were not captured: partitions that take part."""
-    end_ns = found.end_ns if found.end_ns is not None else found.last_ns
-    for each in orphans:
-        if found.begin_ns is not None and found.begin_ns <= each.ns <= end_ns:
-            found.parts.update(each.parts)
-            found.is_incomplete = True
+def doubt(all_of_id: Sequence[Transaction], orphans: Sequence[Orphan]) -> None:
+    """Take back what requests that were not captured may have changed.
+
+    :param all_of_id: the transactions of a transactional id.
+    :param orphans: answers to such requests on the connections of its producers, by time.
+    """
+    ends = {(each.producer_id, each.epoch): each for each in orphans if each.producer_id is not None}
+    for each in all_of_id:
+        end = ends.get((each.producer_id, each.epoch + 1)) if each.epoch is not None else None
+        if end is not None and each.outcome == UNKNOWN and each.end_ns is None and end.ns >= each.last_ns:
+            each.end_ns, each.ended_by = end.ns, "EndTxn"
+    known = {each.end_ns for each in all_of_id}
+    times = [each.ns for each in orphans if each.ns not in known]
+    before_ns = 0
+    for each in all_of_id:
+        first_ns = each.first.ns
+        until_ns = each.end_ns if each.end_ns is not None else each.last_ns
+        if bisect_right(times, first_ns) > bisect_right(times, before_ns):
+            each.begin_ns = None
+        if bisect_right(times, until_ns) > bisect_left(times, first_ns):
+            each.is_incomplete = True
+        if each.outcome == OPEN and bisect_right(times, until_ns) < len(times):
+            each.outcome = UNKNOWN
+        before_ns = until_ns

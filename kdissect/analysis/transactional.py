@@ -2,13 +2,14 @@
 
 Nothing is decided here. Marks of a transactional id are kept on its line, those that name only a producer id
 (markers, answers of DescribeProducers) on that one's, what partitions show readers on the partition's, and
-answers to Produce requests that were not captured on their connection's. :mod:`kdissect.analysis.transaction`
+answers to requests that were not captured on their connection's. :mod:`kdissect.analysis.transaction`
 runs over them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from struct import Struct
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.fold import Fold, begun_ns, told_ns
@@ -126,11 +127,13 @@ class Active(NamedTuple):
 
 
 class Orphan(NamedTuple):
-    """The answer to a Produce request that was not captured."""
+    """An answer to a request that was not captured: nobody knows what was asked. Where its bytes read as the
+    answer to EndTxn of version 2 of the protocol, what they say: whoever knows the producer can tell."""
 
     ns: int
     number: int
-    parts: tuple[Place, ...]
+    producer_id: int | None = None
+    epoch: int | None = None
 
 
 class Transactional(Fold):
@@ -157,7 +160,9 @@ class Transactional(Fold):
         self.labels.see(exchange)
         self.last_ns = max(self.last_ns, told_ns(exchange))
         api = exchange.api
-        if api == "Fetch":
+        if exchange.request is None and api != "Fetch":
+            self.orphans.add(exchange.connection, _orphan(exchange))
+        elif api == "Fetch":
             self._fetched(exchange, counts)
         elif api == "Produce":
             self._produced(exchange, counts)
@@ -190,10 +195,6 @@ class Transactional(Fold):
         self.lines.add(key, mark)
 
     def _produced(self, exchange: Exchange, counts: bool) -> None:
-        if exchange.request is None:
-            parts = tuple(dict.fromkeys(place for place, _ in self._answers(exchange)))
-            self.orphans.add(exchange.connection, Orphan(begun_ns(exchange), exchange.number, parts))
-            return
         named = exchange.transactional_ids
         if not named:
             return
@@ -479,6 +480,22 @@ _TAKEN = {
     "WriteTxnMarkers": Transactional._markers,
     "DescribeProducers": Transactional._producers,
 }
+
+
+_ENDED = Struct(">iBihqhB")
+"""An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode, producerId,
+producerEpoch, no tagged fields."""
+
+
+def _orphan(exchange: Exchange) -> Orphan:
+    assert exchange.response is not None
+    payload, found = exchange.response.frame.payload, Orphan(begun_ns(exchange), exchange.number)
+    if len(payload) != _ENDED.size:
+        return found
+    _, tags, throttle_ms, error, producer_id, epoch, more = _ENDED.unpack(payload)
+    if tags or more or error or throttle_ms < 0:
+        return found
+    return found._replace(producer_id=producer_id, epoch=epoch)
 
 
 def _bodies(exchange: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:

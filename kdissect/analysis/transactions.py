@@ -15,11 +15,12 @@ from kdissect.analysis.transaction import (
     ABORTED,
     COMMITTED,
     OPEN,
+    REFUSALS,
     TIMED_OUT,
     UNKNOWN,
     Machine,
     Transaction,
-    add_orphans,
+    doubt,
 )
 from kdissect.analysis.transactional import Active, Mark, Marker, Place, Seen, Transactional
 from kdissect.exchange import Exchange
@@ -147,9 +148,10 @@ class _Reading:
         for key in self._taken.lines:
             machine = Machine(self._markers)
             marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
-            for each in machine.run(marks):
-                for connection in sorted(each.connections):
-                    add_orphans(each, (self._named_orphan(one) for one in self._taken.orphans.line(connection)))
+            done = machine.run(marks)
+            connections = sorted({each.connection for each in marks if each.client is not None})
+            doubt(done, sorted(one for each in connections for one in self._taken.orphans.line(each)))
+            for each in done:
                 self._resolve(machine, each)
                 found.append((key, each))
         rows = [self._row(key, each) for key, each in found]
@@ -165,9 +167,6 @@ class _Reading:
             written=written,
         )
 
-    def _named_orphan(self, orphan: Any) -> Any:
-        return orphan._replace(parts=tuple(map(self._named, orphan.parts)))
-
     def _resolve(self, machine: Machine, each: Transaction) -> None:
         """Say what markers and readers tell of an end that its producer's requests do not."""
         if each.outcome not in (OPEN, UNKNOWN):
@@ -176,9 +175,11 @@ class _Reading:
         if marker is not None:
             if marker.committed:
                 each.outcome = COMMITTED
-            elif each.asked is None and each.is_late(marker.ns) and each.outcome == OPEN:
-                each.end(TIMED_OUT, None, "the coordinator")
-            elif each.ended_by is None or each.outcome == UNKNOWN:
+            elif each.outcome == OPEN and each.asked is None:
+                late = each.is_late(marker.ns)
+                known = TIMED_OUT if late else ABORTED if late is False else UNKNOWN
+                each.end(known, None, "the coordinator" if late else None)
+            elif REFUSALS.isdisjoint(each.errors) and each.ended_by in (None, "EndTxn"):
                 each.outcome = ABORTED
             return
         if each.outcome == OPEN and each.asked is not None and each.asked.missing != "capture ended":
@@ -262,8 +263,9 @@ class _Reading:
         return row
 
     def _row(self, key: str | None, each: Transaction) -> Row:
-        held, is_whole = self._held(each), each.begin_ns is not None
-        counted = is_whole and not each.is_incomplete and not _has_gap(each)
+        held = self._held(each)
+        is_whole = each.begin_ns is not None and (not each.is_incomplete or each.is_told)
+        counted = is_whole and not each.is_told and not _has_gap(each)
         passed_ns = self._passed_ns(each) if each.end_ns is not None else None
         markers = [
             one.ns
