@@ -17,7 +17,7 @@ of which there may have been more.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -251,10 +251,10 @@ class Machine:
         if since is not None and mark.done_ns is not None and mark.error is None:
             found.retry_ns += max(0, mark.done_ns - since)
         if any(each.error is None for each in mark.written) or not mark.written:
-            if found.is_whole and found.begin_ns is None:
+            if found.is_whole and found.began_by is None:
                 found.begin_ns, found.began_by = mark.ns, mark
             elif found.began_by is not None and _repeats(mark, found.began_by):
-                found.begin_ns, found.is_whole = None, False  # the first may have been refused
+                found.begin_ns = None  # the first may have been refused
         found.parts.update(mark.parts)
         if mark.kind == ADD and mark.client is not None and mark.done_ns is not None:
             found.added.update(mark.parts)
@@ -424,10 +424,11 @@ def _after(found: Transaction) -> str | None:
     return f"the coordinator, after {found.timeout_ms / 1000:g} s"
 
 
-def doubt(all_of_id: Sequence[Transaction], orphans: Sequence[Orphan]) -> None:
+def doubt(all_of_id: Sequence[Transaction], marks: Sequence[Mark], orphans: Sequence[Orphan]) -> None:
     """Take back what requests that were not captured may have changed.
 
     :param all_of_id: the transactions of a transactional id.
+    :param marks: all that was said of it.
     :param orphans: answers to such requests on the connections of its producers, by time.
     """
     ends = {(each.producer_id, each.epoch): each for each in orphans if each.producer_id is not None}
@@ -436,15 +437,23 @@ def doubt(all_of_id: Sequence[Transaction], orphans: Sequence[Orphan]) -> None:
         if end is not None and each.outcome == UNKNOWN and each.end_ns is None and end.ns >= each.last_ns:
             each.end_ns, each.ended_by = end.ns, "EndTxn"
     known = {each.end_ns for each in all_of_id}
-    times = [each.ns for each in orphans if each.ns not in known]
+    orphans = [each for each in orphans if each.ns not in known]
+    adding = {(_ADDING[each.kind], each.api_version) for each in marks if each.kind in _ADDING and each.client}
+    times = [each.ns for each in orphans]
     before_ns = 0
     for each in all_of_id:
         first_ns = each.first.ns
         until_ns = each.end_ns if each.end_ns is not None else each.last_ns
-        if bisect_right(times, first_ns) > bisect_right(times, before_ns):
+        begin, end_at = bisect_right(times, before_ns), bisect_right(times, until_ns)
+        if bisect_right(times, first_ns) > begin:
             each.begin_ns = None
-        if bisect_right(times, until_ns) > bisect_left(times, first_ns):
-            each.is_incomplete = True
-        if each.outcome == OPEN and bisect_right(times, until_ns) < len(times):
+        for orphan in orphans[begin:end_at]:
+            if any(orphan.may_answer(*one) for one in adding):
+                each.is_incomplete = True
+        if each.outcome == OPEN and end_at < len(times):
             each.outcome = UNKNOWN
         before_ns = until_ns
+
+
+_ADDING = {PRODUCE: "Produce", ADD: "AddPartitionsToTxn"}
+"""Requests that partitions take part by."""

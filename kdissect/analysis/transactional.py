@@ -20,6 +20,9 @@ from kdissect.analysis.topics import replica_id
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import parse_response
+from kdissect.model import DecodeError, Direction, Frame
+from kdissect.protocol.apis import api_key
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID
 from kdissect.record.sets import read_record_set
@@ -75,6 +78,7 @@ class Mark(NamedTuple):
     """The first error of the answer, by name."""
     missing: str | None
     """Why the answer is not there."""
+    api_version: int
     version: str | None
     """Of the protocol of transactions: TV1, TV2, as far as this tells."""
     parts: tuple[Place, ...] = ()
@@ -132,8 +136,20 @@ class Orphan(NamedTuple):
 
     ns: int
     number: int
+    payload: bytes | None
+    """None where it is long: it may be anything then."""
     producer_id: int | None = None
     epoch: int | None = None
+
+    def may_answer(self, api: str, version: int) -> bool:
+        """Whether its bytes read as an answer to such a request."""
+        if self.payload is None:
+            return True
+        found = Frame(Direction.FROM_BROKER, 0, self.payload, len(self.payload), 0, 0, 0, 0, (0,))
+        try:
+            return parse_response(found, api_key(api), version).decoded().is_exact
+        except DecodeError:
+            return False
 
 
 class Transactional(Fold):
@@ -189,6 +205,7 @@ class Transactional(Fold):
             done_ns=exchange.response_time_ns,
             counts=counts,
             connection=exchange.connection,
+            api_version=exchange.api_version or 0,
             missing=exchange.missing if exchange.response is None else None,
             **told,
         )
@@ -482,6 +499,8 @@ _TAKEN = {
 }
 
 
+_SHORT = 1_024
+"""Bytes of an answer that is kept."""
 _ENDED = Struct(">iBihqhB")
 """An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode, producerId,
 producerEpoch, no tagged fields."""
@@ -489,7 +508,9 @@ producerEpoch, no tagged fields."""
 
 def _orphan(exchange: Exchange) -> Orphan:
     assert exchange.response is not None
-    payload, found = exchange.response.frame.payload, Orphan(begun_ns(exchange), exchange.number)
+    payload = exchange.response.frame.payload
+    short = payload if len(payload) <= _SHORT else None
+    found = Orphan(begun_ns(exchange), exchange.number, short)
     if len(payload) != _ENDED.size:
         return found
     _, tags, throttle_ms, error, producer_id, epoch, more = _ENDED.unpack(payload)

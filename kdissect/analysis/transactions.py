@@ -150,7 +150,7 @@ class _Reading:
             marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
             done = machine.run(marks)
             connections = sorted({each.connection for each in marks if each.client is not None})
-            doubt(done, sorted(one for each in connections for one in self._taken.orphans.line(each)))
+            doubt(done, marks, sorted(one for each in connections for one in self._taken.orphans.line(each)))
             for each in done:
                 self._resolve(machine, each)
                 found.append((key, each))
@@ -264,7 +264,7 @@ class _Reading:
 
     def _row(self, key: str | None, each: Transaction) -> Row:
         held = self._held(each)
-        is_whole = each.begin_ns is not None and (not each.is_incomplete or each.is_told)
+        is_whole = (each.is_whole and not each.is_incomplete) or each.is_told
         counted = is_whole and not each.is_told and not _has_gap(each)
         passed_ns = self._passed_ns(each) if each.end_ns is not None else None
         markers = [
