@@ -16,6 +16,7 @@ from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
+from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
 
@@ -31,6 +32,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Versions,
     Errors,
     Intervals,
+    Transactions,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
