@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
@@ -24,6 +25,7 @@ _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Topics,
     Positions,
+    Delivery,
     Groups,
     Members,
     Stays,
