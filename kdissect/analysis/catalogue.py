@@ -8,6 +8,13 @@ A statistic is one file of this package, and one line here.
 from __future__ import annotations
 
 from kdissect.analysis.clients import Clients
+from kdissect.analysis.cluster import (
+    ClusterBrokers,
+    ClusterChanges,
+    ClusterConfigs,
+    ClusterPartitions,
+    ClusterTopics,
+)
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
@@ -31,6 +38,11 @@ _ALL: tuple[type[Statistic], ...] = (
     Versions,
     Errors,
     Intervals,
+    ClusterBrokers,
+    ClusterPartitions,
+    ClusterTopics,
+    ClusterConfigs,
+    ClusterChanges,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
