@@ -8,6 +8,13 @@ A statistic is one file of this package, and one line here.
 from __future__ import annotations
 
 from kdissect.analysis.clients import Clients
+from kdissect.analysis.cluster import (
+    ClusterBrokers,
+    ClusterChanges,
+    ClusterConfigs,
+    ClusterPartitions,
+    ClusterTopics,
+)
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
@@ -35,6 +42,11 @@ _ALL: tuple[type[Statistic], ...] = (
     Errors,
     Intervals,
     Transactions,
+    ClusterBrokers,
+    ClusterPartitions,
+    ClusterTopics,
+    ClusterConfigs,
+    ClusterChanges,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
