@@ -45,6 +45,8 @@ class Judging:
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
         )
+        if self._chooser is not None:
+            self._chooser.refuse_to_judge(paths)
         self._jobs = jobs_of(given, paths, is_dear=True)
 
     def run(self) -> int:
@@ -89,7 +91,7 @@ class Judging:
         return Judge(self._config.limits)
 
     def _judged(self, judge: Judge) -> Judged:
-        return judge.judged()
+        return judge.judged(self._config.thresholds, self._config.ignored)
 
     def _exit_code(self, reading: Reading, judged: Judged) -> int:
         """A capture without Kafka is told as a finding."""
