@@ -11,7 +11,7 @@ from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.groups import Groups, Members, Rebalances
+from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
@@ -25,7 +25,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Positions,
     Groups,
     Members,
-    Rebalances,
+    Stays,
     Connections,
     Clients,
     Versions,
