@@ -33,6 +33,11 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 )
 @click.option("--subject", metavar="NAME=VALUE", multiple=True, help="Only of this subject: group=orders.")
 @filter_options
+@click.option("--since", metavar="TIME", help="Judge only what begins then, or later: +30s, 12:03:01 …")
+@click.option("--until", metavar="TIME", help="Judge only what begins before that.")
+@click.option(
+    "--state", metavar="FILE", help="Add to what was counted of earlier captures, and keep it there."
+)
 @click.option("--not-judged", is_flag=True, help="Rows of what could not be judged, and why.")
 @click.option("--fail-on", metavar="SEVERITY", help="Exit code 1 if a finding is so grave, or graver.")
 @click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="The page of a rule; no capture.")

@@ -7,12 +7,13 @@ filter ``slow``, beside another one or alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdissect.analysis.fold import begun_ns
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import load_config, saved_filters
 from kdissect.cli.errors import Wrong, complain
@@ -25,12 +26,13 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.analysis.slow import Slowness
+    from kdissect.cli.moments import Moment
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
     from kdissect.insight.evidence import Evidence
 
 MILLISECOND = 1_000_000
-_OF_FINDINGS = frozenset(("finding", "finding.severity"))
+OF_FINDINGS = frozenset(("finding", "finding.severity"))
 """Fields of a filter that ask for findings."""
 
 
@@ -66,8 +68,18 @@ def chooser_of(
 class Chooser:
     """Filters for one table, all of which must show a row."""
 
-    def __init__(self, texts: list[str], table: str, options: Options, slow_ms: int | None = None) -> None:
-        """:raises Wrong: one of them is none."""
+    def __init__(
+        self,
+        texts: list[str],
+        table: str,
+        options: Options,
+        slow_ms: int | None = None,
+        within: Within | None = None,
+    ) -> None:
+        """
+        :param within: a span of time in which an exchange must begin.
+        :raises Wrong: one of the filters is none.
+        """
         from kdissect.analysis.slow import Slowness
         from kdissect.insight.evidence import Evidence
 
@@ -79,6 +91,7 @@ class Chooser:
         self._filters = [_filter(text, options, self.slowness, evidence=self.evidence) for text in texts]
         self._limits = options.limits
         self._table = table
+        self._within = within
         self.chosen: set[int] = set()
         """Connections with an exchange that the filter shows."""
 
@@ -105,7 +118,7 @@ class Chooser:
     @property
     def must_judge(self) -> bool:
         """Whether it asks for findings."""
-        return any(each.fields & _OF_FINDINGS for each in self._filters)
+        return any(each.fields & OF_FINDINGS for each in self._filters)
 
     def refuse_to_judge(self, paths: Iterable[str]) -> None:
         """See that a filter that asks for findings can be told them.
@@ -170,15 +183,41 @@ class Chooser:
         return True
 
     def _matches(self, exchange: Exchange) -> bool:
+        if self._within is not None and not self._within.has(exchange):
+            return False
         return all(each.matches(exchange) for each in self._filters)
 
 
-def compiled(text: str | None, options: Options, option: str) -> Filter | None:
+class Within:
+    """The span of ``--since`` and ``--until``.
+
+    :param first_ns: tells the time of the first packet, once there is one.
+    """
+
+    def __init__(
+        self, since: Moment | None, until: Moment | None, first_ns: Callable[[], int | None]
+    ) -> None:
+        self._since = since
+        self._until = until
+        self._first_ns = first_ns
+
+    def has(self, exchange: Exchange) -> bool:
+        """Whether an exchange begins in it."""
+        first_ns, ns = self._first_ns() or 0, begun_ns(exchange)
+        if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
+            return False
+        return self._until is None or ns < self._until.ns_since_epoch(first_ns)
+
+
+def compiled(
+    text: str | None, options: Options, option: str, evidence: Evidence | None = None
+) -> Filter | None:
     """A filter that is no ``-Y``, nor of rows.
 
+    :param evidence: what tells ``finding``; without it a filter that asks for findings is none.
     :raises Wrong: it is none; the text tells where, and what was meant.
     """
-    return None if text is None else _filter(text, options, None, option)
+    return None if text is None else _filter(text, options, None, option, evidence)
 
 
 def _filter(

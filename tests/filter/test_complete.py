@@ -6,9 +6,9 @@ import pytest
 
 from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import compile_filter
-from kdissect.insight.evidence import Evidence
 from kdissect.filter.complete import MOST, complete
 from kdissect.filter.fields import own_fields
+from kdissect.insight.evidence import Evidence
 
 HEADER = ("requestApiKey", "requestApiVersion", "correlationId", "clientId")
 
