@@ -73,6 +73,13 @@ def a_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
     )
 
 
+def an_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The name of one of Kafka's errors."""
+    from kdissect.protocol.errors import errors
+
+    return _beginning(incomplete, ((each.name, each.meaning) for each in errors().values()))
+
+
 def a_column_of_statistics(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kdissect.cli.completing import a_rule
+from kdissect.cli.completing import a_rule, an_error
 from kdissect.cli.filtering import filter_options
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.keys import key_options
@@ -33,9 +33,21 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 )
 @click.option("--subject", metavar="NAME=VALUE", multiple=True, help="Only of this subject: group=orders.")
 @filter_options
+@click.option("--since", metavar="TIME", help="Judge only what begins then, or later: +30s, 12:03:01 …")
+@click.option("--until", metavar="TIME", help="Judge only what begins before that.")
+@click.option(
+    "--state", metavar="FILE", help="Add to what was counted of earlier captures, and keep it there."
+)
 @click.option("--not-judged", is_flag=True, help="Rows of what could not be judged, and why.")
 @click.option("--fail-on", metavar="SEVERITY", help="Exit code 1 if a finding is so grave, or graver.")
 @click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="The page of a rule; no capture.")
+@click.option(
+    "--error",
+    "error",
+    metavar="NAME | CODE",
+    shell_complete=an_error,
+    help="What an error of Kafka's means and what causes it; no capture.",
+)
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
 @key_options
 @click.option(
@@ -46,10 +58,12 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 def command(**given: Any) -> int:
     """Explain captures."""
     from kdissect.cli.judging import Judging
-    from kdissect.cli.rule_pages import print_page
+    from kdissect.cli.rule_pages import print_error, print_page
 
     if given["rule"] is not None:
         return print_page(given["rule"])
+    if given["error"] is not None:
+        return print_error(given["error"], given["form"])
     paths = (*given["more_files"], *given["files"])
     if not paths:
         raise click.UsageError(

@@ -113,6 +113,8 @@ class _Stats:
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
         )
+        if self._chooser is not None:
+            self._chooser.refuse_to_judge(paths)
         self._jobs = jobs_of(given, paths, is_dear=self._chooser is not None and not self._chooser.is_cheap)
 
     def _statistic(self, text: str) -> tuple[str, str, Statistic]:

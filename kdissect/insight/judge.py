@@ -7,11 +7,12 @@ judged = judge.judged()
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -59,7 +60,19 @@ def judge(
         found += each.judge(facts)
         if facts.not_judged is not None:
             silent.append(NotJudged(each.id, facts.not_judged))
-    return Judged(in_order(linked(found)), silent, len(rules) - len(silent), context)
+    found = [_resolved(each, context) for each in linked(found)]
+    return Judged(in_order(found), silent, len(rules) - len(silent), context)
+
+
+CLEAR_NS = 60 * SECOND
+"""A finding that was not seen for so long is over."""
+
+
+def _resolved(each: Finding, context: Context) -> Finding:
+    if each.resolved_ns is not None or each.last_ns is None or context.last_ns is None:
+        return each
+    is_over = context.last_ns - each.last_ns >= CLEAR_NS
+    return each.changed(resolved_ns=each.last_ns) if is_over else each
 
 
 class Judge:
@@ -75,6 +88,23 @@ class Judge:
         self._statistics = {need: need(limits) for need in needed}
         self._together = Together(self._statistics.values())
         self._coverage = Coverage(limits)
+
+    @staticmethod
+    def form() -> str:
+        """A word that is another one where rules need other facts than here."""
+        names = sorted(
+            f"{need.name} {' '.join(column.name for column in need.columns)}"
+            for need in {need for each in RULES.values() for need in each.needs}
+        )
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rules are code: another process has its own."""
+        return {**self.__dict__, "_rules": list(self._rules)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rules = {id: RULES[id] for id in state["_rules"]}
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.

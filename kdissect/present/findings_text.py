@@ -48,13 +48,13 @@ def _finding(
 ) -> Iterator[str]:
     yield _heading(finding, indent)
     inner = indent + "  "
-    yield from _wrapped(finding.message, inner)
+    yield from paragraph(finding.message, inner)
     if is_effect:
         return  # what is to be done stands with the cause
     yield from _steps(finding.steps, inner, first_ns)
     for label, text in (("why", finding.cause), ("do", finding.fix)):
         for at, part in enumerate(text.split("\n") if text else ()):
-            yield from _wrapped(part, inner, label if at == 0 else "")
+            yield from paragraph(part, inner, label if at == 0 else "")
     if finding.filter:
         see = f"{command} -Y {shlex.quote(finding.filter)}"
         yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
@@ -101,8 +101,11 @@ def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
 
 
-def _wrapped(text: str, indent: str, label: str | None = None) -> Iterator[str]:
-    """Lines of a paragraph."""
+def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
+    """Lines of a paragraph.
+
+    :param label: stands before the first.
+    """
     first = indent if label is None else f"{indent}{label:<{_LABEL}}"
     for at, line in enumerate(_fold(sanitise(text, None), WIDTH - len(first))):
         yield (first if at == 0 else " " * len(first)) + line
@@ -181,7 +184,7 @@ def page_lines(rule: Rule) -> Iterator[str]:
     yield f"{rule.id}   {rule.severity}, {rule.confidence}, category {rule.category}"
     yield ""
     for part in page.what.split("\n"):
-        yield from _wrapped(part, "  ")
+        yield from paragraph(part, "  ")
     limits = [f"{name} = {value:g}" for name, value in rule.thresholds.items()]
     for label, text in (
         ("why", page.why),
@@ -194,4 +197,4 @@ def page_lines(rule: Rule) -> Iterator[str]:
             yield ""
             yield label
             for part in text.split("\n"):
-                yield from _wrapped(part, "  ")
+                yield from paragraph(part, "  ")
