@@ -14,6 +14,8 @@ from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
@@ -26,6 +28,10 @@ _ALL: tuple[type[Statistic], ...] = (
     Groups,
     Members,
     Stays,
+    Rebalances,
+    RebalanceSteps,
+    Assignments,
+    Share,
     Connections,
     Clients,
     Versions,
