@@ -23,6 +23,8 @@ from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
@@ -39,6 +41,10 @@ _ALL: tuple[type[Statistic], ...] = (
     Groups,
     Members,
     Stays,
+    Rebalances,
+    RebalanceSteps,
+    Assignments,
+    Share,
     Connections,
     Tcp,
     Clients,
