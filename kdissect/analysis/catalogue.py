@@ -10,10 +10,12 @@ from __future__ import annotations
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
+from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
@@ -33,6 +35,8 @@ _ALL: tuple[type[Statistic], ...] = (
     Errors,
     Intervals,
     Transactions,
+    Producers,
+    Exposure,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

@@ -101,6 +101,7 @@ class ResponseTimes(OneTable[_Key, _Times]):
             "int64s",
             "how many latencies were below 100 µs, 316 µs, 1 ms … 3.16 s (two bands a power of ten), and how "
             "many longer (within 0.4 %)",
+            unit=BANDS,
         ),
     )
     groupings = GROUPINGS

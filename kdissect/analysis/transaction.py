@@ -7,8 +7,8 @@ How an end is told, by what is on the wire:
   If the transaction was older than its timeout and the answer is good at once, there was none any more.
 * A refusal (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE): after the timeout it timed out;
   before it, somebody took over who was not captured.
-* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after the
-  timeout is a timeout.
+* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after
+  the timeout is a timeout.
 * The producer's next epoch (KIP-890), or a partition added anew: what ended it was not captured.
 
 What is not told stays None. A transaction whose begin was not captured has no begin, and nothing is counted
@@ -22,13 +22,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
-from kdissect.analysis.transactional import ADD, END, INIT, OFFSETS, PRODUCE, TOLD, Mark, Marker, Orphan, Place
+from kdissect.analysis.transactional import (
+    ADD,
+    END,
+    INIT,
+    OFFSETS,
+    PRODUCE,
+    TOLD,
+    Mark,
+    Marker,
+    Orphan,
+    Place,
+)
 
 COMMITTED, ABORTED, FENCED, TIMED_OUT, OPEN, UNKNOWN = (
     *("committed", "aborted", "fenced", "timed-out", "open", "unknown"),
 )
 """Outcomes."""
-REFUSALS = frozenset(("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT"))
+REFUSALS = frozenset(
+    ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
+)
 """Errors by which a producer learns that its transaction is over."""
 _BUSY = "CONCURRENT_TRANSACTIONS"
 CLEANUP_NS = 10 * SECOND
@@ -187,9 +200,7 @@ class Machine:
                     found.taker_client_id, found.taker_client = mark.client_id, mark.client
             elif found.asked is not None:
                 self._close(UNKNOWN, None, who)
-            elif good and found.is_late(mark.ns):
-                self._close(TIMED_OUT, None, _after(found))
-            elif found.is_late(mark.ns, CLEANUP_NS):
+            elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
                 self._close(TIMED_OUT, None, _after(found))
             else:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client
@@ -393,7 +404,11 @@ class Machine:
             if marker.place is None:
                 if found.end_ns is None or marker.ns >= found.last_ns:
                     return marker
-            elif marker.place in offsets and marker.offset is not None and marker.offset > offsets[marker.place]:
+            elif (
+                marker.place in offsets
+                and marker.offset is not None
+                and marker.offset > offsets[marker.place]
+            ):
                 return marker
         return None
 
@@ -402,7 +417,8 @@ def _follows(found: Transaction, mark: Mark) -> bool:
     """Whether a mark is of a later epoch of the producer."""
     if None in (found.producer_id, found.epoch, mark.producer_id, mark.epoch):
         return False
-    assert found.epoch is not None and mark.epoch is not None
+    assert found.epoch is not None
+    assert mark.epoch is not None
     return found.producer_id != mark.producer_id or mark.epoch > found.epoch
 
 
@@ -438,7 +454,9 @@ def doubt(all_of_id: Sequence[Transaction], marks: Sequence[Mark], orphans: Sequ
             each.end_ns, each.ended_by = end.ns, "EndTxn"
     known = {each.end_ns for each in all_of_id}
     orphans = [each for each in orphans if each.ns not in known]
-    adding = {(_ADDING[each.kind], each.api_version) for each in marks if each.kind in _ADDING and each.client}
+    adding = {
+        (_ADDING[each.kind], each.api_version) for each in marks if each.kind in _ADDING and each.client
+    }
     times = [each.ns for each in orphans]
     before_ns = 0
     for each in all_of_id:

@@ -5,10 +5,11 @@ See :mod:`kdissect.analysis.transaction` for how an end is told.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, Self
 
-from kdissect.analysis.declared import BYTES, CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import (
@@ -28,7 +29,7 @@ from kdissect.limits import DEFAULTS, Limits
 
 MOST_EXCHANGES = 8
 HELD_NS = SECOND
-"""Where the producer was not captured: for how long readers are held back, at least, by what is then a row."""
+"""Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
 
 
 class Transactions(Statistic):
@@ -46,7 +47,9 @@ class Transactions(Statistic):
         column("producer_id", "int64", "the producer id"),
         column("producer_epoch", "int16", "its epoch while the transaction was open"),
         column(
-            "version", "text", "TV1: the client adds partitions; TV2: each transaction has its epoch (KIP-890)"
+            "version",
+            "text",
+            "TV1: the client adds partitions; TV2: each transaction has its epoch (KIP-890)",
         ),
         CLIENT_ID_COLUMN,
         CLIENT_COLUMN,
@@ -55,14 +58,15 @@ class Transactions(Statistic):
             "begin_ns", "time of its first request that was not refused; null where that may not be captured"
         ),
         time_column(
-            "end_ns", "time of the answer that ended it; null where nothing told the client, and while it is open"
+            "end_ns",
+            "time of the answer that ended it; null where nothing told the client, and while it is open",
         ),
         column("duration_ns", "int64", "end_ns - begin_ns"),
         column(
             "outcome",
             "text",
-            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), open, or "
-            "unknown: what ended it was not captured",
+            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), open, "
+            "or unknown: what ended it was not captured",
             kept=True,
         ),
         column("ended_by", "text", "EndTxn, whose InitProducerId, or the coordinator"),
@@ -74,7 +78,9 @@ class Transactions(Statistic):
         column("groups", "texts", "groups whose offsets it commits"),
         column("offsets", "int32", "partitions whose offsets it commits"),
         column("retries", "int32", "requests that were refused and could be tried again", rare=True),
-        column("retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"),
+        column(
+            "retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"
+        ),
         column(
             "markers_ns",
             "int64",
@@ -86,7 +92,10 @@ class Transactions(Statistic):
             "from its end until an answer to a Fetch shows all of its partitions stable beyond it",
         ),
         column(
-            "held_ns", "int64", "how long answers to Fetch showed readers held back at its first record", kept=True
+            "held_ns",
+            "int64",
+            "how long answers to Fetch showed readers held back at its first record",
+            kept=True,
         ),
         column("held_offsets", "int64", "offsets behind it that readers could not get then, at most"),
         column("held_topic", "text", "where that was"),
@@ -195,7 +204,9 @@ class _Reading:
         latest = None
         for place, offset in _first_offsets(each).items():
             seen = (
-                one.ns for one in self._stable.get(place, ()) if one.ns >= each.last_ns and one.stable > offset
+                one.ns
+                for one in self._stable.get(place, ())
+                if one.ns >= each.last_ns and one.stable > offset
             )
             ns = next(seen, None)
             if ns is None:
@@ -331,7 +342,7 @@ def _has_gap(each: Transaction) -> bool:
         places.setdefault(place, []).append((sequence, records))
     for batches in places.values():
         batches.sort()
-        for (sequence, records), (following, _) in zip(batches, batches[1:], strict=False):
+        for (sequence, records), (following, _) in itertools.pairwise(batches):
             if sequence >= 0 and sequence + records != following:
                 return True
     return False
