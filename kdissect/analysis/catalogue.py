@@ -8,11 +8,19 @@ A statistic is one file of this package, and one line here.
 from __future__ import annotations
 
 from kdissect.analysis.clients import Clients
+from kdissect.analysis.cluster import (
+    ClusterBrokers,
+    ClusterChanges,
+    ClusterConfigs,
+    ClusterPartitions,
+    ClusterTopics,
+)
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.groups import Groups, Members, Rebalances
+from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
@@ -26,9 +34,10 @@ _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Topics,
     Positions,
+    Delivery,
     Groups,
     Members,
-    Rebalances,
+    Stays,
     Connections,
     Clients,
     Versions,
@@ -37,6 +46,11 @@ _ALL: tuple[type[Statistic], ...] = (
     Transactions,
     Producers,
     Exposure,
+    ClusterBrokers,
+    ClusterPartitions,
+    ClusterTopics,
+    ClusterConfigs,
+    ClusterChanges,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

@@ -17,6 +17,7 @@ from kdissect.present.nearest import nearest
 COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
     "live": "The same from an interface, as it happens.",
+    "explain": "Captures → what is wrong, why, and what to do.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",

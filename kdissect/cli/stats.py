@@ -14,17 +14,16 @@ from kdissect.analysis.fold import Statistic
 from kdissect.analysis.together import Together
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
-from kdissect.cli.counts import COUNTED_BYTES, COUNTED_EVENTS, Counts
+from kdissect.cli.counts import Counts, count
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.filtering import chooser_of, filter_options
 from kdissect.cli.formats import names_of, see_that_it_can_be_written, writer_of
 from kdissect.cli.inputs import read_twice
-from kdissect.cli.jobs import jobs_of, jobs_option, share
+from kdissect.cli.jobs import jobs_of, jobs_option
 from kdissect.cli.keys import key_options, keys_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.showing import ports_of
-from kdissect.jobs.batches import Batch
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import TIMES, Clock, plural
 from kdissect.present.nearest import nearest
@@ -114,6 +113,8 @@ class _Stats:
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
         )
+        if self._chooser is not None:
+            self._chooser.refuse_to_judge(paths)
         self._jobs = jobs_of(given, paths, is_dear=self._chooser is not None and not self._chooser.is_cheap)
 
     def _statistic(self, text: str) -> tuple[str, str, Statistic]:
@@ -169,14 +170,12 @@ class _Stats:
     def _count(self, reading: Reading) -> None:
         """Feed the statistics."""
         limits = self._config.limits
-        names = [text for text, _, _ in self._asked]
-        counts = Counts(reading, names, Together(fold for _, _, fold in self._asked), limits, self._chooser)
-        if self._jobs.processes > 1:
-            batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
-            share(reading, reading.events(), counts, self._jobs, counts.write, batch)
-            return
-        for events in reading.events():
-            counts.many(events)
+
+        def new() -> Together:
+            return Together(statistic(text, limits)[1] for text, _, _ in self._asked)
+
+        counted = Together(fold for _, _, fold in self._asked)
+        count(reading, Counts(reading, new, counted, limits, self._chooser), self._jobs)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""
