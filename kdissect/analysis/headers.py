@@ -48,8 +48,8 @@ class Header(NamedTuple):
     """-1 for none, as in magic 0 and 1."""
     producer_epoch: int
     base_sequence: int
-    count: int | None
-    """Records, as it announces; None where only unpacking tells."""
+    records: int | None
+    """How many, as it announces; None where only unpacking tells."""
 
     @property
     def codec(self) -> str:

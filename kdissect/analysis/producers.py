@@ -297,7 +297,7 @@ class Producers(OneTable[_Key, _Line]):
             exchange.connection,
             batch.producer_epoch,
             batch.base_sequence,
-            batch.count or 0,
+            batch.records or 0,
             batch.size,
             batch.crc,
             _way(batch),
@@ -428,11 +428,11 @@ def _count(row: _Line, exchange: Exchange, batch: Header, code: int, ns: int, is
     row.requests += is_first
     row.span.add(ns, exchange.number)
     row.batches += 1
-    row.records += batch.count or 0
+    row.records += batch.records or 0
     row.bytes += batch.size
     row.sizes.add(batch.size)
-    if batch.count is not None:
-        row.counts.add(batch.count)
+    if batch.records is not None:
+        row.counts.add(batch.records)
     row.codecs.add(batch.codec)
     row.transactional += batch.is_transactional
     epoch = (ns, exchange.number, batch.producer_epoch)
@@ -467,7 +467,7 @@ def _way(batch: Header) -> int:
 
 def _first_record(data: bytes, batch: Header) -> int:
     """The checksum of the bytes of the first record; -1 where they cannot be told."""
-    if batch.magic < 2 or batch.is_compressed or batch.producer_id >= 0 or not batch.count:
+    if batch.magic < 2 or batch.is_compressed or batch.producer_id >= 0 or not batch.records:
         return -1
     start, shift, size = batch.position + HEADER_BYTES, 0, 0
     end = batch.position + batch.size

@@ -45,7 +45,7 @@ class Sent(NamedTuple):
     connection: int
     epoch: int
     sequence: int
-    count: int
+    records: int
     size: int
     crc: int
     codec: int
@@ -119,7 +119,7 @@ def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
         if each.sequence < 0:
             continue
         before = seen.setdefault(each.sequence, [])
-        same = [one for one in before if one.crc == each.crc and one.count == each.count]
+        same = [one for one in before if one.crc == each.crc and one.records == each.records]
         if same:
             out.resent += 1
             appended = {one.offset for one in same if one.offset >= 0}
@@ -127,10 +127,10 @@ def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
             if known:
                 out.absorbed += 1
             elif each.offset >= 0 and appended:
-                out.resent_appended += each.count
+                out.resent_appended += each.records
             out.tell(same[-1].number, each.number)
         before.append(each)
-        following = (each.sequence + each.count) % _SEQUENCES
+        following = (each.sequence + each.records) % _SEQUENCES
         if expected is not None and not same:
             ahead = (each.sequence - expected) % _SEQUENCES
             if 0 < ahead < _SEQUENCES // 2 and each.state != UNKNOWN:
@@ -174,7 +174,7 @@ def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
     rest: tuple[int, Sent, int] | None = None
     """Records of a batch sent again that are still to come: how many, which batch, on which connection."""
     for at, each in enumerate(batches):
-        keys = ((each.crc, each.count, each.size), (each.base_ms, each.first), (each.base_ms, each.codec))
+        keys = ((each.crc, each.records, each.size), (each.base_ms, each.first), (each.base_ms, each.codec))
         candidates = [by_crc.get(keys[0], ()), by_first.get(keys[1], ()) if each.first >= 0 else ()]
         if each.first < 0 and each.base_ms >= 0:
             candidates.append(by_time.get(keys[2], ()))
@@ -197,22 +197,22 @@ def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
             chain = tries.setdefault(first, [batches[first]])
             chain.append(each)
             tries[at] = chain
-            left, rest = each.count, None
+            left, rest = each.records, None
             for one in _with_it(batches, first, at):
                 again.add(one)
                 earlier = batches[one]
-                shared = min(left, earlier.count)
+                shared = min(left, earlier.records)
                 left -= shared
                 if _was_appended(batches, one, at, is_sole) and each.state in (GOOD, ACKS_0):
                     out.resent_appended += shared
-                    rest = (earlier.count - shared, earlier, each.connection)
+                    rest = (earlier.records - shared, earlier, each.connection)
                 if left <= 0:
                     break
             if _overtaken(batches, first, at):
                 out.overtaken += 1
             out.tell(batches[first].number, each.number)
         elif rest is not None and rest[0] and each.connection == rest[2] and each.base_ms <= rest[1].max_ms:
-            shared = min(rest[0], each.count)
+            shared = min(rest[0], each.records)
             out.resent_appended += shared if each.state in (GOOD, ACKS_0) else 0
             rest = (rest[0] - shared, rest[1], rest[2])
     for chain in {id(each): each for each in tries.values()}.values():
@@ -247,13 +247,13 @@ def _was_appended(batches: Sequence[Sent], one: int, again: int, is_sole: bool) 
         return False
     answered = [each for each in batches[:one] if each.offset >= 0][-_SOLE - 1 :]
     if len(answered) <= _SOLE or any(
-        each.offset + each.count != following.offset for each, following in itertools.pairwise(answered)
+        each.offset + each.records != following.offset for each, following in itertools.pairwise(answered)
     ):
         return False
     between = sum(
-        each.count for each in batches[one:again] if each.state == UNANSWERED and each.ns >= answered[-1].ns
+        each.records for each in batches[one:again] if each.state == UNANSWERED and each.ns >= answered[-1].ns
     )
-    return batches[again].offset - (answered[-1].offset + answered[-1].count) == between > 0
+    return batches[again].offset - (answered[-1].offset + answered[-1].records) == between > 0
 
 
 def _overtaken(batches: Sequence[Sent], first: int, at: int) -> bool:

@@ -216,13 +216,21 @@ class Transactional(Fold):
         if not named:
             return
         errors = dict(self._answers(exchange)) if exchange.error is not None else {}
-        written, producer = [], (None, None)
+        written = []
+        producer: tuple[int | None, int | None] = (None, None)
         for each in exchange.record_sets():
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
             for batch in headers(each.data, self.limits):
                 producer = (batch.producer_id, batch.producer_epoch)
                 offset = exchange.assigned_base_offset(each)
-                found = (place, batch.base_sequence, batch.count or 0, batch.size, offset, errors.get(place))
+                found = (
+                    place,
+                    batch.base_sequence,
+                    batch.records or 0,
+                    batch.size,
+                    offset,
+                    errors.get(place),
+                )
                 written.append(Written(*found))
         self._mark(
             named[0],

@@ -6,7 +6,7 @@ See :mod:`kdissect.analysis.transaction` for how an end is told.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
@@ -23,11 +23,12 @@ from kdissect.analysis.transaction import (
     Transaction,
     doubt,
 )
-from kdissect.analysis.transactional import Active, Mark, Marker, Place, Seen, Transactional
+from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, Seen, Transactional
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 MOST_EXCHANGES = 8
+_NOBODY: tuple[int | None, Active | None] = (None, None)
 HELD_NS = SECOND
 """Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
 
@@ -143,7 +144,9 @@ class _Reading:
         }
         self._stable: dict[Place, list[Seen]] = {}
         for place in taken.stable:
-            self._stable.setdefault(self._named(place), []).extend(taken.stable.line(place))
+            self._stable.setdefault(self._named(place), []).extend(
+                Seen(*each) for each in taken.stable.line(place)
+            )
         for line in self._stable.values():
             line.sort(key=lambda each: (each.ns, each.number))
         self._explained: set[tuple[Place, int]] = set()
@@ -159,7 +162,11 @@ class _Reading:
             marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
             done = machine.run(marks)
             connections = sorted({each.connection for each in marks if each.client is not None})
-            doubt(done, marks, sorted(one for each in connections for one in self._taken.orphans.line(each)))
+            doubt(
+                done,
+                marks,
+                sorted(Orphan(*one) for each in connections for one in self._taken.orphans.line(each)),
+            )
             for each in done:
                 self._resolve(machine, each)
                 found.append((key, each))
@@ -168,9 +175,10 @@ class _Reading:
         rows += self._held_by_nobody()
         return sorted(rows, key=_order)
 
-    def _named_mark(self, mark: Any) -> Mark:
+    def _named_mark(self, values: tuple[Any, ...]) -> Mark:
+        mark = Mark(*values)
         written = tuple(each._replace(place=self._named(each.place)) for each in mark.written)
-        return mark._replace(  # type: ignore[no-any-return]
+        return mark._replace(
             parts=tuple(map(self._named, mark.parts)),
             offsets=tuple(map(self._named, mark.offsets)),
             written=written,
@@ -227,22 +235,22 @@ class _Reading:
     def _held_by_nobody(self) -> list[Row]:
         """Readers that are held back by a transaction of which no producer was captured."""
         rows = []
-        active = {
+        active: dict[tuple[Place, int], tuple[int | None, Active | None]] = {
             (self._named(each.place), each.start_offset): (producer, each)
             for producer in self._taken.active
-            for each in self._taken.active.line(producer)
+            for each in (Active(*mark) for mark in self._taken.active.line(producer))
         }
         for place, line in self._stable.items():
             for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
                 found = _standing(line, offset)
                 if (place, offset) in self._explained or found is None or found[0] < HELD_NS:
                     continue
-                producer, told = active.pop((place, offset), (None, None))
+                producer, told = active.pop((place, offset), _NOBODY)
                 at = [one for one in line if one.stable == offset]
                 is_over = any(one.stable > offset for one in line)
                 rows.append(self._bare(place, producer, told, OPEN if not is_over else UNKNOWN, at, found))
         for (place, offset), (producer, told) in active.items():
-            if (place, offset) not in self._explained and told.counts:
+            if (place, offset) not in self._explained and told is not None and told.counts:
                 rows.append(self._bare(place, producer, told, OPEN, [], None))
         return rows
 
@@ -322,7 +330,8 @@ class _Reading:
         }
 
 
-def _named_marker(named: Any, marker: Any) -> Marker:
+def _named_marker(named: Callable[[Place], Place], mark: tuple[Any, ...]) -> Marker:
+    marker = Marker(*mark)
     return marker if marker.place is None else marker._replace(place=named(marker.place))
 
 

@@ -70,7 +70,9 @@ def split(exchange: Exchange) -> Known:
         return Known(Wait.POSSIBLE, None, None)
     if longest <= 0:
         return Known(Wait.NONE, 0, served)
-    beyond = turn - longest * MILLISECOND  # with the network: the smallest round trip may be a little too long
+    beyond = (
+        turn - longest * MILLISECOND
+    )  # with the network: the smallest round trip may be a little too long
     if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
         wait = min(served, longest * MILLISECOND)
         return Known(Wait.WAITED_OUT, wait, served - wait)
