@@ -18,11 +18,13 @@ from kdissect.analysis.cluster import (
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
+from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
@@ -52,6 +54,8 @@ _ALL: tuple[type[Statistic], ...] = (
     Errors,
     Intervals,
     Transactions,
+    Producers,
+    Exposure,
     ClusterBrokers,
     ClusterPartitions,
     ClusterTopics,

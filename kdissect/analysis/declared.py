@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TIME, DURATION, BYTES, PLAIN = "time", "duration", "bytes", ""
-"""What a number is: ns since the epoch, ns, bytes, or none of these."""
+TIME, DURATION, BYTES, BANDS, PLAIN = "time", "duration", "bytes", "bands", ""
+"""What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), or none of these."""
 
 
 class Declared(NamedTuple):

@@ -114,7 +114,9 @@ def _place(batches: list[Batch], consumers: Mapping[C, list[Arrival]]) -> list[_
                     content = each.crc, each.last - each.base + 1, each.first_ms, each.last_ms
                     by_content.setdefault(content, each.base)
     placed: dict[int, _Placed] = {}
-    for batch in sorted(batches, key=lambda each: (each.base is None, each.sent_ns is None, each.sent_ns or 0)):
+    for batch in sorted(
+        batches, key=lambda each: (each.base is None, each.sent_ns is None, each.sent_ns or 0)
+    ):
         base, last = batch.base, batch.last
         if base is None:
             if last is None or batch.crc is None:

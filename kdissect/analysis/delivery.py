@@ -84,12 +84,20 @@ class Delivery(Statistic):
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
         column("sets", "int64", "produced record sets of which it fetched records"),
-        column("records", "int64", "records that it fetched and of which the producing was captured", kept=True),
+        column(
+            "records", "int64", "records that it fetched and of which the producing was captured", kept=True
+        ),
         column("read_again", "int64", "records that it had fetched before", rare=True),
-        column("send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"),
+        column(
+            "send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"
+        ),
         column("send_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("send_to_fetched_max_ns", "int64", "the longest"),
-        column("ack_to_fetched_p50_ns", "int64", "acknowledgement to fetched; negative where it was fetched first"),
+        column(
+            "ack_to_fetched_p50_ns",
+            "int64",
+            "acknowledgement to fetched; negative where it was fetched first",
+        ),
         column("ack_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column(
             "create_to_fetched_p50_ns",
@@ -99,8 +107,12 @@ class Delivery(Statistic):
         column("create_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("linger_p50_ns", "int64", "timestamp of a batch's first record to its Produce request"),
         column("produce_p50_ns", "int64", "Produce request to its answer"),
-        column("replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"),
-        column("visible_p50_ns", "int64", "Produce request to the first answer with a high watermark beyond it"),
+        column(
+            "replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"
+        ),
+        column(
+            "visible_p50_ns", "int64", "Produce request to the first answer with a high watermark beyond it"
+        ),
         column(
             "waited_p50_ns",
             "int64",
@@ -378,9 +390,7 @@ def _order(row: Row) -> tuple[str, int, str, str]:
     return row["topic"] or "", row["partition"], row["consumer"] or "", row["client"] or ""
 
 
-def _result(
-    place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: Outcome
-) -> Row:
+def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: Outcome) -> Row:
     send_50, send_99 = outcome.send.percentiles(50, 99)
     ack_50, ack_99 = outcome.ack.percentiles(50, 99)
     create_50, create_99 = outcome.create.percentiles(50, 99)
