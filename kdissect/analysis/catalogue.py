@@ -14,8 +14,10 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
+from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
@@ -24,6 +26,7 @@ _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Topics,
     Positions,
+    Lag,
     Delivery,
     Groups,
     Members,
@@ -33,6 +36,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Versions,
     Errors,
     Intervals,
+    Timeline,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

@@ -56,8 +56,8 @@ def heads(data: bytes, limits: Limits) -> Iterator[Head]:
             base,
             wrap64(base + delta),
             count if count >= 0 else None,
-            first if first >= 0 else None,
-            last if last >= 0 else None,
+            first if 0 <= first <= MOST_MS else None,
+            last if 0 <= last <= MOST_MS else None,
             crc,
             not attributes & LOG_APPEND_TIME,
             bool(attributes & CONTROL),
@@ -70,6 +70,8 @@ def heads(data: bytes, limits: Limits) -> Iterator[Head]:
 
 
 _MAGIC_AT = 16
+MOST_MS = (1 << 63) // 2_000_000
+"""Of timestamps; what lies beyond is none that could be told in ns."""
 APART_MS = 4
 """Records that lie closer together need no closer look."""
 MOST_LOOKED_AT = 10_000
@@ -115,7 +117,7 @@ def _messages(data: bytes, limits: Limits) -> Iterator[Head]:
         last = batch.last_offset
         count = None if count is None or records is None else count + records
         is_create_time &= batch.timestamp_type != "LogAppendTime"
-        if batch.max_timestamp >= 0:
+        if 0 <= batch.max_timestamp <= MOST_MS:
             stamps.append(batch.max_timestamp)
     if first is not None and last is not None:
         ends = (stamps[0], max(stamps)) if stamps else (None, None)
