@@ -93,8 +93,9 @@ NO_LOSS = Loss([], [], [])
 
 
 def after_loss(arrivals: Iterable[Arrival], loss: Loss) -> Iterator[Arrival]:
-    """The arrivals of a connection and partition, each told whether an answer is missing before it that may have
-    brought records: it is the next that asks for anything, and the partition was asked for all the time."""
+    """The arrivals of a connection and partition, each told whether an answer is missing before it that may
+    have brought records: it is the next that asks for anything, and the partition was asked for all the
+    time."""
     if not loss.lost:
         yield from arrivals
         return
@@ -139,10 +140,7 @@ def deliver(
     """
     placed = _place(batches, consumers)
     bases = [each.base for each in placed]
-    ordered = {
-        consumer: sorted(arrivals, key=_when)
-        for consumer, arrivals in consumers.items()
-    }
+    ordered = {consumer: sorted(arrivals, key=_when) for consumer, arrivals in consumers.items()}
     replicated: dict[int, int] = {}
     for follower in followers:
         for at, ns in _first_fetches(ordered[follower], placed, bases).items():
@@ -164,7 +162,9 @@ def _place(batches: list[Batch], consumers: Mapping[C, list[Arrival]]) -> list[_
                     content = each.crc, each.last - each.base + 1, each.first_ms, each.last_ms
                     by_content.setdefault(content, each.base)
     placed: dict[int, _Placed] = {}
-    for batch in sorted(batches, key=lambda each: (each.base is None, each.sent_ns is None, each.sent_ns or 0)):
+    for batch in sorted(
+        batches, key=lambda each: (each.base is None, each.sent_ns is None, each.sent_ns or 0)
+    ):
         base, last = batch.base, batch.last
         if base is None:
             if last is None or batch.crc is None:

@@ -1,31 +1,31 @@
 """Records on their way: produced, acknowledged, replicated, visible, fetched; by offset.
 
-What was produced is a batch with the offset that the broker gave it; what a consumer or a follower fetched are
-batches with their offsets. They are joined by offset when rows are asked for, so parts of a capture merge without
-seams. All comes from headers; no record is unpacked.
+What was produced is a batch with the offset that the broker gave it; what a consumer or a follower fetched
+are batches with their offsets. They are joined by offset when rows are asked for, so parts of a capture
+merge without seams. All comes from headers; no record is unpacked.
 
-* Where the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known: then the
-  checksum, the count and the timestamps tell the batch, which brokers keep as they are. Where only the answer was
-  captured, the offset tells where the batch begins.
-* A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the offset
-  that it asked for on, as a broker sends whole batches.
-* Where an answer was not captured and the next request asks for a later offset, the records between were fetched,
-  and it is not known when: they are counted in ``records``, and in no time.
+* Where the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known: then
+  the checksum, the count and the timestamps tell the batch, which brokers keep as they are. Where only the
+  answer was captured, the offset tells where the batch begins.
+* A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the
+  offset that it asked for on, as a broker sends whole batches.
+* Where an answer was not captured and the next request asks for a later offset, the records between were
+  fetched, and it is not known when: they are counted in ``records``, and in no time.
 * A record is visible when any answer tells a high watermark beyond it.
-* The wait of a consumer that was busy is the time from the acknowledgement to its request, where that came later:
-  no fetch for the partition was outstanding in between.
-* The times of the single records of a batch are taken to lie evenly between its first and its largest timestamp;
-  where it is not compressed and they lie more than a few milliseconds apart, a sample of them is taken.
+* The wait of a consumer that was busy is the time from the acknowledgement to its request, where that came
+  later: no fetch for the partition was outstanding in between.
+* The times of the single records of a batch are taken to lie evenly between its first and its largest
+  timestamp; where it is not compressed and they lie more than a few milliseconds apart, a sample of them is
+  taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.affiliations import Affiliations, Speaker, speaker
-from kdissect.analysis.deliveries import NO_LOSS, Arrival, Batch, Loss, Outcome, after_loss, deliver
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     GROUP_COLUMN,
@@ -33,6 +33,7 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
     column,
 )
+from kdissect.analysis.deliveries import NO_LOSS, Arrival, Batch, Loss, Outcome, after_loss, deliver
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
 from kdissect.analysis.heads import SAMPLE, Head, heads, sample
 from kdissect.analysis.labels import Labels, Topic
@@ -89,12 +90,20 @@ class Delivery(Statistic):
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
         column("sets", "int64", "produced record sets of which it fetched records"),
-        column("records", "int64", "records that it fetched and of which the producing was captured", kept=True),
+        column(
+            "records", "int64", "records that it fetched and of which the producing was captured", kept=True
+        ),
         column("read_again", "int64", "records that it had fetched before", rare=True),
-        column("send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"),
+        column(
+            "send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"
+        ),
         column("send_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("send_to_fetched_max_ns", "int64", "the longest"),
-        column("ack_to_fetched_p50_ns", "int64", "acknowledgement to fetched; negative where it was fetched first"),
+        column(
+            "ack_to_fetched_p50_ns",
+            "int64",
+            "acknowledgement to fetched; negative where it was fetched first",
+        ),
         column("ack_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column(
             "create_to_fetched_p50_ns",
@@ -104,12 +113,16 @@ class Delivery(Statistic):
         column("create_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("linger_p50_ns", "int64", "timestamp of a batch's first record to its Produce request"),
         column("produce_p50_ns", "int64", "Produce request to its answer"),
-        column("replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"),
-        column("visible_p50_ns", "int64", "Produce request to the first answer with a high watermark beyond it"),
+        column(
+            "replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"
+        ),
+        column(
+            "visible_p50_ns", "int64", "Produce request to the first answer with a high watermark beyond it"
+        ),
         column(
             "waited_p50_ns",
             "int64",
-            "acknowledgement to the request that fetched it, 0 where that was there first: the consumer was busy",
+            "acknowledgement to the request that fetched it, 0 where that came first: the consumer was busy",
         ),
         column("unconsumed", "int64", "records produced behind all that it fetched or asked for"),
     )
@@ -124,8 +137,8 @@ class Delivery(Statistic):
         self._samples: Ledgers[_Place] = Ledgers(2 + SAMPLE, limits.rows, limits.delivery_sets // 8)
         """sent, crc, timestamps: of batches whose records lie apart."""
         self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets)
-        """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without a
-        base where it is only asked for."""
+        """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
+        a base where it is only asked for."""
         self._heights: Ledgers[_Place] = Ledgers(2, limits.delivery_sets, limits.delivery_sets)
         """Time, high watermark: where it rose."""
         self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets)
@@ -171,7 +184,7 @@ class Delivery(Statistic):
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
             for head in heads(place.data, self.limits):
-                length = max(head.count or head.last - head.base + 1, 1)
+                length = max(head.records or head.last - head.base + 1, 1)
                 self._produced.add(
                     key,
                     known(base),
@@ -243,10 +256,8 @@ class Delivery(Statistic):
                 if number is None:
                     continue
                 self._rise((name, number), partition.get("highWatermark", -1), first_ns)
-                offset = named.pop((name, number), None)
+                offset = named.get((name, number))
                 key = exchange.connection, name, number
-                if offset is not None:
-                    self._remember(key, offset)
                 for head in heads(partition.get("records") or b"", self.limits):
                     if head.is_control or not head.is_whole:
                         continue
@@ -260,7 +271,9 @@ class Delivery(Statistic):
                         *_stamps(head),
                         flags | (_CREATE_TIME if head.is_create_time else 0),
                     )
-                    offset = None
+                    if offset is not None:
+                        self._remember(key, named.pop((name, number)))
+                        offset = None
 
     def _remember(self, key: _Read, offset: int) -> None:
         if key in self._asked or len(self._asked) < self.limits.delivery_sets:
@@ -268,7 +281,7 @@ class Delivery(Statistic):
 
     def _rise(self, place: _Place, high: int, ns: int) -> None:
         highest, since_ns = self._high.get(place, (-1, ns))
-        if high > highest or (0 <= high and ns < since_ns):
+        if high > highest or (high >= 0 and ns < since_ns):
             if high > highest and (place in self._high or len(self._high) < self.limits.delivery_sets):
                 self._high[place] = high, ns
             self._heights.add(place, ns, high)
@@ -412,9 +425,7 @@ def _order(row: Row) -> tuple[str, int, str, str]:
     return row["topic"] or "", row["partition"], row["consumer"] or "", row["client"] or ""
 
 
-def _result(
-    place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: Outcome
-) -> Row:
+def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: Outcome) -> Row:
     send_50, send_99 = outcome.send.percentiles(50, 99)
     ack_50, ack_99 = outcome.ack.percentiles(50, 99)
     create_50, create_99 = outcome.create.percentiles(50, 99)

@@ -7,6 +7,7 @@ captured has no row. A message counts for the interval in which it was complete.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row

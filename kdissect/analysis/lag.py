@@ -2,11 +2,11 @@
 
 * Committed is what an accepted OffsetCommit says, or a TxnOffsetCommit from the end of its transaction on, or
   what an answer to OffsetFetch tells; of share groups the start offset that is told or written.
-* The log ends at the newest offset that any answer told: behind what was produced, the high watermark of a fetch,
-  the latest offset of ListOffsets, or a committed one.
+* The log ends at the newest offset that any answer told: behind what was produced, the high watermark of a
+  fetch, the latest offset of ListOffsets, or a committed one.
 
-What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each interval
-in which one of the two was told, with what held at its end.
+What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
+interval in which one of the two was told, with what held at its end.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Lag(Statistic):
         column(
             "lag_per_s",
             "float64",
-            "how fast it grows: the median slope (Theil-Sen) between points at the ends of seconds, records a second",
+            "how fast it grows, records a second: the median slope (Theil-Sen) between its points",
         ),
-        column("points", "int64", "how many points those are"),
+        column("points", "int64", "how many points those are: one for each second, or fewer"),
         column("written_per_s", "float64", "how fast the log grew meanwhile, records a second"),
         column("committed_per_s", "float64", "how fast the committed offset did"),
         column("commits", "int64", "commits that were accepted"),
@@ -145,7 +145,7 @@ class Lag(Statistic):
             if base is None or place.partition is None:
                 continue
             for head in heads(place.data, self.limits):
-                base += max(head.count or head.last - head.base + 1, 1)
+                base += max(head.records or head.last - head.base + 1, 1)
             topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
             self._end(exchange, topic, place.partition, base)
 

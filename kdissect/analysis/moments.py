@@ -6,6 +6,7 @@ What was there before is known from whatever mentions it first, so that only new
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from kdissect.analysis.fold import begun_ns, told_ns
@@ -53,7 +54,9 @@ class Moments:
             self._hints(exchange, counts)
         elif api == "EndTxn" and exchange.request is not None and exchange.response is not None:
             body = exchange.request.body()
-            if exchange.response.body().get("errorCode") == 0 and isinstance(body.get("transactionalId"), str):
+            if exchange.response.body().get("errorCode") == 0 and isinstance(
+                body.get("transactionalId"), str
+            ):
                 outcome = "committed" if body.get("committed") else "aborted"
                 key = body["transactionalId"], exchange.number
                 self._add(self._ended, key, (told_ns(exchange), True, counts, outcome))
@@ -147,7 +150,7 @@ class Moments:
             leaders.setdefault((name, partition), []).append((epoch, first))
         for (name, partition), epochs in leaders.items():
             epochs.sort()
-            for (_, (_, _, _, before)), (_, (ns, _, counts, leader)) in zip(epochs, epochs[1:], strict=False):
+            for (_, (_, _, _, before)), (_, (ns, _, counts, leader)) in pairwise(epochs):
                 if leader != before and counts:
                     yield ns, f"leader of {name}-{partition}: broker {leader}, before {before}"
 

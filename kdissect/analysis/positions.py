@@ -111,9 +111,9 @@ class Positions(Statistic):
         column(
             "lag_per_s",
             "float64",
-            "how fast it grows: the median slope (Theil-Sen) between points at the ends of seconds, records a second",
+            "how fast it grows, records a second: the median slope (Theil-Sen) between its points",
         ),
-        column("lag_points", "int64", "how many points those are"),
+        column("lag_points", "int64", "how many points those are: one for each second, or fewer"),
         column("last_stable_offset", "int64", "as last told"),
         column("log_start_offset", "int64", "as last told"),
         column("fetched_to", "int64", "the offset after the last whole batch that a response brought"),

@@ -1,5 +1,5 @@
-"""How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order → trend of
-the lag, the longest stop at one offset, rewinds."""
+"""How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order →
+trend of the lag, the longest stop at one offset, rewinds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def progress(moves: Iterable[Move]) -> Progress:
     rewinds, rewound = 0, None
     lags: list[tuple[int, int]] = []
     for ns, offset, high, records in moves:
-        if offset != NONE and offset != at:
+        if offset not in (NONE, at):
             if at is not None and offset < at:
                 rewinds, rewound = rewinds + 1, (at, offset)
             at, answers = offset, 0
@@ -56,6 +56,4 @@ def progress(moves: Iterable[Move]) -> Progress:
             if answers > 1 and (stall is None or answers > stall.answers):
                 stall = Stall(at, answers, first_ns, ns)
     points = sampled(sorted(lags))
-    return Progress(
-        lags[0][1] if lags else None, slope_per_s(points), len(points), stall, rewinds, rewound
-    )
+    return Progress(lags[0][1] if lags else None, slope_per_s(points), len(points), stall, rewinds, rewound)

@@ -1,7 +1,7 @@
 """What a line of time shows, by interval: requests, bytes, errors, what brokers took, and what happened.
 
-Intervals are those of ``io``. A message counts for the interval in which it was complete; what brokers took, for
-the one in which they answered.
+Intervals are those of ``io``. A message counts for the interval in which it was complete; what brokers took,
+for the one in which they answered.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ MOST_POINTS = 60
 
 
 def sampled(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A number at the ends of seconds, or of longer intervals where there are too many of them; each is as it was
-    told last.
+    """A number at the ends of seconds, or of longer intervals where there are too many of them; each is as
+    it was told last.
 
     :param points: times, ns, ascending, and the number from then on.
     """

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.fold import interval_ns
+from kdissect.analysis.fold import MILLISECOND, interval_ns
 from tests.acceptance.request_log import address
 from tests.acceptance.test_request_log import LOGGED_CASES
 from tests.analysis.folds import fold, ids_of, logged
