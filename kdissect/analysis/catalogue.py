@@ -22,6 +22,7 @@ from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
@@ -29,6 +30,7 @@ from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
+from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
@@ -39,6 +41,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Latency,
     Topics,
     Positions,
+    Lag,
     Delivery,
     Groups,
     Members,
@@ -61,6 +64,7 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterTopics,
     ClusterConfigs,
     ClusterChanges,
+    Timeline,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
