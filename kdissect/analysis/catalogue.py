@@ -18,9 +18,11 @@ from kdissect.analysis.cluster import (
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.graph import Graph
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.versions import Versions
@@ -43,6 +45,8 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterTopics,
     ClusterConfigs,
     ClusterChanges,
+    Quorum,
+    Graph,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

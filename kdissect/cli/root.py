@@ -18,6 +18,8 @@ COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
     "live": "The same from an interface, as it happens.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
+    "cluster": "Captures → brokers, topics, leaders and settings at a time, and what changed.",
+    "graph": "Captures → who exchanges what with whom: dot, graphml, mermaid, json.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
     "spark": "Many captures → tables, on Spark.",
