@@ -20,12 +20,14 @@ from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.graph import Graph
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
+from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
@@ -65,6 +67,8 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterConfigs,
     ClusterChanges,
     Timeline,
+    Quorum,
+    Graph,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

@@ -23,6 +23,12 @@ ORDER_NS = 10 * SECOND
 """So long after an order to elect or reassign, a new leader is taken for what it asked for."""
 
 
+Cluster = str | None
+"""The id of a cluster; None where nothing tells it."""
+Subject = tuple[Hashable, ...]
+"""Which thing it is about."""
+
+
 class Event(NamedTuple):
     """A statement and where it comes from."""
 
@@ -60,7 +66,8 @@ class Change(NamedTuple):
     after: str | None
     by: str | None
     told_by: str
-    exchange: int
+    number: int
+    """The exchange that told it."""
     counts: bool
     topic: str | None = None
     partition: int | None = None
@@ -237,6 +244,3 @@ def list_text(nodes: Any) -> str | None:
 def leader_text(node: int) -> str:
     """A leader, or that there is none."""
     return "none" if node < 0 else str(node)
-
-
-Subject = tuple[Hashable, ...]

@@ -55,7 +55,7 @@ class _Course:
 
     def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Time, committed and log end from then on. What happens at one time is one step."""
-        moves = [(each.ns, 1, each.offset) for each in self.commits]
+        moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
         highest = -1
         for ns, offset in sorted(self.ends):
             if offset > highest:  # the others were news only to a part of the capture
@@ -64,11 +64,11 @@ class _Course:
         committed: int | None = None
         end: int | None = None
         moves.sort(key=lambda move: move[:2])
-        for at, (ns, is_commit, offset) in enumerate(moves):
+        for at, (ns, is_commit, told) in enumerate(moves):
             if is_commit:
-                committed = offset
-            if offset is not None and (end is None or offset > end):
-                end = offset
+                committed = told
+            if told is not None and (end is None or told > end):
+                end = told
             if at + 1 == len(moves) or moves[at + 1][0] != ns:
                 yield ns, committed, end
 

@@ -1,10 +1,10 @@
 """What captured messages say of a cluster: statements, each about one thing, kept by who said them.
 
-    statements.add(Statement("topic", ("orders",), (("partitions", 3),)), Source(ns, 17, "Metadata", "b:9092"))
+    statements.add(Statement("topic", ("orders",), (("partitions", 3),)), source)
 
-Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API, again
-and again, is kept once, with the first and the last time. So a broker that is behind the others does not
-make what is known go to and fro: what counts is when each broker began to say it.
+Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API,
+again and again, is kept once, with the first and the last time. So a broker that is behind the others does
+not make what is known go to and fro: what counts is when each broker began to say it.
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ class Statements:
         row = line.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             last = row[-1]
-            if (said.ns, said.number) < (last.ns, last.number):
-                last.ns, last.number = said.ns, said.number
+            last.ns, last.number = min((last.ns, last.number), (said.ns, said.number))
             last.last_ns = max(last.last_ns, said.last_ns)
             last.counts = last.counts or said.counts
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kdissect.analysis.declared import BANDS, BYTES, DURATION, TIME
+from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
@@ -104,6 +104,8 @@ def _shown(column: Column, value: Any, clock: Clock) -> str:
         return size(value)
     if column.unit == BANDS:
         return bars(value)
+    if column.unit == ID:
+        return str(value)
     return form(value) if form is not None else f"{value:,}"
 
 
