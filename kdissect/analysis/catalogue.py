@@ -8,7 +8,15 @@ A statistic is one file of this package, and one line here.
 from __future__ import annotations
 
 from kdissect.analysis.clients import Clients
+from kdissect.analysis.cluster import (
+    ClusterBrokers,
+    ClusterChanges,
+    ClusterConfigs,
+    ClusterPartitions,
+    ClusterTopics,
+)
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
@@ -16,6 +24,7 @@ from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.topics import Topics
+from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.limits import DEFAULTS, Limits
 
@@ -23,6 +32,7 @@ _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Topics,
     Positions,
+    Delivery,
     Groups,
     Members,
     Stays,
@@ -31,6 +41,12 @@ _ALL: tuple[type[Statistic], ...] = (
     Versions,
     Errors,
     Intervals,
+    Transactions,
+    ClusterBrokers,
+    ClusterPartitions,
+    ClusterTopics,
+    ClusterConfigs,
+    ClusterChanges,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

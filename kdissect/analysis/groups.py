@@ -1,4 +1,4 @@
-"""Groups, their members, and the stays of members in generations: three tables of one reading of the exchanges.
+"""Groups, their members, and the stays of members in generations: three views of one fold.
 
 A rebalance of a classic group is a generation that a member was seen joining, or what members still wait
 for: :mod:`kdissect.analysis.stays`. The other groups do not stop for a rebalance: their members have

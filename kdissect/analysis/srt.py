@@ -86,10 +86,10 @@ class ResponseTimes(OneTable[_Key, _Times]):
         column(
             "work_count",
             "int64",
-            "of count, those of which the time without waits is known: without behind_ns, and none else was "
-            "asked for, or it was waited out, and what went beyond max_wait remains",
+            "of count, those of which broker_ns is known: the time without the waits behind another request, "
+            "for a quota, and as asked for, and without the network",
         ),
-        column("work_p50_ns", "int64", "half of them took no longer without the waits (within 0.4 %)"),
+        column("work_p50_ns", "int64", "half of these times are no longer (within 0.4 %)"),
         column("work_p90_ns", "int64", "90 % took no longer (within 0.4 %)"),
         column("work_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("work_max_ns", "int64", "the longest of them"),
@@ -128,8 +128,8 @@ class ResponseTimes(OneTable[_Key, _Times]):
         known = split(exchange)
         row.may_wait += known.wait is not Wait.NONE
         row.waited_out += known.wait is Wait.WAITED_OUT
-        if known.work_ns is not None:
-            row.work.add(known.work_ns)
+        if known.broker_ns is not None:
+            row.work.add(known.broker_ns)
         throttle = exchange.response.body().get("throttleTimeMs", 0)
         if throttle > 0:
             row.throttled += 1
