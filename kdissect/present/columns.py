@@ -254,7 +254,10 @@ EXCHANGES = Table(
             ("broker_time",),
         ),
         attribute_column(
-            "request_transfer_ns", "int64", "from the first byte of the request to its last", "request.transfer"
+            "request_transfer_ns",
+            "int64",
+            "from the first byte of the request to its last",
+            "request.transfer",
         ),
         attribute_column(
             "response_transfer_ns",

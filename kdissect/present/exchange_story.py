@@ -17,7 +17,7 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import errors
 
-_BAR = 40
+_BAR = 24
 """Cells of the longest bar."""
 _PARTS = (
     ("request_transfer_ns", "the request came, first to last byte"),
@@ -74,19 +74,13 @@ def _time(exchange: Exchange, options: Options) -> Iterator[str]:
     longest = max((ns for _, ns in parts), default=0)
     room = max((len(duration(ns)) for _, ns in parts), default=0)
     for label, ns in parts:
-        bar = "█" * max(1, round(_BAR * ns / longest)) if ns > 0 else ""
-        yield f"  {duration(ns):>{room}}  {label}"
-        if bar:
-            yield f"  {'':>{room}}  {bar}"
+        bar = "█" * max(1, round(_BAR * ns / longest))
+        yield f"  {duration(ns):>{room}}  {bar:<{_BAR}}  {label}"
 
 
 def _parts(exchange: Exchange, options: Options) -> Iterator[tuple[str, int]]:
     """Those that are known and took time."""
-    known = {
-        name: EXCHANGES.column(name).value(exchange, options)
-        for name, _ in _PARTS
-        if any(column.name == name for column in EXCHANGES.columns)
-    }
+    known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in _PARTS}
     if known.get("broker_ns") is not None:
         known.pop("served_ns", None)
     for name, label in _PARTS:
