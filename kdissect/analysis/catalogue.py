@@ -21,8 +21,12 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
+from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
@@ -30,13 +34,19 @@ from kdissect.limits import DEFAULTS, Limits
 
 _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
+    Latency,
     Topics,
     Positions,
     Delivery,
     Groups,
     Members,
     Stays,
+    Rebalances,
+    RebalanceSteps,
+    Assignments,
+    Share,
     Connections,
+    Tcp,
     Clients,
     Versions,
     Errors,

@@ -73,7 +73,7 @@ cdef class Session:
     @cython.locals(before=int64_t, asked=int64_t, think=int64_t)
     cdef _tell_thinking(self, Exchange exchange, Frame frame)
     @cython.locals(
-        exchange=Exchange, request=Message, asked=int64_t, before=int64_t, behind=int64_t, answered=int64_t, network=int64_t,
+        exchange=Exchange, request=Message, asked=int64_t, before=int64_t, behind=int64_t, answered=int64_t, network=int64_t, path=int64_t,
         left=int64_t, muted=int64_t,
     )
     cdef bint _tell_wait(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1

@@ -25,8 +25,8 @@ Rules
    broker is not late. Of the way between capture point and client nothing is in it. Where bytes between
    the two responses were lost, another response may have been there, and the wait is not known.
    A broker that throttles serves the next request later still (:mod:`kdissect.session.throttling`).
-10. The client thinks from when the last answer reaches it until its next request leaves it, if nothing else is
-   asked: seen from the capture point, a round trip to the client longer, which is taken off.
+10. The client thinks from when the last answer reaches it until its next request leaves it, if nothing else
+   is asked: seen from the capture point, a round trip to the client longer, which is taken off.
 """
 
 from __future__ import annotations
@@ -428,8 +428,8 @@ class Session:
         exchange.think_ns = max(think, 0)
 
     def _tell_wait(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
-        """Tell the exchange that waited what of its time was another's: how long it waited behind the response
-        before ``frame``, its own, for a quota, and the network's part.
+        """Tell the exchange that waited what of its time was another's: the wait behind the response before
+        ``frame``, its own, the wait for a quota, and the network's part.
 
         :param throttle_ns: what its own response tells of a quota.
         :returns: whether that is a part of its time, and over.
@@ -439,10 +439,11 @@ class Session:
         if request is None:
             return False
         asked, before, answered = request.frame.last_ns, self._latest_ns, frame.first_ns
-        network = 0
+        network = path = 0
         if self._requests is not None and self._requests.round_trip_ns > 0:
             network = self._requests.round_trip_ns
-            exchange.network_ns = network
+            if self._requests.path_ns >= 0:
+                exchange.network_ns = path = self._requests.path_ns
         if frame.searched and self._response_losses > waiting.losses:
             return False  # what was between the two responses was lost
         if not self._latest_is_whole:
@@ -459,13 +460,13 @@ class Session:
                 exchange.behind_correlation_id = self._latest_id
         exchange.behind_ns, exchange.throttle_ns = behind, 0
         if answered <= asked:
-            if network:
+            if path:
                 exchange.network_ns = 0  # nothing was shorter than this
             return False
         left = answered - asked - behind
-        if left < network:
-            exchange.network_ns = network = left
-        left -= network
+        if left < path:
+            exchange.network_ns = path = left
+        left -= path
         muted = 0
         if self._mute_end_ns > asked >= 0:
             muted = min(left, max(0, self._mute_end_ns - asked - network - behind))
@@ -610,7 +611,7 @@ class Session:
             if exchange.error is None and exchange.response is not None and not self._answers_first:
                 asked = exchange.request
                 first = isinstance(asked, Request) and answers_first(asked)
-                self._answers_first = first or offers_answers_first(exchange.response)
+                self._answers_first = first or offers_answers_first(exchange.response.body())
             return
         if exchange.error is not None:
             self.login.outcome = exchange.error
