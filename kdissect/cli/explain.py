@@ -48,6 +48,18 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
     shell_complete=an_error,
     help="What an error of Kafka's means and what causes it; no capture.",
 )
+@click.option(
+    "--exchange",
+    "exchange",
+    type=int,
+    metavar="NUMBER",
+    help="Why this one took so long or failed, what happened beside it, what led to it and followed.",
+)
+@click.option("--group", "group", metavar="NAME", help="The story of a group, as lines in time.")
+@click.option("--topic", "topic", metavar="NAME", help="The story of a topic.")
+@click.option("--client", "client", metavar="NAME", help="The story of a client: its id or address.")
+@click.option("--transactional-id", "transactional_id", metavar="NAME", help="The story of its transactions.")
+@click.option("--offset", "offset", metavar="TOPIC/PARTITION/OFFSET", help="The story of a record.")
 @click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
 @key_options
 @click.option(
@@ -57,8 +69,11 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""
+    from kdissect.cli.errors import Wrong
     from kdissect.cli.judging import Judging
+    from kdissect.cli.one_exchange import explain_exchange
     from kdissect.cli.rule_pages import print_error, print_page
+    from kdissect.cli.stories import asked_stories, tell_story
 
     if given["rule"] is not None:
         return print_page(given["rule"])
@@ -69,4 +84,11 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    stories = asked_stories(given)
+    if given["exchange"] is not None:
+        if stories:
+            raise Wrong("--exchange and a story: ask for one")
+        return explain_exchange(paths, given)
+    if stories:
+        return tell_story(paths, given, stories[0])
     return Judging(paths, given).run()
