@@ -22,7 +22,7 @@ from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.keys import key_options
-from kdissect.cli.moments import moment
+from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput
 from kdissect.cli.reading import Reading
 from kdissect.limits import Limits
@@ -115,9 +115,9 @@ class _Cluster:
         self._form: str = given["form"]
         if len(self._names) > 1 and self._form not in ("text", "ndjson"):
             raise Wrong(f"-T {self._form} has room for one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
-        self._moment = None if given["at"] is None else moment("--at", given["at"])
+        self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, [_TABLES[name].name for name in self._names], self._make)
+        self._folding = Folding(given, self._make)
 
     def _make(self, limits: Limits) -> list[Statistic]:
         self._views = [_TABLES[name](limits) for name in self._names]

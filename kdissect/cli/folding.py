@@ -12,16 +12,15 @@ import click
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
-from kdissect.cli.counts import COUNTED_BYTES, COUNTED_EVENTS, Counts
+from kdissect.cli.counts import Counts, count
 from kdissect.cli.errors import complain
 from kdissect.cli.filtering import chooser_of
 from kdissect.cli.inputs import read_twice
-from kdissect.cli.jobs import jobs_of, share
+from kdissect.cli.jobs import jobs_of
 from kdissect.cli.keys import keys_of
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.showing import ports_of
-from kdissect.jobs.batches import Batch
 from kdissect.limits import Limits
 from kdissect.present.form import plural
 from kdissect.present.options import Options
@@ -46,14 +45,12 @@ def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
 class Folding:
     """One pass over captures.
 
-    :param texts: names of statistics, as ``-z`` has them.
     :param make: makes the statistics, with the limits of the configuration.
     """
 
     def __init__(
         self,
         given: dict[str, Any],
-        texts: Sequence[str],
         make: Callable[[Limits], Sequence[Statistic]],
     ) -> None:
         self._given = given
@@ -61,11 +58,13 @@ class Folding:
         self._config = load_config()
         self.options = Options(limits=self._config.limits, shown_fields=self._config.shown_fields)
         self._ports = self._config.ports | ports_of(given["decode_as"])
+        self._make = make
         self.statistics = list(make(self._config.limits))
-        self._texts = list(texts)
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self.options, self._config.slow_ms
         )
+        if self._chooser is not None:
+            self._chooser.refuse_to_judge(self._paths)
         dear = self._chooser is not None and not self._chooser.is_cheap
         self._jobs = jobs_of(given, self._paths, is_dear=dear)
 
@@ -113,10 +112,8 @@ class Folding:
     def _count(self, reading: Reading) -> None:
         """Feed the statistics."""
         limits = self._config.limits
-        counts = Counts(reading, self._texts, Together(self.statistics), limits, self._chooser)
-        if self._jobs.processes > 1:
-            batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
-            share(reading, reading.events(), counts, self._jobs, counts.write, batch)
-            return
-        for events in reading.events():
-            counts.many(events)
+
+        def new() -> Together:
+            return Together(self._make(limits))
+
+        count(reading, Counts(reading, new, Together(self.statistics), limits, self._chooser), self._jobs)

@@ -45,7 +45,7 @@ def command(**given: Any) -> int:
         graph.append(Graph(limits))
         return list(graph)
 
-    folding = Folding(given, [Graph.name], make)
+    folding = Folding(given, make)
 
     def print_rows(file: BinaryIO, _: Reading) -> int:
         rows = graph[0].result()

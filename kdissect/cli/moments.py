@@ -1,63 +1,84 @@
-"""Times in a capture, as options take them: ``+30s`` after its beginning, ``-5s`` before its end, a date and
-time, ``@MS`` since the epoch."""
+"""Points in time as values of options: ``--since +30s``, ``--at -5s``, ``--at 2026-11-22T12:00:00Z``."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
+from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.cli.errors import Wrong
 from kdissect.durations import duration_ns
+from kdissect.filter.errors import FilterError
+from kdissect.filter.literals import moment
+from kdissect.filter.syntax import Word
 from kdissect.present.form import Clock
 
-FORM = "+30s (after the beginning), -5s (before the end), a date and time, or @MS"
-MILLISECOND = 1_000_000
+FORM = "+30s (after the first packet), 12:03:01, 2026-11-22T12:03:01Z, or @MS (since the epoch)"
+FORM_AT_THE_END = f"-5s (before the last packet), {FORM}"
 
 
 class Moment(NamedTuple):
-    """A time that is asked for."""
+    """A point in time, as somebody wrote it."""
 
     text: str
     ns: int
-    """Since the epoch, or from where it counts."""
-    base: str
-    """What it counts from: ``+`` the beginning, ``-`` back from the end, nothing: the epoch."""
+    from_first: bool = False
+    """Whether it counts from the first packet; else from the epoch, or from midnight."""
+    of_day: bool = False
+    """Whether it is a time of the day of the first packet, local."""
+    before_last: bool = False
+    """Whether it counts back from the last packet."""
+
+    def ns_since_epoch(self, first_ns: int, last_ns: int | None = None) -> int:
+        """When that is.
+
+        :param first_ns: the time of the first packet.
+        :param last_ns: that of the last, where it may count from there.
+        """
+        if self.before_last:
+            assert last_ns is not None
+            return last_ns - self.ns
+        if self.from_first:
+            return first_ns + self.ns
+        if self.of_day:
+            day = datetime.fromtimestamp(first_ns // SECOND).replace(hour=0, minute=0, second=0)
+            return int(day.timestamp()) * SECOND + self.ns
+        return self.ns
 
     def within(self, option: str, first_ns: int, last_ns: int) -> int:
-        """The time, ns since the epoch.
+        """When that is, in a capture that lasts so long.
 
         :raises Wrong: the capture has nothing then.
         """
-        ns = {"+": first_ns + self.ns, "-": last_ns - self.ns}.get(self.base, self.ns)
+        ns = self.ns_since_epoch(first_ns, last_ns)
         if not first_ns <= ns <= last_ns:
             clock = Clock("u")
             raise Wrong(
                 f"{option} {self.text}: the capture has nothing then; it lasts from {clock.text(first_ns)} "
-                f"to {clock.text(last_ns)}, +{(last_ns - first_ns) / 1e9:.3f}s"
+                f"to {clock.text(last_ns)}, +{(last_ns - first_ns) / SECOND:.3f}s"
             )
         return ns
 
 
-def moment(option: str, text: str) -> Moment:
-    """What an option's value means.
+def moment_of(text: str, option: str, at_the_end: bool = False) -> Moment:
+    """The point in time that a text means.
 
-    :raises Wrong: it is no time.
+    :param at_the_end: whether the last packet is known when it is asked for.
+    :raises Wrong: it is none; the text says which forms there are.
     """
-    if text[:1] in ("+", "-"):
+    form = FORM_AT_THE_END if at_the_end else FORM
+    text = text.strip()
+    if text.startswith("+") or (at_the_end and text.startswith("-")):
         try:
-            return Moment(text, duration_ns(text[1:]), text[0])
+            length = duration_ns(text[1:])
         except ValueError:
-            raise _no_time(option, text) from None
+            raise Wrong(f"{option} {text}: this is no time; give {form}") from None
+        return Moment(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
     if re.fullmatch(r"@[0-9]{1,18}", text):
-        return Moment(text, int(text[1:]) * MILLISECOND, "")
+        return Moment(text, int(text[1:]) * MILLISECOND)
     try:
-        when = datetime.fromisoformat(text)
-        when = when if when.tzinfo is not None else when.astimezone()
-    except (ValueError, OverflowError, OSError):
-        raise _no_time(option, text) from None
-    return Moment(text, (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1_000, "")
-
-
-def _no_time(option: str, text: str) -> Wrong:
-    return Wrong(f"{option} {text or repr(text)}: this is no time; give {FORM}")
+        found = moment(Word(text, text, False, 0, len(text)), "ns", option)
+    except FilterError:
+        raise Wrong(f"{option} {text or repr(text)}: this is no time; give {form}") from None
+    return Moment(text, int(found.value), of_day=found.of_day)

@@ -90,21 +90,20 @@ class _Stats:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._form: str = given["form"]
-        self._asked: list[tuple[str, str, Statistic]] = []
-        self._folding = Folding(given, given["tables"], self._statistics)
+        self._folding = Folding(given, self._statistics)
+        asked = zip(given["tables"], self._folding.statistics, strict=True)
+        self._asked = [(text, fold.name, fold) for text, fold in asked]
         if len(self._asked) > 1 and self._form not in ("table", "ndjson"):
             raise Wrong(f"-T {self._form} has room for one table: give one -z, or -T ndjson")
         see_that_it_can_be_written(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
 
     def _statistics(self, limits: Limits) -> list[Statistic]:
-        self._asked = [self._statistic(text, limits) for text in self._given["tables"]]
-        return [fold for _, _, fold in self._asked]
+        return [self._statistic(text, limits) for text in self._given["tables"]]
 
-    def _statistic(self, text: str, limits: Limits) -> tuple[str, str, Statistic]:
-        """What was asked for, the name of its table, and the fold."""
+    def _statistic(self, text: str, limits: Limits) -> Statistic:
         try:
-            return text, *statistic(text, limits)
+            return statistic(text, limits)[1]
         except LookupError:
             hint = nearest(text.partition(",")[0], NAMES) or f"; there are {', '.join(NAMES)}"
             raise Wrong(f"-z {text}: there is no such table{hint}") from None

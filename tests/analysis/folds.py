@@ -18,8 +18,10 @@ from tests.kafka import request, response
 from tests.lab import Case
 from tests.tcp.segments import BROKER, CLIENT
 
-SPEC = [",".join((name, *found.groupings)) for name, found in STATISTICS.items() if name != "io"]
-SPEC += ["io,100ms"]
+SPEC = [
+    ",".join((name, *found.groupings)) for name, found in STATISTICS.items() if name not in ("io", "timeline")
+]
+SPEC += ["io,100ms", "lag,1s", "timeline,100ms"]
 """Every statistic, as it tells most apart."""
 
 
@@ -100,5 +102,5 @@ def made(
         out.response = parse_response(
             frame(Direction.FROM_BROKER, payload, at[1]), asking.api_key, asking.api_version
         )
-        out.behind_ns = 0
+        out.behind_ns = out.throttle_ns = 0
     return out
