@@ -53,6 +53,7 @@ class Events:
                 logged.ns,
                 logged.number,
                 logged.ns,
+                logged.number,
                 logged.name,
                 "log",
                 dict(statement.fields),
@@ -69,7 +70,16 @@ class Events:
         for subject, teller, told_by, said in self._statements.about(kind):
             values = dict(said.fields)
             event = Event(
-                said.ns, said.number, said.last_ns, told_by, teller, values, said.by, True, said.counts
+                said.ns,
+                said.number,
+                said.last_ns,
+                said.last_number,
+                told_by,
+                teller,
+                values,
+                said.by,
+                True,
+                said.counts,
             )
             self._learn(kind, subject, event)
             self._add(kind, self._cluster_of(teller), subject, event)

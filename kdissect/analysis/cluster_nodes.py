@@ -43,6 +43,13 @@ Listed = dict[tuple[Cluster, Any], list[Event]]
 """Cluster and node or address: when it was there, and was not."""
 
 
+def _echo(event: Event) -> Event:
+    """The same, where it does not say itself that the node is there: it tells how it is, not that."""
+    if "is_there" in event.values:
+        return event
+    return event._replace(values={**event.values, "is_echo": True})
+
+
 class Nodes:
     """The history of the nodes."""
 
@@ -166,9 +173,11 @@ class Nodes:
                 values = {name: value for name, value in event.values.items() if not name.startswith("is_")}
                 opening = opening._replace(values={**opening.values, **values})
             track = Track(("epoch",), keeps=("rack", "listener", "software"))
-            after = [event for event in about if when(event) >= when(opening)]
+            after = [_echo(event) for event in about if when(event) >= when(opening)]
             listed = places.get((cluster, subject), [])
             rest = [event for event in events if when(event) != when(opening)]
+            if listed:  # which tell when it is there again: others may name brokers that are gone
+                rest = [_echo(event) for event in rest]
             track.run([opening, *rest, *after, *listed])
             for span in track.spans:
                 yield cluster, (node, host, port), span

@@ -55,11 +55,12 @@ class Said:
     ns: int
     number: int
     last_ns: int
+    last_number: int
     counts: bool
 
     def copy(self) -> Said:
         """The same, to be changed by itself."""
-        return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.counts)
+        return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
 Line = dict[tuple[str, str], list[Said]]
@@ -79,7 +80,15 @@ class Statements:
 
     def add(self, statement: Statement, source: Source) -> None:
         """A statement, after those that were said before."""
-        said = Said(statement.fields, statement.by, source.ns, source.number, source.ns, source.counts)
+        said = Said(
+            statement.fields,
+            statement.by,
+            source.ns,
+            source.number,
+            source.ns,
+            source.number,
+            source.counts,
+        )
         self._add(statement.kind, statement.subject, (source.teller, source.told_by), said)
 
     def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
@@ -94,7 +103,8 @@ class Statements:
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             last = row[-1]
             last.ns, last.number = min((last.ns, last.number), (said.ns, said.number))
-            last.last_ns = max(last.last_ns, said.last_ns)
+            latest = max((last.last_ns, last.last_number), (said.last_ns, said.last_number))
+            last.last_ns, last.last_number = latest
             last.counts = last.counts or said.counts
             return
         room = self._limits.timeline_key_events - sum(map(len, line.values()))
