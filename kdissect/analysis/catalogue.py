@@ -10,12 +10,14 @@ from __future__ import annotations
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.groups import Groups, Members, Rebalances
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
@@ -32,6 +34,8 @@ _ALL: tuple[type[Statistic], ...] = (
     Members,
     Rebalances,
     Connections,
+    Endpoints,
+    Repeats,
     Clients,
     Versions,
     Errors,

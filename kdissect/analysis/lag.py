@@ -55,7 +55,7 @@ class _Course:
 
     def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Time, committed and log end from then on. What happens at one time is one step."""
-        moves = [(each.ns, 1, each.offset) for each in self.commits]
+        moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
         highest = -1
         for ns, offset in sorted(self.ends):
             if offset > highest:  # the others were news only to a part of the capture

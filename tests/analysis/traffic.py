@@ -96,7 +96,7 @@ def commit(at: tuple[float, float], offset: int, *, group: str = "readers", erro
     partition = {"partitionIndex": 0, "committedOffset": offset, "committedLeaderEpoch": -1}
     partition["committedMetadata"] = ""  # type: ignore[assignment]
     asked = {"groupId": group, "generationIdOrMemberEpoch": 1, "memberId": "m", "groupInstanceId": None}
-    asked["topics"] = [{"name": TOPIC, "partitions": [partition]}]  # type: ignore[assignment]
+    asked["topics"] = [{"name": TOPIC, "partitions": [partition]}]
     told = [{"name": TOPIC, "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
     return made("OffsetCommit", 8, asked, {"throttleTimeMs": 0, "topics": told}, _ns(at), 3)
 
