@@ -38,13 +38,17 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.routine,
         exchange.behind_ns,
         exchange.behind_correlation_id,
+        exchange.network_ns,
+        exchange.throttle_ns,
+        exchange.think_ns,
     )
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
-    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:]
+    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:16]
+    network_ns, throttle_ns, think_ns = plain[16:]
     return Exchange(
         connection,
         client,
@@ -63,6 +67,9 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         routine=routine,
         behind_ns=behind_ns,
         behind_correlation_id=behind_correlation_id,
+        network_ns=network_ns,
+        throttle_ns=throttle_ns,
+        think_ns=think_ns,
     )
 
 

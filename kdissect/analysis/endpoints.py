@@ -1,12 +1,12 @@
 """Addresses of brokers: which ones answers tell to clients, who connects there, and what comes of it.
 
-Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is refused
-or closed is told apart by what went over the wire:
+Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is
+refused or closed is told apart by what went over the wire:
 
-* A SYN that is refused: two packets, none with data, ended by RST. One that nobody answers: packets without data for
-  a second and more.
-* A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame (RFC 8446 6: an alert is two
-  bytes behind a header of five), and no response.
+* A SYN that is refused: two packets, none with data, ended by RST. One that nobody answers: packets without
+  data for a second and more.
+* A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame (RFC 8446 6: an alert
+  is two bytes behind a header of five), and no response.
 * A TLS hello without an answer: the connection is TLS, and nothing came back.
 """
 

@@ -1,7 +1,7 @@
-"""Groups, their members, and their rebalances: three tables of one reading of the same exchanges.
+"""Groups, their members, and the stays of members in generations: three views of one fold.
 
 A rebalance of a classic group is a generation that a member was seen joining, or what members still wait
-for: :mod:`kdissect.analysis.rebalances`. The other groups do not stop for a rebalance: their members have
+for: :mod:`kdissect.analysis.stays`. The other groups do not stop for a rebalance: their members have
 epochs, and no duration.
 
 A static member (KIP-345) that comes back has another member id, which is another row; for its group it is
@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Span, View
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
-from kdissect.analysis.rebalances import Rebalance, Stay, rebalance_of, rebalance_to
+from kdissect.analysis.stays import Rebalance, Stay, rebalance_of, rebalance_to
 
 MEMBERSHIP = (
     column("joins", "int64", "JoinGroup requests, or heartbeats with member epoch 0"),
@@ -95,12 +95,12 @@ class Members(View[Membership]):
         return rows
 
 
-class Rebalances(View[Membership]):
-    """The statistic ``rebalances``: a row for every stay of a member in a generation, and for every member
+class Stays(View[Membership]):
+    """The statistic ``stays``: a row for every stay of a member in a generation, and for every member
     that still waits for one."""
 
     basis_type = Membership
-    name = "rebalances"
+    name = "stays"
     about = "members and generations: join to sync"
     columns = (
         GROUP_COLUMN,

@@ -64,11 +64,11 @@ class _Course:
         committed: int | None = None
         end: int | None = None
         moves.sort(key=lambda move: move[:2])
-        for at, (ns, is_commit, offset) in enumerate(moves):
+        for at, (ns, is_commit, told) in enumerate(moves):
             if is_commit:
-                committed = offset
-            if offset is not None and (end is None or offset > end):
-                end = offset
+                committed = told
+            if told is not None and (end is None or told > end):
+                end = told
             if at + 1 == len(moves) or moves[at + 1][0] != ns:
                 yield ns, committed, end
 

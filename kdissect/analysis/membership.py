@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
 from kdissect.analysis.fold import Fold, Rows, Span, address, least, most, told_ns
 from kdissect.analysis.grades import Grades
-from kdissect.analysis.rebalances import Stay, waiting
+from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection

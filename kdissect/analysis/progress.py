@@ -1,5 +1,6 @@
-"""How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order → trend
-of the lag, the longest stop at one offset, rewinds, resets, how long the last stable offset stood still."""
+"""How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order →
+trend of the lag, the longest stop at one offset, rewinds, resets, how long the last stable offset stood
+still."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ OUT_OF_RANGE = 1
 """The code of OFFSET_OUT_OF_RANGE."""
 
 Move = tuple[int, ...]
-"""Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset, log
-start that were told, or NONE; records that came; error code."""
+"""Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset,
+log start that were told, or NONE; records that came; error code."""
 
 
 class Stall(NamedTuple):

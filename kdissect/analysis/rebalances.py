@@ -1,153 +1,285 @@
-"""Stays of members in generations, and the rebalances of a classic group that they make.
+"""Rebalances of groups, their steps, and what was assigned: three tables of one timeline.
 
-A member asks to join (JoinGroup), is answered with a generation when all have joined, and asks for its
-assignment (SyncGroup), which is answered when the leader has sent it. A rebalance lasts from the first
-JoinGroup request to the last SyncGroup response. Where none came, it goes on, or was overtaken by the next:
-it is not completed, and its time so far runs to the last that its members sent or were told in it; where a
-request of it still waits when the capture ends, to the end of the capture, and where its connection was
-closed, to that. Nobody else's requests make it longer.
-
-A JoinGroup that is answered with a generation in force makes no rebalance: a static member that comes back
-within its session timeout (KIP-345), or a member that asks again.
+A row is a generation of a classic group (Kafka Connect's too), or a rise of the epoch of one of the newer
+groups. What the capture does not tell is null: who began it, where a packet that may have is missing; when,
+where that was before the capture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
-from kdissect.analysis.fold import Span, least, most
-from kdissect.exchange import Exchange
+from kdissect.analysis.classic_rebalances import classic_rebalances
+from kdissect.analysis.declared import (
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    GROUP_COLUMN,
+    GROUP_TYPES_COLUMN,
+    PARTITION_COLUMN,
+    column,
+    time_column,
+)
+from kdissect.analysis.epoch_rebalances import epoch_rebalances
+from kdissect.analysis.fold import Row, View
+from kdissect.analysis.group_marks import Beat
+from kdissect.analysis.group_rebalance import Rebalance, lines_of
+from kdissect.analysis.group_timeline import GroupTimeline
+from kdissect.limits import DEFAULTS, Limits
 
-WAITED = ("capture ended", "connection closed")
-"""Why a response is missing that never came, as far as the capture shows. Others came, or may have come, and
-were not captured."""
-
-
-class Waiting(NamedTuple):
-    """A request that was not answered."""
-
-    ns: int
-    connection: int
-    is_waiting: bool
-    """Whether it still waited when the capture ended; else its connection was closed."""
-
-    def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int:
-        """How long it waited, by the end of the capture and those of connections."""
-        end = end_ns if self.is_waiting else ends.get(self.connection)
-        return self.ns if end is None else max(self.ns, end)
-
-
-def waiting(exchange: Exchange) -> Waiting | None:
-    """The request of an exchange, where no answer came to it; None where that is not known."""
-    if exchange.request is None or exchange.response is not None or exchange.missing not in WAITED:
-        return None
-    ns = exchange.request.frame.last_ns
-    return Waiting(ns, exchange.connection, exchange.missing == "capture ended")
+MOST_EXCHANGES = 8
+GENERATION_COLUMN = column(
+    "generation", "int32", "the generation, or the group's epoch; null where none was told"
+)
+MEMBER_COLUMN = column("member_id", "text", "the member; a static one that has no id yet, by its instance id")
 
 
-@dataclass(slots=True)
-class Stay:
-    """A member in one generation, or at one member epoch."""
+class GroupRebalances(GroupTimeline):
+    """The timeline with the rebalances that follow from it, which are found once for all three tables."""
 
-    types: set[str] = field(default_factory=set)
-    join_ns: int | None = None
-    """When the first JoinGroup request that was answered with this generation was complete."""
-    sync_ns: int | None = None
-    """When the first SyncGroup response for it was complete."""
-    joined_ns: int | None = None
-    """When the last JoinGroup response with this generation was complete."""
-    asked_ns: int | None = None
-    """The last that it sent or was told on the way to its assignment."""
-    waits: Waiting | None = None
-    """Its last SyncGroup request that was not answered."""
-    is_lost: bool = False
-    """Whether it was given its assignment, or may have been, by a response that was not captured."""
-    protocol: str | None = None
-    leader: bool | None = None
-    reason: str | None = None
-    assigned: int | None = None
-    heartbeats: int = 0
-    span: Span = field(default_factory=Span)
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._found: tuple[int, list[Rebalance]] = 0, []
 
-    @property
-    def completed(self) -> bool | None:
-        """Whether the member that joined was given its assignment; None where neither is known."""
-        if self.sync_ns is not None:
-            return True
-        return None if self.join_ns is None or self.is_lost else False
+    def rebalances(self) -> list[Rebalance]:
+        """All rebalances that have an exchange that counts, by group and time."""
+        if self._found[0] != self.changes:
+            self._found = self.changes, _rebalances_of(self)
+        return self._found[1]
 
-    def merge(self, later: Stay) -> None:
-        """Add what was told of it later."""
-        self.types |= later.types
-        for name in ("protocol", "leader", "reason", "assigned"):
-            if getattr(later, name) is not None:
-                setattr(self, name, getattr(later, name))
-        self.heartbeats += later.heartbeats
-        self.span.merge(later.span)
-        self.merge_times(later)
-
-    def merge_times(self, other: Stay) -> None:
-        """Add what was told of its rebalance only, earlier or later."""
-        self.join_ns = least(self.join_ns, other.join_ns)
-        self.sync_ns = least(self.sync_ns, other.sync_ns)
-        self.joined_ns = most(self.joined_ns, other.joined_ns)
-        self.asked_ns = most(self.asked_ns, other.asked_ns)
-        self.waits = max((each for each in (self.waits, other.waits) if each is not None), default=None)
-        self.is_lost |= other.is_lost
-
-    def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int | None:
-        """The last that is known of it before it was given its assignment."""
-        waited = self.waits.until(end_ns, ends) if self.waits is not None else None
-        return most(self.asked_ns, waited)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_found": (0, [])}
 
 
-class Rebalance(NamedTuple):
-    """A rebalance of a group, or what a member had of it."""
+class _Table(View[GroupRebalances]):
+    """A table of rebalances."""
 
-    begin_ns: int
-    end_ns: int | None
-    """Where it is not completed, the last that is known of it; None where that is not known."""
-    completed: bool | None
+    basis_type = GroupRebalances
+
+    @abstractmethod
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        """The rows of a rebalance."""
+
+    def result(self) -> list[Row]:
+        rows = (row for each in self.basis.rebalances() for row in self._rows(each))
+        return list(islice(rows, self.limits.rows))
 
     @property
-    def duration_ns(self) -> int | None:
-        """Its time, so far where it is not completed. Absurd times have none."""
-        if self.end_ns is None or self.end_ns < self.begin_ns:
-            return None
-        return self.end_ns - self.begin_ns
+    def left_out(self) -> int:
+        rows = sum(1 for each in self.basis.rebalances() for _ in self._rows(each))
+        return self.basis.left_out + max(0, rows - self.limits.rows)
 
 
-def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
-    """What a member had of the rebalance that led to its stay; None where it was not seen joining."""
-    if stay.join_ns is None:
+def _rebalances_of(timeline: GroupTimeline) -> list[Rebalance]:
+    out: list[Rebalance] = []
+    for line in lines_of(timeline):
+        found = classic_rebalances(line)
+        if any(isinstance(mark, Beat) for mark in line.marks):
+            found += epoch_rebalances(line)
+            found.sort(key=lambda each: each.first_ns())
+        out += (each for each in found if each.counts)
+    return out
+
+
+class Rebalances(_Table):
+    """The statistic ``rebalances``: a row a rebalance of a group."""
+
+    name = "rebalances"
+    about = "rebalances of groups: who began each, why, who was waited for, how long it took"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        GROUP_TYPES_COLUMN,
+        column("protocol", "text", "the assignor or protocol that was chosen"),
+        column(
+            "trigger",
+            "text",
+            "what began it: new-member, member-left, poll-interval, session-timeout, static-restart, "
+            "subscription-changed, metadata-changed, leader-rejoined, followup-revoke, probing, enforced, "
+            "coordinator-moved, unknown; null where the capture does not tell",
+        ),
+        column(
+            "trigger_confidence",
+            "text",
+            "certain where the protocol says so, likely where it follows from the sequence",
+        ),
+        column("trigger_member", "text", "the member that began it, by what it did or failed to do"),
+        column(
+            "trigger_client_id", "text", "the client id of who asked for it; of the member that was silent"
+        ),
+        column("trigger_client", "text", "its address:port"),
+        column("trigger_reason", "text", "why, as the request says (KIP-800)"),
+        column("trigger_exchange", "int64", "number of the exchange that began it, or first shows it"),
+        time_column("begin_ns", "when it began, or the first that shows it"),
+        time_column("notified_ns", "when a member was first told to join again"),
+        time_column("last_join_ns", "time of the last JoinGroup request"),
+        time_column("joined_ns", "time of the last JoinGroup response"),
+        time_column(
+            "assigned_ns", "time of the leader's SyncGroup request; of the first answer with a new target"
+        ),
+        time_column("synced_ns", "when the last member was given its assignment"),
+        column("join_phase_ns", "int64", "joined_ns - begin_ns"),
+        column("assign_phase_ns", "int64", "assigned_ns - joined_ns: the leader's time"),
+        column("sync_phase_ns", "int64", "synced_ns - assigned_ns"),
+        column(
+            "stopped_ns",
+            "int64",
+            "how long consumption stood still: from the last Fetch to the first after, of the "
+            "partition that waited longest; else from begin to the last assignment; so far, if not finished",
+        ),
+        column("waited_for", "texts", "the member that joined last, and those that never did"),
+        column("missing", "texts", "members of the generation before that neither joined again nor left"),
+        column("members", "int32", "members of it"),
+        column("members_before", "int32", "members when it began"),
+        column("joined", "int32", "of the members, those that are new"),
+        column("left", "int32", "members of the generation before that are none any more"),
+        column("partitions", "int32", "partitions (or tasks) that were assigned"),
+        column("moved", "int32", "of them, those that another member had before"),
+        column("revoked", "int32", "partitions taken from members that stay"),
+        column("delay_ns", "int64", "for how long Connect leaves tasks idle on purpose (KIP-415)", rare=True),
+        column(
+            "completed",
+            "bool",
+            "whether assignments were given; false where the next began before, or the capture ended; null "
+            "where that is not known",
+        ),
+        column("errors", "int32", "errors in its responses that are not routine", rare=True),
+        column("exchanges", "int64s", "numbers of the exchanges that show it best"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        yield _row(each)
+
+
+def _row(each: Rebalance) -> Row:
+    who = each.trigger_who
+    return {
+        "group": each.group,
+        "generation": each.generation,
+        "types": [each.kind],
+        "protocol": each.protocol,
+        "trigger": each.trigger,
+        "trigger_confidence": each.trigger_confidence,
+        "trigger_member": each.trigger_member,
+        "trigger_client_id": who.client_id if who is not None else None,
+        "trigger_client": who.client if who is not None else None,
+        "trigger_reason": each.trigger_reason,
+        "trigger_exchange": each.trigger_exchange,
+        "begin_ns": each.begin_ns,
+        "notified_ns": each.notified_ns,
+        "last_join_ns": each.last_join_ns,
+        "joined_ns": each.joined_ns,
+        "assigned_ns": each.assigned_ns,
+        "synced_ns": each.synced_ns,
+        "join_phase_ns": _between(each.begin_ns, each.joined_ns),
+        "assign_phase_ns": _between(each.joined_ns, each.assigned_ns),
+        "sync_phase_ns": _between(each.assigned_ns, each.synced_ns),
+        "stopped_ns": each.stopped_ns,
+        "waited_for": each.waited_for,
+        "missing": each.missing,
+        "members": each.members,
+        "members_before": each.before,
+        "joined": each.joined,
+        "left": each.left,
+        "partitions": each.partitions,
+        "moved": each.moved,
+        "revoked": each.revoked,
+        "delay_ns": each.delay_ms * 1_000_000 if each.delay_ms is not None else None,
+        "completed": each.completed,
+        "errors": each.errors,
+        "exchanges": list(dict.fromkeys(each.exchanges))[:MOST_EXCHANGES],
+    }
+
+
+def _between(first_ns: int | None, last_ns: int | None) -> int | None:
+    if first_ns is None or last_ns is None or last_ns < first_ns:
         return None
-    completed = stay.completed
-    end = stay.sync_ns if completed else stay.until(end_ns, ends) if completed is False else None
-    return Rebalance(stay.join_ns, end, completed)
+    return last_ns - first_ns
 
 
-def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
-    """The rebalance that led to a generation, of which all stays are given; None where none was seen."""
-    stays = [stay for stay in stays if "classic" in stay.types]  # others in their group do not stop for it
-    told = [stay.span.first_ns for stay in stays if stay.span.first_ns is not None]
-    in_force = min(told, default=None)
-    part = [
-        (stay.join_ns, stay)
-        for stay in stays
-        if stay.join_ns is not None and (in_force is None or stay.join_ns <= in_force)
-    ]
-    if not part:
+class RebalanceSteps(_Table):
+    """The statistic ``rebalance_steps``: what each member did in each rebalance."""
+
+    name = "rebalance_steps"
+    about = "the steps of each rebalance, member by member"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        MEMBER_COLUMN,
+        CLIENT_ID_COLUMN,
+        CLIENT_COLUMN,
+        column(
+            "step",
+            "text",
+            "notified (told to join again), revoked (gave back what it must), joined (asked to join), "
+            "assigned (the leader assigns; of the newer groups: it is given a new target), synced (has its "
+            "assignment), fetched (first Fetch after), left, expired (not heard of any more)",
+        ),
+        time_column("ns", "when"),
+        column("exchange", "int64", "number of the exchange"),
+        column("after_ns", "int64", "since the member's step before; its first: since the rebalance began"),
+        column("revoking", "int32", "partitions that it is to give back", rare=True),
+        column("detail", "text", "what the request gives as its reason, or how much it is about"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        last: dict[str, int | None] = {}
+        for step in sorted(
+            each.steps, key=lambda step: (step.ns, step.exchange or 0, step.member, step.step)
+        ):
+            yield {
+                "group": each.group,
+                "generation": each.generation,
+                "member_id": step.member,
+                "client_id": step.who.client_id if step.who is not None else None,
+                "client": step.who.client if step.who is not None else None,
+                "step": step.step,
+                "ns": step.ns,
+                "exchange": step.exchange,
+                "after_ns": _between(last.get(step.member, each.begin_ns), step.ns),
+                "revoking": step.revoking,
+                "detail": step.detail,
+            }
+            last[step.member] = step.ns
+
+
+class Assignments(_Table):
+    """The statistic ``assignments``: which member had which partition in each generation."""
+
+    name = "assignments"
+    about = "what each rebalance assigned: partitions and tasks that members kept, gained and lost"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        MEMBER_COLUMN,
+        column("topic", "text", "the topic, by name where the capture tells it; a connector, a subtopology"),
+        PARTITION_COLUMN,
+        column("change", "text", "kept, gained, lost; null where what was before is not known"),
+        column("task", "text", "of streams: active, standby, warmup; of Connect: task, connector"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        labels = self.basis.labels
+        labels.settle()
+        for move in each.moves:
+            yield {
+                "group": each.group,
+                "generation": each.generation,
+                "member_id": move.member,
+                "topic": labels.name(labels.topic(None, move.topic)) if each.kind in _BY_ID else move.topic,
+                "partition": move.partition,
+                "change": move.change,
+                "task": _task(each, move.partition) if move.task is None else move.task,
+            }
+
+
+_BY_ID = ("consumer", "share")
+"""Groups whose heartbeats name topics by id."""
+
+
+def _task(each: Rebalance, partition: int) -> str | None:
+    if each.protocol_type != "connect":
         return None
-    begin = min(join_ns for join_ns, _ in part)
-    synced = [stay.sync_ns for _, stay in part if stay.sync_ns is not None]
-    if synced:
-        return Rebalance(begin, max(synced), True)
-    others = [stay.sync_ns for stay in stays if stay.sync_ns is not None]
-    if others:
-        return Rebalance(begin, min(others), True)
-    if any(stay.is_lost for _, stay in part):
-        return Rebalance(begin, None, None)
-    until = [stay.until(end_ns, ends) for _, stay in part]
-    return Rebalance(begin, max((each for each in until if each is not None), default=None), False)
+    return "connector" if partition < 0 else "task"

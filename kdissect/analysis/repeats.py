@@ -1,8 +1,8 @@
 """What clients ask for again and again: requests of one sort, with the same outcome, on one connection.
 
-A row is a connection, an API, an error (or none) and what that is about. The longest stretch in which one follows
-the other at once (50 ms) shows loops without a pause; where there was no error, only equal requests make one.
-The longest stretch with a second between them at most shows storms.
+A row is a connection, an API, an error (or none) and what that is about. The longest stretch in which one
+follows the other at once (50 ms) shows loops without a pause; where there was no error, only equal requests
+make one. The longest stretch with a second between them at most shows storms.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         column(
             "at_once",
             "int64",
-            "of them, the most in a row that begin within 50 ms of the one before; without an error, equal ones",
+            "the most in a row that begin within 50 ms of the one before; without an error, equal ones",
         ),
         column("at_once_ns", "int64", "from the first of these to the last"),
         column("soon", "int64", "the most in a row that begin within a second of the one before"),

@@ -81,9 +81,9 @@ class Timeline(OneTable[int, _Interval]):
                 row.responses += 1
                 row.response_bytes += exchange.response.frame.size
                 row.errors.add_codes(exchange)
-                work_ns = split(exchange).work_ns
-                if work_ns is not None:
-                    row.broker.add(work_ns)
+                broker_ns = split(exchange).broker_ns
+                if broker_ns is not None:
+                    row.broker.add(broker_ns)
 
     def merge(self, later: Self) -> None:
         super().merge(later)

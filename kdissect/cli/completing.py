@@ -63,6 +63,23 @@ def a_form(lines: tuple[str, ...], tables: Iterable[str]) -> Complete:
     return found
 
 
+def a_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """After ``--rule`` and ``--id``, which takes several with commas between them."""
+    from kdissect.insight.catalogue import RULES
+
+    before, comma, last = incomplete.rpartition(",")
+    return _beginning(
+        incomplete, ((f"{before}{comma}{id}", each.page.what) for id, each in RULES.items() if last in id)
+    )
+
+
+def an_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The name of one of Kafka's errors."""
+    from kdissect.protocol.errors import errors
+
+    return _beginning(incomplete, ((each.name, each.meaning) for each in errors().values()))
+
+
 def a_column_of_statistics(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -1,22 +1,20 @@
-"""Events → statistics: by one process, event by event, or shared, batch by batch.
+"""Events → what is counted of them: by one process, event by event, or shared, batch by batch.
 
-What a batch counts is added in the order of the batches, which gives what one statistic fed with all of it
-would hold (:mod:`kdissect.analysis.fold`).
+What a batch counts is added in the order of the batches, which gives what one fed with all of it would hold
+(:mod:`kdissect.analysis.fold`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.together import Together
 from kdissect.cli.filtering import Chooser
-from kdissect.cli.jobs import problems_so_far
+from kdissect.cli.jobs import Jobs, problems_so_far, share
 from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import opened
+from kdissect.jobs.batches import Batch, opened
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
 from kdissect.names import TopicNames
@@ -27,10 +25,23 @@ COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 """A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
 
 
-class Part(NamedTuple):
+class Counted(Protocol):
+    """What events are counted into."""
+
+    def feed(self, event: Event, counts: bool = True) -> None:
+        """Take in the next event; one that does not count tells of others."""
+
+    def merge(self, later: Self) -> None:
+        """Add what was counted later."""
+
+
+C = TypeVar("C", bound=Counted)
+
+
+class Part(NamedTuple, Generic[C]):
     """What comes of a batch."""
 
-    counted: Together
+    counted: C
     tally: Tally
     chosen: frozenset[int]
     """Connections with an exchange that the filter shows."""
@@ -39,8 +50,8 @@ class Part(NamedTuple):
     problems: list[Problem]
 
 
-class Counts:
-    """Feeds statistics: what is not chosen too, for what it tells of the rest."""
+class Counts(Generic[C]):
+    """Feeds what counts: what is not chosen too, for what it tells of the rest."""
 
     state: None = None
     """No batch depends on how the one before it ended."""
@@ -48,15 +59,18 @@ class Counts:
     def __init__(
         self,
         reading: Reading,
-        texts: Sequence[str],
-        counted: Together,
+        new: Callable[[], C],
+        counted: C,
         limits: Limits,
         chooser: Chooser | None,
     ) -> None:
-        """:param texts: what was asked for, of which ``counted`` has the statistics."""
+        """
+        :param new: makes one like ``counted`` that nothing was fed to.
+        :param counted: what all is counted into.
+        """
         self.history = TopicNames()
         self._reading = reading
-        self._texts = texts
+        self._new = new
         self._counted = counted
         self._limits = limits
         self._chooser = chooser
@@ -75,10 +89,10 @@ class Counts:
         for told in news:
             self.history.learn(*told)
 
-    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part]:
+    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part[C]]:
         """Count a batch."""
         _, events = opened(batch, self.history, self._limits)
-        counted = Together(statistic(text, self._limits)[1] for text in self._texts)
+        counted = self._new()
         tally = self._reading.tally.part()
         chooser = None if self._chooser is None else self._chooser.part()
         connections: list[tuple[Connection, bool]] = []
@@ -93,7 +107,7 @@ class Counts:
         chosen = frozenset(() if chooser is None else chooser.chosen)
         return None, Part(counted, tally, chosen, connections, problems_so_far())
 
-    def done(self, part: Part) -> None:
+    def done(self, part: Part[C]) -> None:
         """Add what a batch counted."""
         self._reading.tally.merge(part.tally)
         self._counted.merge(part.counted)
@@ -104,3 +118,13 @@ class Counts:
 
     def write(self, _: Piece) -> None:
         """Counting writes nothing."""
+
+
+def count(reading: Reading, counts: Counts[C], jobs: Jobs) -> None:
+    """Feed all that is read, in as many processes as are wanted and worth it."""
+    if jobs.processes > 1:
+        batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
+        share(reading, reading.events(), counts, jobs, counts.write, batch)
+        return
+    for events in reading.events():
+        counts.many(events)

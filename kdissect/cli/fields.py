@@ -20,6 +20,7 @@ from kdissect.filter.paths import OLD_NAMES
 from kdissect.present.catalogue import BATCHES, TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.conformance import CHECKS
+from kdissect.present.findings import FINDINGS
 from kdissect.present.log_columns import INDEX, SNAPSHOT
 from kdissect.present.nearest import nearest
 from kdissect.present.statistics import STATISTICS
@@ -35,6 +36,7 @@ ALL_TABLES = {
     "index": INDEX,
     "snapshot": SNAPSHOT,
     **{f"stats {name}": table for name, table in STATISTICS.items()},
+    FINDINGS.name: FINDINGS,
     "conformance": CHECKS,
 }
 

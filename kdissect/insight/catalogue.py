@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
+from kdissect.insight.rules import capture
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "capture"]

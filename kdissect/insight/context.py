@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kdissect.analysis.fold import SECOND
+
+
+class Some(NamedTuple):
+    """Connections of some kind."""
+
+    number: int = 0
+    first: tuple[int, ...] = ()
+    """The numbers of the first few."""
+
+
+class Spoken(NamedTuple):
+    """Connections that speak something, by the port of the end that is taken for the broker."""
+
+    protocol: str
+    """``kafka``, ``tls``, ``http``, ``unknown``; ``silent`` where no byte went over it."""
+    port: str
+    number: int
+    """How many."""
+
 
 class Context(NamedTuple):
     """The whole of what was captured."""
@@ -11,6 +31,7 @@ class Context(NamedTuple):
     first_ns: int | None = None
     last_ns: int | None = None
     packets: int = 0
+    """Of TCP connections that are over."""
     exchanges: int = 0
     one_sided: int = 0
     """Exchanges of which one side was not captured, though it should have been."""
@@ -25,6 +46,20 @@ class Context(NamedTuple):
     gap_bytes: int = 0
     captured_bytes: int = 0
     """Of both directions of all connections."""
+    cut_packets: int = 0
+    """Packets of which the snap length cut bytes of Kafka off."""
+    with_gaps: Some = Some()
+    """Connections of which bytes are missing."""
+    with_one_side: Some = Some()
+    """Those of Kafka of which only one direction was captured."""
+    in_the_dark: Some = Some()
+    in_mid_stream: Some = Some()
+    cut: Some = Some()
+    """Those of which the snap length cut packets."""
+    why_dark: str = ""
+    """Why most of those of TLS are not decrypted."""
+    spoken: tuple[Spoken, ...] = ()
+    """What there was, the most frequent first."""
 
     @property
     def span_ns(self) -> int:
@@ -35,4 +70,4 @@ class Context(NamedTuple):
 
     @property
     def span_s(self) -> float:
-        return self.span_ns / 1e9
+        return self.span_ns / SECOND

@@ -1,15 +1,27 @@
-"""Runs the rules over the rows of facts, links causes, and puts the worst first."""
+"""Runs the rules over the rows of facts, links causes, and puts the worst first.
+
+judge = Judge()
+for event in events: judge.feed(event)
+judged = judge.judged()
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.together import Together
+from kdissect.dissect import Event
+from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
 from kdissect.insight.context import Context
+from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
-from kdissect.insight.rule import Facts, Rule
+from kdissect.insight.rule import CAPTURE, Facts, Rule
+from kdissect.limits import DEFAULTS, Limits
 
 
 class NotJudged(NamedTuple):
@@ -27,6 +39,7 @@ class Judged(NamedTuple):
     not_judged: list[NotJudged]
     rules: int
     """How many rules could say something."""
+    context: Context = Context()
 
 
 def judge(
@@ -47,11 +60,95 @@ def judge(
         found += each.judge(facts)
         if facts.not_judged is not None:
             silent.append(NotJudged(each.id, facts.not_judged))
-    return Judged(_in_order(linked(found)), silent, len(rules) - len(silent))
+    found = [_resolved(each, context) for each in linked(found)]
+    return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
 
-def _in_order(findings: list[Finding]) -> list[Finding]:
-    """Causes by how bad they are; below each what it explains."""
+CLEAR_NS = 60 * SECOND
+"""A finding that was not seen for so long is over."""
+
+
+def _resolved(each: Finding, context: Context) -> Finding:
+    if each.resolved_ns is not None or each.last_ns is None or context.last_ns is None:
+        return each
+    is_over = context.last_ns - each.last_ns >= CLEAR_NS
+    return each.changed(resolved_ns=each.last_ns) if is_over else each
+
+
+class Judge:
+    """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
+    added, in the order of the events.
+
+    :param rules: which to run; all of the catalogue by default.
+    """
+
+    def __init__(self, limits: Limits = DEFAULTS, rules: Iterable[Rule] | None = None) -> None:
+        self._rules = {each.id: each for each in (RULES.values() if rules is None else rules)}
+        needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
+        self._statistics = {need: need(limits) for need in needed}
+        self._together = Together(self._statistics.values())
+        self._coverage = Coverage(limits)
+
+    @staticmethod
+    def form() -> str:
+        """A word that is another one where rules need other facts than here."""
+        names = sorted(
+            f"{need.name} {' '.join(column.name for column in need.columns)}"
+            for need in {need for each in RULES.values() for need in each.needs}
+        )
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rules are code: another process has its own."""
+        return {**self.__dict__, "_rules": list(self._rules)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rules = {id: RULES[id] for id in state["_rules"]}
+
+    def feed(self, event: Event, counts: bool = True) -> None:
+        """Take in the next event.
+
+        :param counts: whether it is judged; else it is only seen, for what it tells of others.
+        """
+        self._coverage.feed(event)
+        self._together.feed(event, counts)
+
+    def merge(self, later: Self) -> None:
+        """Add what was fed to another one that has the same rules."""
+        self._coverage.merge(later._coverage)
+        self._together.merge(later._together)
+
+    def context(self) -> Context:
+        """What was captured as of now."""
+        return self._coverage.context()
+
+    def judged(
+        self,
+        thresholds: Mapping[str, Mapping[str, float]] | None = None,
+        ignored: Collection[str] = (),
+    ) -> Judged:
+        """What the rules say as of now; feeding may go on.
+
+        :param thresholds: those of the configuration, by rule.
+        :param ignored: rules that are not run, by id or pattern.
+        """
+        context = self.context()
+        rules = {
+            id: each
+            for id, each in self._rules.items()
+            if not any(fnmatchcase(id, pattern) for pattern in ignored)
+        }
+        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
+        run = {id: each for id, each in rules.items() if context.exchanges or each.category == CAPTURE}
+        found = judge(run, rows, context, thresholds)
+        found.not_judged.extend(NotJudged(id, "no Kafka was captured") for id in rules if id not in run)
+        return found
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """What is said of the capture itself, then causes by how bad they are; below each what it explains."""
+    findings = list(findings)
     effects: dict[str, list[Finding]] = {}
     for each in sorted(findings, key=_badness):
         if each.because is not None:
@@ -68,8 +165,9 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
     return out
 
 
-def _badness(each: Finding) -> tuple[int, int, int, int, str]:
+def _badness(each: Finding) -> tuple[bool, int, int, int, int, str]:
     return (
+        each.category != CAPTURE,
         SEVERITIES.index(each.severity),
         CONFIDENCES.index(each.confidence),
         -(each.cost_ns or 0),

@@ -20,6 +20,9 @@ from kdissect.insight.context import Context
 from kdissect.insight.finding import MOST_EVIDENCE, Finding, Subject
 from kdissect.insight.page import Page, page
 
+CAPTURE = "capture"
+"""The category of what is said of the capture itself; it stands first."""
+
 
 class Rule(NamedTuple):
     """A rule of the catalogue."""

@@ -62,7 +62,9 @@ class Duplex:
         "last_packet",
         "packets",
         "reset",
+        "reset_side",
         "streams",
+        "syns",
     )
 
     def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
@@ -77,6 +79,10 @@ class Duplex:
         self.last_ns = segment.timestamp_ns
         self.last_packet = segment.packet
         self.reset = False
+        self.reset_side: Side | None = None
+        """Who reset it first."""
+        self.syns = 0
+        """How often it was tried to open it."""
         self.held_bytes = 0
         """What all bytes that wait cost, as the limits count it."""
         self._backlogs: tuple[_Backlog, _Backlog] | None = None
@@ -140,15 +146,27 @@ class Duplex:
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
-        if flags & RST:
-            self.reset = True
         side = 0 if segment.source == self.endpoints[0] else 1
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
+        if flags & (RST | SYN):
+            if flags & SYN:
+                self.syns += side == 0
+            else:
+                if not self.reset:
+                    self.reset_side = side
+                self.reset = True
+        else:
+            window = segment.window
+            ours.window = max(ours.window, window)
+            if window == 0 or ours._zero_since_ns >= 0:
+                ours.offer(window, timestamp_ns)
+            if segment.options and ack is not None and theirs.troubles is not None:
+                theirs.hear_sack(segment.options, ack)
         freed: Sequence[Chunk | Gap | Fault] = ()
         if ack is not None and not flags & RST:  # a reset's numbers are often made up
-            freed = theirs.acknowledge(ack, packet, timestamp_ns)
+            freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
         pieces = ours.feed(segment)
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:

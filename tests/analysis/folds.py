@@ -102,5 +102,5 @@ def made(
         out.response = parse_response(
             frame(Direction.FROM_BROKER, payload, at[1]), asking.api_key, asking.api_version
         )
-        out.behind_ns = 0
+        out.behind_ns = out.throttle_ns = 0
     return out

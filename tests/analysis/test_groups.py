@@ -42,7 +42,7 @@ def test_generations_of_members_are_those_that_the_broker_gave(case: str) -> Non
             member = each.request["memberId"] or answer["memberId"]
             given.add((each.request["groupId"], answer["memberEpoch"], member))
     assert given
-    rows = by(rows_of("rebalances", case), "group", "generation", "member_id")
+    rows = by(rows_of("stays", case), "group", "generation", "member_id")
     assert given <= set(rows)
     # What is beyond them was joined before the capture began, and only named by a heartbeat.
     assert all(row["join_ns"] is None for key, row in rows.items() if key not in given)
@@ -63,7 +63,7 @@ def test_a_rebalance_lasts_no_shorter_than_the_broker_took_for_it(case: str) -> 
             continue
         own = int((line["localTimeMs"] + line["remoteTimeMs"]) * MILLISECOND)
         took[key].setdefault(exchange.api, own)
-    rows = by(rows_of("rebalances", case), "group", "generation", "member_id")
+    rows = by(rows_of("stays", case), "group", "generation", "member_id")
     whole = {key: times for key, times in took.items() if len(times) == 2}
     assert whole or Case(case).info()["name"] in ("java43-share-2", "streams-protocol-2", "zk39-ibp28")
     for key, times in whole.items():
@@ -112,7 +112,7 @@ def test_classic_groups_of_three_assignors() -> None:
     assert removed["leave_reason"] == "member was removed by an admin"
     assert (removed["client_id"], removed["instance_id"]) == ("coop1", "inst-1")
     assert {row["leave_reason"] for row in left if row is not removed} == {"the consumer is being closed"}
-    stays = rows_of("rebalances", "java43-groups")
+    stays = rows_of("stays", "java43-groups")
     assert "rebalance enforced by user" in {row["reason"] for row in stays}
     for group, generation in {(row["group"], row["generation"]) for row in stays}:
         here = [row for row in stays if (row["group"], row["generation"]) == (group, generation)]
@@ -123,7 +123,7 @@ def test_classic_groups_of_three_assignors() -> None:
 
 
 def test_a_group_rebalances_from_the_first_join_to_the_last_sync() -> None:
-    stays = [row for row in rows_of("rebalances", "java43-groups") if row["join_ns"] is not None]
+    stays = [row for row in rows_of("stays", "java43-groups") if row["join_ns"] is not None]
     for row in rows_of("groups", "java43-groups"):
         durations = []
         for generation in sorted({stay["generation"] for stay in stays if stay["group"] == row["group"]}):
@@ -146,7 +146,7 @@ def test_a_rebalance_that_goes_on_is_one_with_its_time_so_far() -> None:
     assert 9_500 * MILLISECOND < row["rebalance_max_ns"] < 9_600 * MILLISECOND
     assert row["rebalance_last_ns"] == row["rebalance_max_ns"]
     assert (row["rebalances"], row["rebalance_last_completed"], row["not_finished"]) == (6, False, 1)
-    stays = [row for row in rows_of("rebalances", "java43-groups") if row["completed"] is False]
+    stays = [row for row in rows_of("stays", "java43-groups") if row["completed"] is False]
     assert {(stay["group"], stay["generation"]) for stay in stays} == {(row["group"], 6)}
     assert len(stays) == 2
     assert all(9_400 * MILLISECOND < stay["duration_ns"] <= row["rebalance_max_ns"] for stay in stays)
@@ -225,7 +225,7 @@ def test_a_join_that_still_waits_when_the_capture_ends_is_a_rebalance() -> None:
         "Metadata", 1, {"topics": None}, None, (350, 0)
     )  # a stranger's: the capture goes on to there
     assert rebalances_of([*events, later]) == (2, 250, 250, 1)
-    (*_, row) = fold("rebalances", [*events, later]).result()
+    (*_, row) = fold("stays", [*events, later]).result()
     assert (row["generation"], row["member_id"], row["join_ns"]) == (None, "m", 100)
     assert (row["sync_ns"], row["duration_ns"], row["completed"]) == (None, 250, False)
 
@@ -366,7 +366,7 @@ def test_consumer_groups_of_member_epochs() -> None:
 def test_share_and_streams_groups(case: str, kind: str, members: int) -> None:
     (row,) = [row for row in rows_of("groups", case) if row["types"]]
     assert (row["types"], row["members"], row["rebalances"]) == ([kind], members, None)
-    stays = rows_of("rebalances", case)
+    stays = rows_of("stays", case)
     assert {tuple(stay["types"]) for stay in stays} == {(kind,)}
     assert any(stay["assigned"] for stay in stays)
     assert {stay["duration_ns"] for stay in stays} == {None}

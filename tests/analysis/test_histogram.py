@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.histogram import Histogram, ceiling_of
 
 VALUES = st.lists(
     st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10), min_size=1
@@ -47,6 +47,14 @@ def test_merged_is_the_whole(one: list[int], other: list[int]) -> None:
     found = of(one)
     found.merge(of(other))
     assert found == of(one + other)
+
+
+@given(VALUES, st.integers(1, 100))
+def test_a_ceiling_is_exceeded_by_no_more_than_the_rest(values: list[int], percent: int) -> None:
+    found = of(values).ceiling(percent)
+    assert found is not None
+    assert sum(value <= found for value in values) * 100 >= percent * len(values)
+    assert ceiling_of(min(values)) >= min(values)
 
 
 def test_of_nothing_there_is_nothing() -> None:

@@ -133,6 +133,14 @@ def test_a_length_that_cannot_be_costs_its_record_where_the_other_length_leads_o
     assert faults(items) == [("bad-length", len(head))]
 
 
+@pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
+def test_the_longest_packet_is_one_of_the_limit(more: int, kept: bool) -> None:
+    longest = b"x" * (DEFAULTS.packet_bytes + more)
+    items = read(pcap([record(b"before"), record(longest), record(b"after"), record(b"end")]))
+    assert (longest in packets(items)) is kept
+    assert [kind for kind, _ in faults(items)] == ([] if kept else ["bad-length"])
+
+
 def test_a_length_that_cannot_be_in_the_last_record_ends_the_file() -> None:
     items = read(pcap([record(b"before"), record(b"damaged", captured=1 << 31)]))
     assert packets(items) == [b"before"]

@@ -204,3 +204,14 @@ def test_no_bytes_raise_and_batches_come_in_order(
 def test_any_bytes_are_read_without_raising(data: bytes) -> None:
     found = read(data, base_offset=None)
     assert bool(data) == bool(found.batches or found.faults)
+
+
+@pytest.mark.parametrize("there", [1, 8, 12, HEAD - 1])
+def test_a_batch_of_which_few_bytes_end_what_was_read_is_whole(there: int) -> None:
+    wanted = PART - there
+    value = wanted - 100
+    while len(first := batch_of(0, 1, value)) < wanted:
+        value += 1
+    assert len(first) == wanted
+    found = read(first + BATCHES[1])
+    assert (found.offsets, found.faults) == ([(0, 0), (wanted, 3)], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -191,3 +192,13 @@ def test_a_frame_has_every_packet_of_the_records_it_came_in() -> None:
     (joined,) = run([Chunk(0, data[:5], 2, 2, (1, 2)), Chunk(5, data[5:9], 3, 3)], never)
     assert isinstance(joined, Frame)
     assert (joined.packets, joined.last_packet) == ((1, 2, 3), 3)
+
+
+@pytest.mark.parametrize("had", [6, 9])
+def test_what_is_given_up_costs_its_own_frame_only(had: int) -> None:
+    data = frame_bytes(b"given up") + frame_bytes(b"next")
+    framer = Framer(Direction.TO_BROKER, trusted=True)
+    first, rest = chunks(data, had)
+    events = [*framer.feed(first, never), *framer.give_up("too much waits"), *framer.feed(rest, never)]
+    assert payloads(events)[-1] == MARK + b"next"
+    assert accounted([*events, *framer.close(never)]) == len(data)

@@ -38,6 +38,15 @@ def test_wrapper_at_105_with_five_messages_holds_101_to_105(codec: int) -> None:
     assert (one.base_offset, one.last_offset, one.count) == (101, 105, 5)
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_bits_of_magic_2_mean_nothing_before_it(magic: int) -> None:
+    """Transactional, control and delete horizon are attributes of magic 2."""
+    (one,) = read_record_set(message(magic, 0x70, 0, b"value")).batches
+    assert not one.is_control
+    assert not one.is_transactional
+    assert one.delete_horizon_ms is None
+
+
 def test_relative_offsets_keep_their_gaps() -> None:
     assert offsets_of(wrapper(1, 1, 105, inner(1, [0, 3, 7]))) == [98, 101, 105]
 

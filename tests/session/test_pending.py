@@ -27,7 +27,7 @@ def test_the_oldest_of_equal_correlation_ids_is_found_first() -> None:
         assert serial is not None
         assert pending.remove(serial) is wanted
     assert pending.find(5) is None
-    assert len(pending) == 0
+    assert (len(pending), pending.held_bytes) == (0, 0)
 
 
 def test_tokens_wait_in_the_same_line_and_have_no_correlation_id() -> None:

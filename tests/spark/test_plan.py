@@ -30,6 +30,7 @@ def test_a_small_capture_is_one_task_and_a_large_one_is_as_many_as_run() -> None
     assert tasks_for(1, 16) == 1
     assert tasks_for(100 * BYTES_A_TASK, 16) == 16
     assert tasks_for(3 * BYTES_A_TASK, 16) == 3
+    assert tasks_for(3 * BYTES_A_TASK + 1, 16) == 4
 
 
 def test_many_tasks_are_buckets(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +32,29 @@ def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
     return out
 
 
-def sections(tables: Path, capsys: pytest.CaptureFixture[str], *names: str) -> list[dict[str, Any]]:
+def sections(tables: Path, *names: str) -> list[dict[str, Any]]:
     """The rows of a report."""
     chosen = [word for name in names for word in ("--section", name)]
     command = ["spark", "report", str(tables), *chosen, "-T", "ndjson", "-q", "--top", "1000"]
-    assert main([*command, "--master", "local[2]"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    with redirect_stdout(io.StringIO()) as out:
+        assert main([*command, "--master", "local[2]"]) == 0
+    return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def test_every_section_has_rows(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {row["section"] for row in sections(tables, capsys)} == set(SECTIONS)
+@pytest.fixture(scope="module")
+def rows(tables: Path) -> list[dict[str, Any]]:
+    """Those of every section, made once."""
+    return sections(tables)
+
+
+def test_every_section_has_rows(rows: list[dict[str, Any]]) -> None:
+    assert {row["section"] for row in rows} == set(SECTIONS)
 
 
 def test_sums_are_those_of_the_exchanges(
-    tables: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    tables: Path, spark: SparkSession, rows: list[dict[str, Any]]
 ) -> None:
     exchanges = spark.read.parquet(str(tables / "exchanges")).collect()
-    rows = sections(tables, capsys, "hours", "errors", "latency", "versions")
     counted = {name: [row for row in rows if row["section"] == name] for name in SECTIONS}
     assert sum(row["exchanges"] for row in counted["hours"]) == len(exchanges)
     assert sum(row["exchanges"] for row in counted["errors"]) == sum(
@@ -87,7 +95,7 @@ def test_a_client_whose_broker_is_old_does_not_break(
     (capture,) = shared("testdata/captures/lab/broker-0.10.2-new-clients").glob("capture.pcap*")
     for name in ("exchanges", "connections"):
         kdissect.spark.table(spark, name, [capture]).write.parquet(str(tmp_path / name))
-    rows = sections(tmp_path, capsys, "kafka4")
+    rows = sections(tmp_path, "kafka4")
     assert {(row["limited_by"], row["verdict"]) for row in rows} == {("broker", "upgrade-broker-first")}
     assert {"apache-kafka-java"} < {row["software"] for row in rows}
     assert rows == [{"section": "kafka4", **row} for row in removed_on_one_machine(capture, capsys)]

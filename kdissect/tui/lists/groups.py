@@ -107,7 +107,7 @@ class Timeline:
         self._version = 0
 
     def show(self, group: str | None, members: Sequence[Row], stays: Sequence[Row]) -> None:
-        """Take the rows of ``members`` and ``rebalances`` of a group."""
+        """Take the rows of ``members`` and ``stays`` of a group."""
         self._version += 1
         lines: dict[str, Row] = {}
         names: dict[str, str] = {}

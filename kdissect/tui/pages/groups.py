@@ -15,7 +15,7 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
 
-ASKED = ("groups", "members", "rebalances")
+ASKED = ("groups", "members", "stays")
 
 
 class GroupsPage(StatisticsPage):
@@ -49,7 +49,7 @@ class GroupsPage(StatisticsPage):
         cursor = self.list_pane.cursor
         group = self.rows.row(cursor)["group"] if cursor < len(self.rows) else None
         tables = self.counted.tables if self.counted is not None else {}
-        self.timeline.show(group, tables.get("members", ()), tables.get("rebalances", ()))
+        self.timeline.show(group, tables.get("members", ()), tables.get("stays", ()))
         self.members_pane.rows_changed(0)
 
     def what(self) -> str:

@@ -126,7 +126,7 @@ def test_rows_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
     machine.take(everything(index))
-    machine.take(Ask(("srt", "rebalances", "errors")))
+    machine.take(Ask(("srt", "stays", "errors")))
     found = at_once(machine)
     assert [each.number for each in found] == list(range(len(found)))
     assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]

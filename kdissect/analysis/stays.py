@@ -1,0 +1,153 @@
+"""Stays of members in generations, and the rebalances of a classic group that they make.
+
+A member asks to join (JoinGroup), is answered with a generation when all have joined, and asks for its
+assignment (SyncGroup), which is answered when the leader has sent it. A rebalance lasts from the first
+JoinGroup request to the last SyncGroup response. Where none came, it goes on, or was overtaken by the next:
+it is not completed, and its time so far runs to the last that its members sent or were told in it; where a
+request of it still waits when the capture ends, to the end of the capture, and where its connection was
+closed, to that. Nobody else's requests make it longer.
+
+A JoinGroup that is answered with a generation in force makes no rebalance: a static member that comes back
+within its session timeout (KIP-345), or a member that asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kdissect.analysis.fold import Span, least, most
+from kdissect.exchange import Exchange
+
+WAITED = ("capture ended", "connection closed")
+"""Why a response is missing that never came, as far as the capture shows. Others came, or may have come, and
+were not captured."""
+
+
+class Waiting(NamedTuple):
+    """A request that was not answered."""
+
+    ns: int
+    connection: int
+    is_waiting: bool
+    """Whether it still waited when the capture ended; else its connection was closed."""
+
+    def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int:
+        """How long it waited, by the end of the capture and those of connections."""
+        end = end_ns if self.is_waiting else ends.get(self.connection)
+        return self.ns if end is None else max(self.ns, end)
+
+
+def waiting(exchange: Exchange) -> Waiting | None:
+    """The request of an exchange, where no answer came to it; None where that is not known."""
+    if exchange.request is None or exchange.response is not None or exchange.missing not in WAITED:
+        return None
+    ns = exchange.request.frame.last_ns
+    return Waiting(ns, exchange.connection, exchange.missing == "capture ended")
+
+
+@dataclass(slots=True)
+class Stay:
+    """A member in one generation, or at one member epoch."""
+
+    types: set[str] = field(default_factory=set)
+    join_ns: int | None = None
+    """When the first JoinGroup request that was answered with this generation was complete."""
+    sync_ns: int | None = None
+    """When the first SyncGroup response for it was complete."""
+    joined_ns: int | None = None
+    """When the last JoinGroup response with this generation was complete."""
+    asked_ns: int | None = None
+    """The last that it sent or was told on the way to its assignment."""
+    waits: Waiting | None = None
+    """Its last SyncGroup request that was not answered."""
+    is_lost: bool = False
+    """Whether it was given its assignment, or may have been, by a response that was not captured."""
+    protocol: str | None = None
+    leader: bool | None = None
+    reason: str | None = None
+    assigned: int | None = None
+    heartbeats: int = 0
+    span: Span = field(default_factory=Span)
+
+    @property
+    def completed(self) -> bool | None:
+        """Whether the member that joined was given its assignment; None where neither is known."""
+        if self.sync_ns is not None:
+            return True
+        return None if self.join_ns is None or self.is_lost else False
+
+    def merge(self, later: Stay) -> None:
+        """Add what was told of it later."""
+        self.types |= later.types
+        for name in ("protocol", "leader", "reason", "assigned"):
+            if getattr(later, name) is not None:
+                setattr(self, name, getattr(later, name))
+        self.heartbeats += later.heartbeats
+        self.span.merge(later.span)
+        self.merge_times(later)
+
+    def merge_times(self, other: Stay) -> None:
+        """Add what was told of its rebalance only, earlier or later."""
+        self.join_ns = least(self.join_ns, other.join_ns)
+        self.sync_ns = least(self.sync_ns, other.sync_ns)
+        self.joined_ns = most(self.joined_ns, other.joined_ns)
+        self.asked_ns = most(self.asked_ns, other.asked_ns)
+        self.waits = max((each for each in (self.waits, other.waits) if each is not None), default=None)
+        self.is_lost |= other.is_lost
+
+    def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int | None:
+        """The last that is known of it before it was given its assignment."""
+        waited = self.waits.until(end_ns, ends) if self.waits is not None else None
+        return most(self.asked_ns, waited)
+
+
+class Rebalance(NamedTuple):
+    """A rebalance of a group, or what a member had of it."""
+
+    begin_ns: int
+    end_ns: int | None
+    """Where it is not completed, the last that is known of it; None where that is not known."""
+    completed: bool | None
+
+    @property
+    def duration_ns(self) -> int | None:
+        """Its time, so far where it is not completed. Absurd times have none."""
+        if self.end_ns is None or self.end_ns < self.begin_ns:
+            return None
+        return self.end_ns - self.begin_ns
+
+
+def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
+    """What a member had of the rebalance that led to its stay; None where it was not seen joining."""
+    if stay.join_ns is None:
+        return None
+    completed = stay.completed
+    end = stay.sync_ns if completed else stay.until(end_ns, ends) if completed is False else None
+    return Rebalance(stay.join_ns, end, completed)
+
+
+def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
+    """The rebalance that led to a generation, of which all stays are given; None where none was seen."""
+    stays = [stay for stay in stays if "classic" in stay.types]  # others in their group do not stop for it
+    told = [stay.span.first_ns for stay in stays if stay.span.first_ns is not None]
+    in_force = min(told, default=None)
+    part = [
+        (stay.join_ns, stay)
+        for stay in stays
+        if stay.join_ns is not None and (in_force is None or stay.join_ns <= in_force)
+    ]
+    if not part:
+        return None
+    begin = min(join_ns for join_ns, _ in part)
+    synced = [stay.sync_ns for _, stay in part if stay.sync_ns is not None]
+    if synced:
+        return Rebalance(begin, max(synced), True)
+    others = [stay.sync_ns for stay in stays if stay.sync_ns is not None]
+    if others:
+        return Rebalance(begin, min(others), True)
+    if any(stay.is_lost for _, stay in part):
+        return Rebalance(begin, None, None)
+    until = [stay.until(end_ns, ends) for _, stay in part]
+    return Rebalance(begin, max((each for each in until if each is not None), default=None), False)

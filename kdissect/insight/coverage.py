@@ -1,0 +1,172 @@
+"""Events → the :class:`~kdissect.insight.context.Context` of a capture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Self
+
+from kdissect.analysis.fold import Fold, begun_ns, least, most, told_ns
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.insight.context import Context, Some, Spoken
+from kdissect.insight.finding import MOST_EVIDENCE
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Fault
+from kdissect.session.conversation import Connection
+
+_CUT = "snap length"
+"""What the fault of a gap says that the snap length made."""
+_NOT_CAPTURED = "not captured"
+_WHYS = 100
+"""Reasons for darkness that are told apart."""
+
+
+class _Some:
+    """Counts connections, each once, and keeps the lowest numbers."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: list[int] = []
+
+    def add(self, number: int) -> None:
+        self._count += 1
+        self._keep([number])
+
+    def merge(self, later: _Some) -> None:
+        self._count += later._count
+        self._keep(later._first)
+
+    def some(self) -> Some:
+        return Some(self._count, tuple(self._first))
+
+    def _keep(self, numbers: list[int]) -> None:
+        self._first = sorted({*self._first, *numbers})[:MOST_EVIDENCE]
+
+
+def _is_one_sided(connection: Connection) -> bool:
+    """Whether one direction is not in the capture at all. A broker that closes without a word said nothing:
+    only what the other end acknowledged is known to be missing."""
+    to, back = connection.bytes_to_broker, connection.bytes_from_broker
+    return bool(back and not to) or bool(to and not back and connection.gap_bytes)
+
+
+class Coverage(Fold):
+    """Counts what was captured, and what was not."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._first_ns: int | None = None
+        self._last_ns: int | None = None
+        self._packets = self._exchanges = self._one_sided = 0
+        self._connections = self._kafka = self._gap_bytes = self._captured_bytes = 0
+        self._cut_packets = 0
+        self._cut: set[int] = set()
+        """Connections with such packets."""
+        self._gaps, self._one_side, self._dark, self._mid_stream = _Some(), _Some(), _Some(), _Some()
+        self._whys: Counter[str] = Counter()
+        self._spoken: Counter[tuple[str, str]] = Counter()
+        self._left_out = 0
+
+    def feed(self, event: Event) -> None:
+        if isinstance(event, Fault):
+            self._fault(event)
+        else:
+            super().feed(event)
+
+    def see(self, event: Event) -> None:
+        self.feed(event)  # a filter changes nothing of what was captured
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._exchanges += 1
+        self._one_sided += exchange.missing == _NOT_CAPTURED
+        self._span(begun_ns(exchange), told_ns(exchange))
+
+    def _connection(self, connection: Connection) -> None:
+        number = connection.connection
+        to, back = connection.bytes_to_broker, connection.bytes_from_broker
+        self._connections += 1
+        self._packets += connection.packets
+        self._captured_bytes += to + back
+        self._gap_bytes += connection.gap_bytes
+        self._span(connection.start_ns, connection.end_ns)
+        protocol = connection.protocol if to + back else "silent"
+        port = connection.broker.rpartition(":")[2]
+        if (protocol, port) in self._spoken or len(self._spoken) < self.limits.rows:
+            self._spoken[protocol, port] += 1
+        else:
+            self._left_out += 1
+        if connection.protocol == "kafka":
+            self._kafka += 1
+            if not connection.opened and connection.exchanges:
+                self._mid_stream.add(number)
+            if connection.exchanges and _is_one_sided(connection):
+                self._one_side.add(number)
+            elif connection.gap_bytes:
+                self._gaps.add(number)
+        elif connection.protocol == "tls":
+            self._dark.add(number)
+            why = (connection.tls or {}).get("dark") or ""
+            if why in self._whys or len(self._whys) < _WHYS:
+                self._whys[why] += 1
+
+    def _fault(self, fault: Fault) -> None:
+        if fault.kind == "gap" and _CUT in fault.message:
+            self._cut_packets += 1
+            if fault.connection is not None and len(self._cut) < self.limits.rows:
+                self._cut.add(fault.connection)
+
+    def _span(self, first_ns: int, last_ns: int) -> None:
+        self._first_ns = least(self._first_ns, first_ns)
+        self._last_ns = most(self._last_ns, last_ns)
+
+    def merge(self, later: Self) -> None:
+        self._first_ns = least(self._first_ns, later._first_ns)
+        self._last_ns = most(self._last_ns, later._last_ns)
+        self._packets += later._packets
+        self._exchanges += later._exchanges
+        self._one_sided += later._one_sided
+        self._connections += later._connections
+        self._kafka += later._kafka
+        self._gap_bytes += later._gap_bytes
+        self._captured_bytes += later._captured_bytes
+        self._cut_packets += later._cut_packets
+        self._cut |= later._cut
+        self._gaps.merge(later._gaps)
+        self._one_side.merge(later._one_side)
+        self._dark.merge(later._dark)
+        self._mid_stream.merge(later._mid_stream)
+        self._whys.update(later._whys)
+        self._spoken.update(later._spoken)
+        self._left_out += later._left_out
+
+    @property
+    def left_out(self) -> int:
+        return self._left_out
+
+    def context(self) -> Context:
+        """What was captured as of now."""
+        cut = sorted(self._cut)
+        return Context(
+            first_ns=self._first_ns,
+            last_ns=self._last_ns,
+            packets=self._packets,
+            exchanges=self._exchanges,
+            one_sided=self._one_sided,
+            connections=self._connections,
+            kafka=self._kafka,
+            dark=self._dark.some().number,
+            mid_stream=self._mid_stream.some().number,
+            gap_bytes=self._gap_bytes,
+            captured_bytes=self._captured_bytes,
+            cut_packets=self._cut_packets,
+            with_gaps=self._gaps.some(),
+            with_one_side=self._one_side.some(),
+            in_the_dark=self._dark.some(),
+            in_mid_stream=self._mid_stream.some(),
+            cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
+            why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),
+            spoken=tuple(
+                Spoken(*what, count)
+                for what, count in sorted(self._spoken.items(), key=lambda each: (-each[1], each[0]))
+            ),
+        )

@@ -1,0 +1,208 @@
+"""Findings as text for people, in 80 columns.
+
+CRITICAL rebalance-long   group orders                                 9.54 s
+  Generation 6 kept 2 members waiting and was not finished when the capture ended.
+  17.410 coop1 asked for it                                            #409
+  why   a static member that stopped is waited for until its session ends
+  do    remove it, or shorten session.timeout.ms for it
+  see   kdissect trouble.pcapng -Y 'group == "orders" and number >= 409'
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from kdissect.insight.context import Context
+from kdissect.insight.finding import Finding, Step
+from kdissect.insight.judge import Judged, NotJudged
+from kdissect.insight.rule import Rule
+from kdissect.present.form import SECOND, duration, plural, size
+from kdissect.present.sanitise import pad, sanitise, width
+
+WIDTH = 80
+_WORD = 8
+"""Cells of the longest severity."""
+_LABEL = 6
+
+
+def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iterable[str]) -> Iterator[str]:
+    """Findings, each effect below its cause.
+
+    :param first_ns: what times of steps count from.
+    :param files: what was read, for the command that shows a finding.
+    """
+    depths: dict[str, int] = {}
+    command = shlex.join(("kdissect", *files))
+    for each in findings:
+        depth = depths[each.key] = 0 if each.because not in depths else depths[each.because] + 1
+        if depth == 0 and len(depths) > 1:
+            yield ""
+        yield from _finding(each, "  " * depth, first_ns, command, depth > 0)
+
+
+def _finding(
+    finding: Finding, indent: str, first_ns: int | None, command: str, is_effect: bool
+) -> Iterator[str]:
+    yield heading(finding, indent)
+    inner = indent + "  "
+    yield from paragraph(finding.message, inner)
+    if is_effect:
+        return  # what is to be done stands with the cause
+    yield from _steps(finding.steps, inner, first_ns)
+    for label, text in (("why", finding.cause), ("do", finding.fix)):
+        for at, part in enumerate(text.split("\n") if text else ()):
+            yield from paragraph(part, inner, label if at == 0 else "")
+    if finding.filter:
+        see = f"{command} -Y {shlex.quote(finding.filter)}"
+        yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
+
+
+def heading(finding: Finding, indent: str = "") -> str:
+    """The first line of a finding."""
+    word = finding.severity.upper()
+    left = f"{indent}{word:<{_WORD}} {finding.id}   {sanitise(finding.where)}"
+    measure = _measure(finding)
+    if not measure:
+        return left
+    room = WIDTH - width(measure)
+    return f"{pad(left, room - 1)} {measure}"
+
+
+def _measure(finding: Finding) -> str:
+    """What was measured, short."""
+    value, unit = finding.measure, finding.unit
+    if value is None:
+        return ""
+    if unit in _SECONDS:
+        return duration(round(value * _SECONDS[unit]))
+    if unit in ("bytes", "B"):
+        return size(round(value))
+    number = f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.3g}"
+    return f"{number} {unit}".rstrip()
+
+
+_SECONDS = {"s": SECOND, "ms": 1_000_000, "ns": 1, "us": 1_000, "µs": 1_000}
+
+
+def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator[str]:
+    if not steps:
+        return
+    start = steps[0].ns if first_ns is None else first_ns
+    times = [f"{(step.ns - start) / SECOND:.3f}" for step in steps]
+    room = max(map(len, times))
+    for time, step in zip(times, steps, strict=True):
+        number = "" if step.exchange is None else f"#{step.exchange}"
+        before = indent + time.rjust(room) + " "
+        lines = fold_text(sanitise(step.text, None), WIDTH - len(before) - len(number) - 1)
+        for at, line in enumerate(lines):
+            text = (before if at == 0 else " " * len(before)) + line
+            yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
+
+
+def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
+    """Lines of a paragraph.
+
+    :param label: stands before the first.
+    """
+    first = indent if label is None else f"{indent}{label:<{_LABEL}}"
+    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
+        yield (first if at == 0 else " " * len(first)) + line
+
+
+def fold_text(text: str, room: int) -> list[str]:
+    """A text in lines of so many cells; words stay whole."""
+    held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
+    lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+_UNIT = re.compile(r"(\d) (ns|µs|ms|s|B|KiB|MiB|GiB|%)\b")
+
+
+# -- the last lines ---------------------------------------------------------------------------------
+
+
+def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
+    """What was captured, and what was judged.
+
+    :param shown: how many findings stand above.
+    :param left_out: how many more there are.
+    """
+    if left_out:
+        yield f"{plural(left_out, 'more finding')}: --all shows {'it' if left_out == 1 else 'them'}"
+    if not shown:
+        yield f"nothing found: {plural(judged.rules, 'rule')} looked at {_captured(judged.context)}"
+    else:
+        yield f"captured: {_captured(judged.context)}"
+    yield from fold_text(judged_text(judged), WIDTH)
+
+
+def _captured(context: Context) -> str:
+    parts = [
+        duration(context.span_ns),
+        plural(context.exchanges, "exchange"),
+        plural(context.kafka, "connection with Kafka", "connections with Kafka"),
+    ]
+    if context.gap_bytes:
+        parts.append(f"{size(context.gap_bytes)} missing")
+    if context.one_sided:
+        parts.append(f"{plural(context.one_sided, 'exchange')} without one side")
+    return ", ".join(parts)
+
+
+def judged_text(judged: Judged) -> str:
+    """What was judged, and what not and why, in one line."""
+    text = f"judged {plural(judged.rules, 'rule')}"
+    if not judged.not_judged:
+        return text
+    return f"{text}; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
+
+
+_MOST_NAMED = 3
+"""Rules that are named with a reason; of more only how many."""
+
+
+def _reasons(silent: Sequence[NotJudged]) -> str:
+    counts = Counter(each.why for each in silent)
+    told = []
+    for why, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+        names = [each.rule for each in silent if each.why == why]
+        who = ", ".join(names) if count <= _MOST_NAMED else f"{count:,} rules"
+        told.append(f"{who} ({sanitise(why)})")
+    return ", ".join(told)
+
+
+def not_judged_lines(silent: Sequence[NotJudged]) -> Iterator[str]:
+    """A line a rule that could say nothing."""
+    room = max((len(each.rule) for each in silent), default=0)
+    for each in silent:
+        yield f"{each.rule:<{room}}  {sanitise(each.why, None)}"
+
+
+# -- a rule's page ----------------------------------------------------------------------------------
+
+
+def page_lines(rule: Rule) -> Iterator[str]:
+    """What is known of a rule."""
+    page = rule.page
+    yield f"{rule.id}   {rule.severity}, {rule.confidence}, category {rule.category}"
+    yield ""
+    for part in page.what.split("\n"):
+        yield from paragraph(part, "  ")
+    limits = [f"{name} = {value:g}" for name, value in rule.thresholds.items()]
+    for label, text in (
+        ("why", page.why),
+        ("do", page.do),
+        ("configurations", ", ".join(page.configs)),
+        (f"thresholds, [findings.{rule.id}] of the configuration", "\n".join(limits)),
+        ("sources", ", ".join(page.sources)),
+    ):
+        if text:
+            yield ""
+            yield label
+            for part in text.split("\n"):
+                yield from paragraph(part, "  ")
