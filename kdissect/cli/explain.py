@@ -14,8 +14,8 @@ from kdissect.present.tables import FORMATS
 
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
-Several FILEs are one capture. A finding that another one explains stands below that one. With -Y FILTER only
-what the filter shows is judged.
+Several FILEs are one capture; a FILE may be a log directory of a broker, too. A finding that another one
+explains stands below that one. With -Y FILTER only what the filter shows is judged.
 
 kdissect help explain tells more; kdissect explain --rule ID prints what is known of a rule.
 """
@@ -71,6 +71,7 @@ def command(**given: Any) -> int:
     """Explain captures."""
     from kdissect.cli.errors import Wrong
     from kdissect.cli.judging import Judging
+    from kdissect.cli.judging_logs import explain_logs, is_of_logs
     from kdissect.cli.one_exchange import explain_exchange
     from kdissect.cli.rule_pages import print_error, print_page
     from kdissect.cli.stories import asked_stories, tell_story
@@ -84,6 +85,8 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    if is_of_logs(paths):
+        return explain_logs(paths, given)
     stories = asked_stories(given)
     if given["exchange"] is not None:
         if stories:
