@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kdissect.cli.completing import a_rule, an_error
+from kdissect.cli.completing import a_category, a_rule, a_severity, an_error
 from kdissect.cli.filtering import filter_options
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.keys import key_options
@@ -26,8 +26,15 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
 @click.option("-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="How findings print.")
 @click.option("--all", "all_of_them", is_flag=True, help="All findings; else the worst 20.")
-@click.option("--severity", metavar="SEVERITY", help="Only findings that are so grave, or graver.")
-@click.option("--category", metavar="NAME,…", help="Only findings of these categories.")
+@click.option(
+    "--severity",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Only findings that are so grave, or graver: critical, warning, notice, info.",
+)
+@click.option(
+    "--category", metavar="NAME,…", shell_complete=a_category, help="Only findings of these categories."
+)
 @click.option(
     "--id", "ids", metavar="ID,…", shell_complete=a_rule, help="Only these; 'rebalance-*' is a pattern."
 )
@@ -39,7 +46,12 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
     "--state", metavar="FILE", help="Add to what was counted of earlier captures, and keep it there."
 )
 @click.option("--not-judged", is_flag=True, help="Rows of what could not be judged, and why.")
-@click.option("--fail-on", metavar="SEVERITY", help="Exit code 1 if a finding is so grave, or graver.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Exit code 1 if a finding is so grave, or graver.",
+)
 @click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="The page of a rule; no capture.")
 @click.option(
     "--error",

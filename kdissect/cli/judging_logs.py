@@ -53,7 +53,8 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     """Print what is found in log directories."""
     for name in _OF_CAPTURES:
         if given[name] is not None:
-            raise Wrong(f"--{name.replace('_', '-')}: log directories have no exchanges; give a capture")
+            option = "-Y" if name == "filter" else f"--{name.replace('_', '-')}"
+            raise Wrong(f"{option}: log directories have no exchanges; give a capture")
     config = load_config()
     wanted = Wanted(given)
     fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")

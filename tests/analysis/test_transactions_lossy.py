@@ -15,7 +15,13 @@ from tests.shared import requires_shared
 CASES = ("exactly-once-v2", "hanging-transaction", "producer-fenced", "transaction-timeout") + (
     "transactions-commit-abort",
 )
-WORDS = {"commit": "committed", "abort": "aborted", "fenced": "fenced", "timeout": "timed-out", "open": "open"}
+WORDS = {
+    "commit": "committed",
+    "abort": "aborted",
+    "fenced": "fenced",
+    "timeout": "timed-out",
+    "open": "open",
+}
 
 
 @pytest.mark.parametrize("way", ("whole", *WAYS))

@@ -67,8 +67,8 @@ def test_a_transaction_without_an_end(tmp_path: Path) -> None:
     old = found(write(tmp_path / "old", "orders-0", opened, batch(3, at_s=900)))["log-transaction-open"]
     assert (old.severity, old.measure) == (CRITICAL, 900)
     assert old.message == (
-        "A transaction of producer 7 in orders-0 was not ended for 900 s: from offset 0 on readers of committed "
-        "records get nothing."
+        "A transaction of producer 7 in orders-0 was not ended for 900 s: from offset 0 on readers of "
+        "committed records get nothing."
     )
     assert found(write(tmp_path / "edge", "orders-0", opened, batch(3, at_s=899.999)))[
         "log-transaction-open"
