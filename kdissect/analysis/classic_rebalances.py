@@ -63,7 +63,9 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     until_ns = after.told_ns if after is not None else line.end_ns or now.told_ns
     if good:
         out.completed = True
-    elif any(sync.is_lost for sync in own) or not line.is_whole(now.told_ns, until_ns):
+    elif any(sync.is_lost or not line.is_heard(sync.who) for sync in own) or not line.is_whole(
+        now.told_ns, until_ns
+    ):
         out.completed = None
     else:
         out.completed = False
@@ -314,7 +316,8 @@ def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
     if end_ns is None:
         return None
     window = _window(line, before, None, [], None, end_ns)
-    window = window._replace(joins=[join for join in window.joins if not join.is_lost])
+    heard = [join for join in window.joins if not join.is_lost and line.is_heard(join.who)]
+    window = window._replace(joins=heard)
     told = notified(line, window) if before is not None else None
     gone = {identity(leave.member, leave.instance, window.members) for leave in window.leaves}
     rest = [member for member in window.members if member not in gone]

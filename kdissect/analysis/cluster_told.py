@@ -127,7 +127,7 @@ def _topic(exchange: Exchange, topic: Body, labels: Labels, is_whole: bool, crea
         fields(
             is_there=True,
             topic_id=topic_id,
-            is_internal=topic.get("isInternal"),
+            internal=topic.get("isInternal"),
             partitions=len(partitions) if is_whole else None,
             replication=max(len(each.get("replicaNodes") or ()) for each in partitions),
         ),

@@ -135,6 +135,10 @@ class GroupLine:
         found = (holes.get(connection) for connection in self._connections)
         return not any(each is not None and each.touches(first_ns, last_ns) for each in found)
 
+    def is_heard(self, who: Who) -> bool:
+        """Whether the broker's side of a connection was captured at all."""
+        return who.connection in self._timeline.answered
+
     def ended(self, who: Who) -> tuple[int, str] | None:
         """When, and how, the connection of a member was over."""
         return self._timeline.ends.get(who.connection)

@@ -274,8 +274,8 @@ _TELLERS: dict[str, Callable[[Body], Told]] = {
 
 def followed(records: Iterator[tuple[Place, Logged]]) -> Iterator[tuple[Place, Logged, Statement]]:
     """The statements of the log, those of partitions with the epochs that follow from the records before
-    (``PartitionRegistration.merge``): each change makes the partition's epoch one more, and a leader, also the
-    same, that of the leader."""
+    (``PartitionRegistration.merge``): each change makes the partition's epoch one more, and a leader that is
+    named, be it the same, that of the leader."""
     epochs: dict[tuple[Any, ...], tuple[int, int]] = {}
     for place, logged in records:
         for said in logged.said:

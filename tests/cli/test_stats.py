@@ -71,11 +71,12 @@ def test_every_statistic_takes_a_filter_in_every_format(
 ) -> None:
     path = tmp_path / "out"
     sizes = []
-    for text in ("api == Vote", "not api == Vote"):
-        assert stats(CAPTURE, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
+    capture = Case("sweep-39-controller").capture if name == "quorum" else CAPTURE
+    for text in ("api == Heartbeat and api == Vote", "not (api == Heartbeat and api == Vote)"):
+        assert stats(capture, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
         sizes.append(path.stat().st_size)
     assert sizes[0] < sizes[1]
-    assert stats(CAPTURE, "-z", name, "-T", form, "-o", path).code == 0
+    assert stats(capture, "-z", name, "-T", form, "-o", path).code == 0
     assert path.stat().st_size == sizes[1]
 
 
