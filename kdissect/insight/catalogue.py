@@ -9,3 +9,6 @@ __all__ = ["RULES", "capture", "latency", "network", "quotas"]
 from kdissect.insight.rules import transactions
 
 __all__ = ["RULES", "capture", "transactions"]
+from kdissect.insight.rules import logs
+
+__all__ = ["RULES", "capture", "logs"]
