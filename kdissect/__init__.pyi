@@ -1,4 +1,7 @@
 from kdissect.exchange import Exchange as Exchange
+from kdissect.explaining import Report as Report
+from kdissect.explaining import explain as explain
+from kdissect.insight.finding import Finding as Finding
 from kdissect.limits import Limits as Limits
 from kdissect.model import CaptureError as CaptureError
 from kdissect.model import Fault as Fault

@@ -27,6 +27,11 @@ cdef class Exchange:
     cdef public tuple routine
     cdef public object behind_ns
     cdef public object behind_correlation_id
+    cdef public object network_ns
+    cdef public object throttle_ns
+    cdef public object think_ns
+    cdef public object after_api_key
+    cdef public bint breaks_quota
     cdef public tuple seen
     cdef public tuple _faults
     cdef public dict _base_offsets

@@ -78,10 +78,11 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_base_offsets", "_faults", "behind_correlation_id", "behind_ns", "broker_endpoint"),
-        *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "number"),
-        *("principal", "proxied", "recognised", "request", "response", "routine", "seen", "session_faults"),
-        "topic_names",
+        *("_base_offsets", "_faults", "after_api_key", "behind_correlation_id", "behind_ns"),
+        *("broker_endpoint", "breaks_quota"),
+        *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
+        *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
+        *("seen", "session_faults", "think_ns", "throttle_ns", "topic_names"),
     )
 
     def __init__(
@@ -103,6 +104,11 @@ class Exchange:
         routine: tuple[int, ...] = (),
         behind_ns: int | None = None,
         behind_correlation_id: int | None = None,
+        network_ns: int | None = None,
+        throttle_ns: int | None = None,
+        think_ns: int | None = None,
+        after_api_key: int | None = None,
+        breaks_quota: bool = False,
         seen: Seen | None = None,
     ) -> None:
         self.connection = connection
@@ -140,6 +146,21 @@ class Exchange:
         where a message is missing, or another response may have been lost before its own."""
         self.behind_correlation_id = behind_correlation_id
         """The correlation id of the one before it, where it waited behind that."""
+        self.network_ns = network_ns
+        """The smallest round trip so far between the capture point and the broker on its connection, ns; None
+        where none is known."""
+        self.throttle_ns = throttle_ns
+        """Of :attr:`latency_ns`, how long a quota held the exchange back, ns
+        (:mod:`kdissect.session.throttling`); None where :attr:`behind_ns` is."""
+        self.think_ns = think_ns
+        """The client's time between the last byte of the answer before and the first byte of the request, ns,
+        where nothing else was asked; None where that is not known."""
+        self.after_api_key = after_api_key
+        """The API of the answer before its own on its connection: what it waited behind, or after which the
+        client thought; None where that is not known."""
+        self.breaks_quota = breaks_quota
+        """Whether it was asked though the answer before had told the client to wait, when less than half of
+        that time was over."""
         self.seen = seen
         """Where it was seen; None where the input has one capture point."""
         self._faults: tuple[Fault, ...] | None = None
@@ -255,11 +276,28 @@ class Exchange:
         return latency if -(1 << 63) <= latency < 1 << 63 else None
 
     @property
-    def own_latency_ns(self) -> int | None:
-        """:attr:`latency_ns` without the wait behind an earlier request: since its turn had come. None where
-        one of the two is not known."""
-        latency = self.latency_ns
-        return None if latency is None or self.behind_ns is None else latency - self.behind_ns
+    def turn_ns(self) -> int | None:
+        """:attr:`latency_ns` without the waits behind an earlier request and for a quota: since its turn had
+        come. None where one of them is not known."""
+        latency, behind, throttle = self.latency_ns, self.behind_ns, self.throttle_ns
+        return None if latency is None or behind is None or throttle is None else latency - behind - throttle
+
+    @property
+    def served_ns(self) -> int | None:
+        """What the broker took, the wait that the client asked for included: ``latency_ns - behind_ns -
+        throttle_ns - network_ns``, of which an unknown network counts 0; None where another is not known."""
+        turn = self.turn_ns
+        return None if turn is None else turn - (self.network_ns or 0)
+
+    @property
+    def request_transfer_ns(self) -> int | None:
+        """From the packet with the request's first byte to the one with its last, ns."""
+        return None if self.request is None else _between(self.request)
+
+    @property
+    def response_transfer_ns(self) -> int | None:
+        """From the packet with the response's first byte to the one with its last, ns."""
+        return None if self.response is None else _between(self.response)
 
     @property
     def capture_point(self) -> str | None:
@@ -518,6 +556,12 @@ class Exchange:
                     values = (record.value for record in read_record_set(data, message.limits).records())
                     for named, name in topic_names_in_metadata(values, message.limits):
                         yield named, name, message.frame.last_packet
+
+
+def _between(message: Message) -> int | None:
+    """From its first byte to its last, ns; None where two absurd times are too far apart."""
+    between = int(message.frame.last_ns) - int(message.frame.first_ns)
+    return between if -(1 << 63) <= between < 1 << 63 else None
 
 
 def _places(message: Message) -> list[Place] | None:

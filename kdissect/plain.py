@@ -38,6 +38,11 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.routine,
         exchange.behind_ns,
         exchange.behind_correlation_id,
+        exchange.network_ns,
+        exchange.throttle_ns,
+        exchange.think_ns,
+        exchange.after_api_key,
+        exchange.breaks_quota,
         None if exchange.seen is None else (exchange.seen.point, tuple(map(tuple, exchange.seen.copies))),
     )
 
@@ -45,7 +50,8 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
-    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id, seen = plain[9:]
+    embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:16]
+    network_ns, throttle_ns, think_ns, after_api_key, breaks_quota, seen = plain[16:]
     return Exchange(
         connection,
         client,
@@ -64,6 +70,11 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         routine=routine,
         behind_ns=behind_ns,
         behind_correlation_id=behind_correlation_id,
+        network_ns=network_ns,
+        throttle_ns=throttle_ns,
+        think_ns=think_ns,
+        after_api_key=after_api_key,
+        breaks_quota=breaks_quota,
         seen=None if seen is None else Seen(seen[0], tuple([_make(Copy, each) for each in seen[1]])),
     )
 

@@ -3,6 +3,9 @@ lines for people both say them, so this stands below both."""
 
 from __future__ import annotations
 
+REDACTED = "<redacted>"
+"""Stands where a secret was."""
+
 
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 packet``, ``1,234 packets``; ``plural(left, "is", "are")`` gives ``1 is``, ``3 are``."""

@@ -33,16 +33,16 @@ class Histogram:
     buckets: dict[int, int] = field(default_factory=dict)
     """Lowest magnitude of the bucket, with the sign of its values: how many."""
 
-    def add(self, value: int) -> None:
-        """Count a value."""
-        self.count += 1
-        self.total += value
+    def add(self, value: int, times: int = 1) -> None:
+        """Count a value, or so many that are equal."""
+        self.count += times
+        self.total += value * times
         if self.least is None or value < self.least:
             self.least = value
         if self.most is None or value > self.most:
             self.most = value
         bucket = _bucket(value)
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + times
 
     def merge(self, other: Histogram) -> None:
         """Count what another one counted."""

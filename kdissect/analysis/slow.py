@@ -1,7 +1,8 @@
 """What is slow: an exchange that took longer than nearly all of its API, or than a time that the user names.
 
 What counts is the time that was no wait for certain. What a request waits behind an earlier one of its
-connection (``Exchange.behind_ns``) is that one's time. A Fetch may be held back for as long as its request
+connection (``Exchange.behind_ns``) is that one's time, what it waits for a quota and the network's part are
+nobody's work. A Fetch may be held back for as long as its request
 asks (``maxWaitMs``), so of its response time only what goes beyond that counts; a JoinGroup or SyncGroup
 waits for other members for a time that no field names, and is never slow. What else is known of waits:
 :mod:`kdissect.analysis.waits`.
@@ -38,7 +39,7 @@ MOST_APIS = 1_000
 def taken_ns(exchange: Exchange) -> int | None:
     """How long an exchange took that was no wait for certain; None where it has no time, or it cannot be
     told."""
-    own = exchange.own_latency_ns
+    own = exchange.served_ns
     if own is None or exchange.request is None or exchange.api in WAIT_FOR_MEMBERS:
         return None
     if exchange.api not in LONG_POLLS:

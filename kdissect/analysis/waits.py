@@ -3,9 +3,9 @@
 A broker holds back the answer to some requests by design, and says nothing about for how long. What can
 be known of one exchange:
 
-* A request waits behind the one before it on its connection (``Exchange.behind_ns``): that is neither a wait
-  that was asked for nor work, and what follows is about the time since its turn had come. Where that wait is
-  not known, nothing is.
+* A request waits behind the one before it on its connection (``Exchange.behind_ns``) and for a quota
+  (``throttle_ns``), and it travels (``network_ns``): that is neither a wait that was asked for nor work, and
+  what follows is about the rest, ``served_ns``. Where that is not known, nothing is.
 * Fetch and ShareFetch name the longest wait (``maxWaitMs``) and what ends it sooner (``minBytes``).
   - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
   - It was waited out where the answer came no sooner than ``maxWaitMs`` after that, and the broker
@@ -20,10 +20,17 @@ be known of one exchange:
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kdissect.analysis.fold import MILLISECOND
 from kdissect.exchange import Exchange
+from kdissect.message import Message
+from kdissect.protocol.plan import STRING, WIDTHS
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.survey import THROTTLE_FIELD
+
+MILLISECOND = 1_000_000
 
 LONG_POLLS = ("Fetch", "ShareFetch")
 WAIT_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
@@ -42,37 +49,82 @@ class Known(NamedTuple):
     """Wait and work of one exchange."""
 
     wait: Wait
-    work_ns: int | None
-    """The response time without the waits; None where it is not known."""
+    wait_ns: int | None
+    """The wait that was asked for; None where it is not known."""
+    broker_ns: int | None
+    """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
 def split(exchange: Exchange) -> Known:
     """What is known of the response time of a whole exchange."""
-    own = exchange.own_latency_ns
-    if own is None:
-        return Known(Wait.POSSIBLE if exchange.api in MAY_WAIT else Wait.NONE, None)
+    turn, served = exchange.turn_ns, exchange.served_ns
+    if turn is None or served is None:
+        return Known(Wait.POSSIBLE if exchange.api in MAY_WAIT else Wait.NONE, None, None)
     api = exchange.api
     if api in WAIT_FOR_MEMBERS:
-        return Known(Wait.POSSIBLE, None)
+        return Known(Wait.POSSIBLE, None, None)
     if api not in LONG_POLLS or exchange.request is None or exchange.response is None:
-        return Known(Wait.NONE, own)
-    request = exchange.request.body()
-    longest, least = request.get("maxWaitMs"), request.get("minBytes", 1)
+        return Known(Wait.NONE, 0, served)
+    longest, least = asked_wait(exchange.request)
     if longest is None:
-        return Known(Wait.POSSIBLE, None)
+        return Known(Wait.POSSIBLE, None, None)
     if longest <= 0:
-        return Known(Wait.NONE, own)
-    beyond = own - longest * MILLISECOND
-    body = exchange.response.decoded()
-    whole = body.struct is not None and not body.faults and not exchange.response.is_cut
-    if beyond >= 0 and whole and not _has_reason(exchange, body.values, least):
-        return Known(Wait.WAITED_OUT, beyond)
-    return Known(Wait.POSSIBLE, None)
+        return Known(Wait.NONE, 0, served)
+    beyond = (
+        turn - longest * MILLISECOND
+    )  # with the network: the smallest round trip may be a little too long
+    if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
+        wait = min(served, longest * MILLISECOND)
+        return Known(Wait.WAITED_OUT, wait, served - wait)
+    return Known(Wait.POSSIBLE, None, None)
 
 
-def _has_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:
-    """Whether the broker may have answered for another reason than that the time was over."""
-    if response.get("throttleTimeMs") or next(exchange.error_codes(), None) is not None:
+def asked_wait(request: Message) -> tuple[int | None, int]:
+    """How long a long poll may wait, ms, and for how many bytes; the body is not decoded where the two stand
+    at a fixed place."""
+    struct = request.body_struct()
+    at = None if struct is None or request.is_cut else _place(struct)
+    if at is not None:
+        at += request.body_start
+        data = request.frame.payload[at : at + 8]
+        if len(data) == 8:
+            return int.from_bytes(data[:4], "big", signed=True), int.from_bytes(data[4:], "big", signed=True)
+    body = request.body()
+    return body.get("maxWaitMs"), body.get("minBytes", 1)
+
+
+@cache
+def _place(struct: Struct) -> int | None:
+    """Where in a body ``maxWaitMs`` stands, with ``minBytes`` behind it; None where that depends on what is
+    before it."""
+    at, names = 0, [field.name for field in struct.fields]
+    if ("maxWaitMs", "minBytes") not in pairwise(names):
+        return None
+    for opcode, name, _ in struct.plan[1]:
+        if name == "maxWaitMs":
+            return at
+        if opcode >= STRING:
+            return None
+        at += WIDTHS[opcode]
+    return None
+
+
+def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
+    """Whether the broker may have answered for another reason than that the time was over, or that is not
+    known."""
+    seen = response.survey()
+    if seen is not None:  # most are told by this, and need not be decoded
+        size = sum(seen.records[1::2]) - sum(seen.records[::2])
+        if seen.error or seen.throttle_ms or size >= least:
+            return True
+    body = response.decoded()
+    if body.struct is None or body.faults or response.is_cut:
+        return True
+    return _values_have_reason(exchange, body.values, least)
+
+
+def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:
+    if response.get(THROTTLE_FIELD) or next(exchange.error_codes(), None) is not None:
         return True
     size = 0
     for topic in response.get("responses") or ():

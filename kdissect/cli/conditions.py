@@ -9,12 +9,15 @@ from typing import Any
 import click
 
 from kdissect.cli.completing import a_filter
+from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.filtering import compiled
+from kdissect.cli.filtering import OF_FINDINGS, compiled
+from kdissect.cli.live_findings import LiveFindings
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.durations import duration_ns
 from kdissect.exchange import Exchange
+from kdissect.insight.evidence import Evidence, sign_of
 from kdissect.live.journal import Status
 from kdissect.live.metrics import Metrics, address_of
 from kdissect.live.triggers import Trigger
@@ -67,7 +70,16 @@ class Conditions:
     def __init__(self, given: dict[str, Any], options: Options) -> None:
         self._start_on = compiled(given["start_on"], options, "--start-on")
         self._stop_on = compiled(given["stop_on"], options, "--stop-on")
-        self._triggers = compiled(given["trigger"], options, "--trigger")
+        evidence = Evidence()  # of which nothing is known: findings are asked by themselves
+        self._triggers = compiled(given["trigger"], options, "--trigger", evidence)
+        self._on_findings = self._triggers is not None and bool(self._triggers.fields & OF_FINDINGS)
+        if self._on_findings and self._triggers is not None and not self._triggers.fields <= OF_FINDINGS:
+            raise Wrong(
+                "--trigger: a finding is no exchange: ask for finding and finding.severity alone, "
+                "finding.severity == critical"
+            )
+        self._findings: LiveFindings | None = None
+        self._limits = options.limits
         self._before_ns = _duration(given["before"], "--before")
         self._after_ns = _duration(given["after"], "--after")
         self._path: str | None = given["packets_to"]
@@ -93,6 +105,11 @@ class Conditions:
             )
             stack.callback(self._trigger.close)
             reading.keep = self._trigger.packet
+        if self._on_findings or self._serve is not None:
+            config = load_config()
+            self._findings = LiveFindings(
+                self._limits, lambda judge: judge.judged(config.thresholds, config.ignored).findings
+            )
         if self._serve is not None:
             stack.callback(self._served(*self._serve, status))
 
@@ -113,13 +130,20 @@ class Conditions:
         """The events that are shown; the others are counted and looked at, too."""
         started = self._start_on is None
         for event in events:
+            if self._findings is not None:
+                self._judge(self._findings, event)
             if not isinstance(event, Exchange):
                 if started:
                     yield event
                 continue
             if self._metrics is not None:
                 self._metrics.add(event)
-            if self._trigger is not None and self._triggers is not None and self._triggers.matches(event):
+            if (
+                self._trigger is not None
+                and self._triggers is not None
+                and not self._on_findings
+                and self._triggers.matches(event)
+            ):
                 self._trigger.hit()
             if not started and self._start_on is not None:
                 started = self._start_on.matches(event)
@@ -128,6 +152,15 @@ class Conditions:
             yield event
             if self._stop_on is not None and self._stop_on.matches(event):
                 return
+
+    def _judge(self, findings: LiveFindings, event: Event) -> None:
+        """Look whether the event, and what came before, shows something new."""
+        triggers = self._triggers if self._on_findings else None
+        for new in findings.feed(event):
+            if triggers is not None and self._trigger is not None and triggers.matches_finding(sign_of(new)):
+                self._trigger.hit()
+        if self._metrics is not None and findings.is_new:
+            self._metrics.know(findings.current)
 
 
 def _tell_of_file(path: str) -> None:

@@ -18,6 +18,10 @@ save = "ctrl+s f2"
 frame_bytes = 104857600
 [secrets]                                    # of imported definitions: shown although the name says secret
 show = ["MoonRequest.tokenId", "Moon", "saltSize"]
+[findings]                                   # of explain: rules that are not run
+ignore = ["far-away", "version-*"]
+[findings.rebalance-long]                    # from where on it is a finding (kdissect explain --rule ID)
+stopped_s = 10
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +47,7 @@ from kdissect.tui.list_columns import listed, printed
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits"),
-    "secrets",
+    *("secrets", "findings"),
 )
 _OF_SCREENS = ("theme", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
@@ -75,6 +81,10 @@ class Config(NamedTuple):
     """:attr:`columns` as the list on the screen has them, which has some of its own."""
     shown_fields: frozenset[str] = frozenset()
     """Fields and classes of imported definitions that are shown although their name says secret."""
+    thresholds: Mapping[str, Mapping[str, float]] = {}
+    """Of rules, by their ids."""
+    ignored: tuple[str, ...] = ()
+    """Rules that are not run, by id or pattern."""
 
 
 def is_public(variable: str) -> bool:
@@ -146,7 +156,7 @@ class _WrongKeyError(Exception):
 
 def _line_of(text: str, key: str) -> int:
     """The line on which a key stands; TOML's reader does not tell."""
-    pattern = re.compile(rf"""^\s*(\[\s*)?["']?{re.escape(key)}["']?\s*[=\].]""")
+    pattern = re.compile(rf"""^\s*(\[[^\]=]*?)?["']?{re.escape(key)}["']?\s*[=\].]""")
     return next((at for at, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
@@ -184,6 +194,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
         return config._replace(keymap=_keymap(value))
     if key == "secrets":
         return config._replace(shown_fields=_shown_fields(value))
+    if key == "findings":
+        return _findings(config, value)
     for name, number in value.items():
         config = config._replace(limits=_limit(config.limits, name, number))
     return config
@@ -215,6 +227,36 @@ def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
                 "show", f"show: {name!r} is no class and no field of one (MoonRequest.token)"
             )
     return frozenset(names)
+
+
+def _findings(config: Config, table: dict[str, Any]) -> Config:
+    from kdissect.insight.catalogue import RULES
+
+    ignored: tuple[str, ...] = ()
+    thresholds: dict[str, dict[str, float]] = {}
+    for id, value in table.items():
+        if id == "ignore":
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise _WrongKeyError(id, "ignore: a list of ids is needed, such as rebalance-long")
+            for pattern in value:
+                if not any(fnmatchcase(known, pattern) for known in RULES):
+                    hint = nearest(pattern, RULES)
+                    raise _WrongKeyError(id, f"ignore: there is no finding {pattern!r}{hint}")
+            ignored = tuple(value)
+            continue
+        if id not in RULES:
+            raise _WrongKeyError(id, f"there is no finding {id!r}{nearest(id, ('ignore', *RULES))}")
+        known = RULES[id].thresholds
+        if not isinstance(value, dict):
+            raise _WrongKeyError(id, f"{id}: a table is needed")
+        for name, number in value.items():
+            if name not in known:
+                hint = nearest(name, known) or ("; it has none" if not known else "")
+                raise _WrongKeyError(name, f"there is no threshold {name!r} of {id}{hint}")
+            if not isinstance(number, int | float) or isinstance(number, bool) or not isfinite(number):
+                raise _WrongKeyError(name, f"{name}: a number is needed")
+        thresholds[id] = {name: float(number) for name, number in value.items()}
+    return config._replace(thresholds=thresholds, ignored=ignored)
 
 
 def _columns(value: Any) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ filter ``slow``, beside another one or alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdissect.analysis.fold import begun_ns
 from kdissect.cli.completing import a_filter
-from kdissect.cli.config import saved_filters
+from kdissect.cli.config import load_config, saved_filters
 from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.inputs import reads_once
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
@@ -23,10 +26,14 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.analysis.slow import Slowness
+    from kdissect.cli.moments import Moment
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
+    from kdissect.insight.evidence import Evidence
 
 MILLISECOND = 1_000_000
+OF_FINDINGS = frozenset(("finding", "finding.severity"))
+"""Fields of a filter that ask for findings."""
 
 
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -61,15 +68,30 @@ def chooser_of(
 class Chooser:
     """Filters for one table, all of which must show a row."""
 
-    def __init__(self, texts: list[str], table: str, options: Options, slow_ms: int | None = None) -> None:
-        """:raises Wrong: one of them is none."""
+    def __init__(
+        self,
+        texts: list[str],
+        table: str,
+        options: Options,
+        slow_ms: int | None = None,
+        within: Within | None = None,
+    ) -> None:
+        """
+        :param within: a span of time in which an exchange must begin.
+        :raises Wrong: one of the filters is none.
+        """
         from kdissect.analysis.slow import Slowness
+        from kdissect.insight.evidence import Evidence
 
         self.slowness = Slowness(None if slow_ms is None else slow_ms * MILLISECOND)
         """What tells the flag ``slow``. Where :attr:`must_learn`, it has to be fed the capture first:
         :meth:`learn`."""
-        self._filters = [_filter(text, options, self.slowness) for text in texts]
+        self.evidence = Evidence()
+        """What tells ``finding``. Where :attr:`must_judge`, it has to learn findings first."""
+        self._filters = [_filter(text, options, self.slowness, evidence=self.evidence) for text in texts]
+        self._limits = options.limits
         self._table = table
+        self._within = within
         self.chosen: set[int] = set()
         """Connections with an exchange that the filter shows."""
 
@@ -86,17 +108,51 @@ class Chooser:
 
     @property
     def must_learn(self) -> bool:
-        """Whether it must be known how long exchanges take before one can be chosen."""
+        """Whether the capture must be read once before an exchange of it can be chosen."""
+        return self._must_know_slow or self.must_judge
+
+    @property
+    def _must_know_slow(self) -> bool:
         return self.slowness.slow_ns is None and any("slow" in each.fields for each in self._filters)
 
+    @property
+    def must_judge(self) -> bool:
+        """Whether it asks for findings."""
+        return any(each.fields & OF_FINDINGS for each in self._filters)
+
+    def refuse_to_judge(self, paths: Iterable[str]) -> None:
+        """See that a filter that asks for findings can be told them.
+
+        :raises Wrong: the input can be read only once.
+        """
+        if self.must_judge and any(map(reads_once, paths)):
+            raise Wrong("-Y: findings are known when all was read, and a pipe is read once: give a file")
+
     def learn(self, reading: Reading, names: bool) -> None:
-        """Read a capture before it is read, for how long its exchanges take.
+        """Read a capture before it is read, for how long its exchanges take, or for findings.
 
         :param names: whether for the names of topic ids too.
         """
-        reading.read_before(names, self.slowness.feed)
-        if self.slowness.nothing_is:
+        judge = None
+        if self.must_judge:
+            from kdissect.insight.judge import Judge
+
+            judge = Judge(self._limits)
+
+        def feed(event: Event) -> None:
+            if self._must_know_slow:
+                self.slowness.feed(event)
+            if judge is not None:
+                judge.feed(event)
+
+        reading.read_before(names, feed)
+        if self._must_know_slow and self.slowness.nothing_is:
             complain(self.slowness.why_nothing)
+        if judge is not None:
+            config = load_config()
+            self.evidence.learn(judge.judged(config.thresholds, config.ignored).findings)
+            if not self.evidence:
+                complain("-Y: there is no finding that exchanges show (kdissect explain)")
 
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
@@ -127,24 +183,56 @@ class Chooser:
         return True
 
     def _matches(self, exchange: Exchange) -> bool:
+        if self._within is not None and not self._within.has(exchange):
+            return False
         return all(each.matches(exchange) for each in self._filters)
 
 
-def compiled(text: str | None, options: Options, option: str) -> Filter | None:
+class Within:
+    """The span of ``--since`` and ``--until``.
+
+    :param first_ns: tells the time of the first packet, once there is one.
+    """
+
+    def __init__(
+        self, since: Moment | None, until: Moment | None, first_ns: Callable[[], int | None]
+    ) -> None:
+        self._since = since
+        self._until = until
+        self._first_ns = first_ns
+
+    def has(self, exchange: Exchange) -> bool:
+        """Whether an exchange begins in it."""
+        first_ns, ns = self._first_ns() or 0, begun_ns(exchange)
+        if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
+            return False
+        return self._until is None or ns < self._until.ns_since_epoch(first_ns)
+
+
+def compiled(
+    text: str | None, options: Options, option: str, evidence: Evidence | None = None
+) -> Filter | None:
     """A filter that is no ``-Y``, nor of rows.
 
+    :param evidence: what tells ``finding``; without it a filter that asks for findings is none.
     :raises Wrong: it is none; the text tells where, and what was meant.
     """
-    return None if text is None else _filter(text, options, None, option)
+    return None if text is None else _filter(text, options, None, option, evidence)
 
 
-def _filter(text: str, options: Options, slowness: Slowness | None, option: str = "-Y") -> Filter:
+def _filter(
+    text: str,
+    options: Options,
+    slowness: Slowness | None,
+    option: str = "-Y",
+    evidence: Evidence | None = None,
+) -> Filter:
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError
     from kdissect.filter.saved import hints_of_saved, searched
 
     try:
-        found = compile_filter(text, options, slowness)
+        found = compile_filter(text, options, slowness, evidence)
     except FilterError as error:
         raise Wrong(f"{option}: {error}", error.excerpt()) from None
     saved = hints_of_saved(text, saved_filters()) if searched(text) else ()

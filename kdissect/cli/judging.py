@@ -10,14 +10,16 @@ from kdissect.cli import DONE, NOTHING_MATCHED
 from kdissect.cli.config import load_config
 from kdissect.cli.counts import Counts, count
 from kdissect.cli.errors import complain
-from kdissect.cli.filtering import chooser_of
+from kdissect.cli.filtering import Chooser, Within
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.inputs import read_twice
 from kdissect.cli.jobs import jobs_of
 from kdissect.cli.keys import keys_of
+from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.showing import ports_of
+from kdissect.cli.state import load, save
 from kdissect.cli.wanted import Wanted, is_so_grave, severity_of
 from kdissect.insight.judge import Judge, Judged
 from kdissect.present.columns import Table
@@ -42,10 +44,30 @@ class Judging:
         self._wanted = Wanted(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
-        self._chooser = chooser_of(
-            given["filter"], given["slow"], "exchanges", self._options, self._config.slow_ms
-        )
+        self._reading_now: Reading | None = None
+        self._chooser = self._chooser_of(given)
+        if self._chooser is not None:
+            self._chooser.refuse_to_judge(paths)
         self._jobs = jobs_of(given, paths, is_dear=True)
+        self._state = None if given["state"] is None else load(given["state"])
+
+    def _chooser_of(self, given: dict[str, Any]) -> Chooser | None:
+        """What chooses the exchanges that are judged."""
+        since, until = (
+            None if given[name] is None else moment_of(given[name], f"--{name}")
+            for name in ("since", "until")
+        )
+        texts = [*((given["filter"],) if given["filter"] is not None else ()), *(("slow",) * given["slow"])]
+        if since is None and until is None:
+            within = None
+        else:
+            within = Within(since, until, self._first_ns)
+        if not texts and within is None:
+            return None
+        return Chooser(texts, "exchanges", self._options, self._config.slow_ms, within)
+
+    def _first_ns(self) -> int | None:
+        return None if self._reading_now is None else self._reading_now.first_ns
 
     def run(self) -> int:
         """Read, judge, print; gives the exit code."""
@@ -56,6 +78,7 @@ class Judging:
             read_twice(self._paths, must_learn) as paths,
             closing(self._reading(paths, talks)) as reading,
         ):
+            self._reading_now = reading
             reading.open()
             with open_output(given["output"], inputs_of(given)) as file:
                 if self._chooser is not None and must_learn:
@@ -71,8 +94,13 @@ class Judging:
                     if reading.is_interrupted:  # else it was pressed twice
                         self._print(file, self._judged(judge), reading.first_ns)
                     raise
+                if self._state is not None:
+                    self._state.merge(judge)
+                    judge = self._state
                 judged = self._judged(judge)
                 self._print(file, judged, reading.first_ns)
+                if given["state"] is not None:
+                    save(given["state"], judge)
         return self._exit_code(reading, judged)
 
     def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
@@ -89,7 +117,7 @@ class Judging:
         return Judge(self._config.limits)
 
     def _judged(self, judge: Judge) -> Judged:
-        return judge.judged()
+        return judge.judged(self._config.thresholds, self._config.ignored)
 
     def _exit_code(self, reading: Reading, judged: Judged) -> int:
         """A capture without Kafka is told as a finding."""
@@ -110,9 +138,9 @@ class Judging:
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
             output.lines(finding_lines(shown, first_ns, self._paths))
-            if shown:
-                output.line("")
             if not self._given["quiet"]:
+                if shown:
+                    output.line("")
                 output.lines(closing_lines(judged, len(shown), len(wanted) - len(shown)))
             return
         self._write(file, FINDINGS, shown)

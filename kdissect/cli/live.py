@@ -89,6 +89,8 @@ class _Live:
         self._config = config
         self._showing = Showing(given, config)
         chooser = self._showing.chooser
+        if chooser is not None and chooser.must_judge:
+            raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
         if chooser is not None and chooser.must_learn:
             raise Wrong(
                 "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"

@@ -74,6 +74,8 @@ class _Read:
         self._showing = Showing(given, config)
         chooser = self._showing.chooser
         self._must_learn = chooser is not None and chooser.must_learn
+        if chooser is not None:
+            chooser.refuse_to_judge(paths)
         if given["packets_to"] is not None:
             self._showing.refuse_packets()
         elif given["with_secrets"]:
@@ -90,7 +92,7 @@ class _Read:
         if "-" in self._paths:
             raise Wrong("--follow is for files and folders: standard input is read as it comes anyway")
         if self._given["two_pass"] or self._must_learn:
-            raise Wrong("--follow reads once: --two-pass, and --slow without slow_ms, read twice")
+            raise Wrong("--follow reads once: --two-pass, finding, and --slow without slow_ms read twice")
         for path in self._paths:
             if not os.path.exists(path):
                 raise Unreadable(f"{path}: cannot be read: No such file or directory")

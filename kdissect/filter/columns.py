@@ -23,7 +23,7 @@ MISSING = (
     "evicted",
 )
 
-_DECODED = ("error", "error_class", "topics", "groups", "transactional_ids")
+_DECODED = ("error", "error_class", "topics", "groups", "transactional_ids", "wait_ns", "broker_ns")
 KINDS_OF_TYPES = {"int16": Kind.NUMBER, "int32": Kind.NUMBER, "int64": Kind.NUMBER, "bool": Kind.FLAG} | {
     "text": Kind.TEXT,
     "texts": Kind.TEXT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kdissect.analysis.slow import Slowness
@@ -13,6 +13,7 @@ from kdissect.filter.field import HEADER
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
+from kdissect.insight.evidence import Evidence, Sign
 from kdissect.model import Fault
 from kdissect.present.options import PLAIN, Options
 
@@ -30,6 +31,7 @@ class Filter:
         hints: tuple[str, ...],
         options: Options,
         slowness: Slowness | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
         self.text = text
         self.expression = expression
@@ -37,26 +39,43 @@ class Filter:
         """What the author may not have meant, one line each."""
         self.options = options
         self.slowness = slowness
+        self.evidence = evidence
         self._answer = compiled(expression)
 
     def __repr__(self) -> str:
         return f"<Filter {self.text!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compile_filter, (self.text, self.options, self.slowness)
+        return compile_filter, (self.text, self.options, self.slowness, self.evidence)
 
     def matches(self, exchange: Exchange) -> bool:
         """Whether an exchange is shown."""
-        return self._answer(Row(exchange, self.options, slowness=self.slowness))
+        return self._answer(self._row(exchange))
 
     def matches_record(self, exchange: Exchange, record: dict[str, Any]) -> bool:
         """Whether a row of the table of records is shown: ``record.…`` asks about this one."""
-        return self._answer(Row(exchange, self.options, records=(record,), slowness=self.slowness))
+        return self._answer(self._row(exchange, (record,)))
 
     def matches_fault(self, fault: Fault, exchange: Exchange | None = None) -> bool:
         """Whether a row of the table of faults is shown: ``fault.…`` asks about this one."""
         records = () if exchange is None else None
-        return self._answer(Row(exchange, self.options, records, (fault,), fault.connection, self.slowness))
+        return self._answer(self._row(exchange, records, (fault,), fault.connection))
+
+    def matches_finding(self, sign: Sign) -> bool:
+        """Whether a finding is shown, of a filter that asks for nothing but ``finding`` and its severity."""
+        return self._answer(Row(None, self.options, signs=(sign,)))
+
+    def _row(
+        self,
+        exchange: Exchange | None,
+        records: Sequence[dict[str, Any]] | None = None,
+        faults: Sequence[Fault] | None = None,
+        connection: int | None = None,
+    ) -> Row:
+        signs: Sequence[Sign] = ()
+        if exchange is not None and self.evidence is not None:
+            signs = self.evidence.of(exchange.number, exchange.connection)
+        return Row(exchange, self.options, records, faults, connection, self.slowness, signs)
 
     @property
     def is_cheap(self) -> bool:
@@ -76,15 +95,21 @@ class Filter:
         return masks(self.expression, columns, rows)
 
 
-def compile_filter(text: str, options: Options = PLAIN, slowness: Slowness | None = None) -> Filter:
+def compile_filter(
+    text: str,
+    options: Options = PLAIN,
+    slowness: Slowness | None = None,
+    evidence: Evidence | None = None,
+) -> Filter:
     """A filter of this text. ``options`` are those of the output: what they hide is hidden here too.
 
     :param slowness: what tells the flag ``slow``; it must know before the filter is asked. Without it, a
         filter that asks for ``slow`` is none.
+    :param evidence: what tells ``finding``, in the same way.
     :raises FilterError: it is none; the error tells the position and the nearest name.
     """
     try:
-        meaning = resolve(parse(text), slowness is not None)
+        meaning = resolve(parse(text), slowness is not None, evidence is not None)
     except FilterError as error:
         raise FilterError(error.reason, error.position, error.length, text) from None
-    return Filter(text, meaning.expression, meaning.hints, options, slowness)
+    return Filter(text, meaning.expression, meaning.hints, options, slowness, evidence)

@@ -212,6 +212,10 @@ def _values(field: Field, begun: str) -> Iterator[tuple[str, str]]:
         yield from ((name, f"error {code}") for code, name in error_names().items())
     elif field.kind is Kind.FLAG:
         yield from (("true", ""), ("false", ""))
+    elif field.kind is Kind.RULE:
+        from kdissect.insight.catalogue import RULES
+
+        yield from ((id, each.severity) for id, each in RULES.items())
     elif field.kind is Kind.WORD:
         for word in field.words:
             yield (f'"{word}"' if set(" =") & set(word) else word), ""

@@ -12,6 +12,7 @@ from typing import Any
 from kdissect.exchange import Exchange
 from kdissect.filter.field import BODY, Field, Kind
 from kdissect.filter.row import Row
+from kdissect.insight.evidence import RANKS
 from kdissect.message import Token
 from kdissect.present.sanitise import valid_text
 from kdissect.protocol.errors import error_name
@@ -110,7 +111,17 @@ def _slow(row: Row) -> bool:
     return row.exchange is not None and row.slowness is not None and row.slowness.is_slow(row.exchange)
 
 
+def _ids(row: Row) -> list[str]:
+    return [sign.id for sign in row.signs]
+
+
+def _ranks(row: Row) -> list[int]:
+    return [sign.rank for sign in row.signs]
+
+
 SLOW = "slow"
+OF_FINDINGS = ("finding", "finding.severity")
+"""What can be told only where findings are known."""
 
 COMPUTED = (
     Field("errors", Kind.ERROR, "every error code of the response that is not 0", _errors, True, BODY),
@@ -148,6 +159,23 @@ COMPUTED = (
         "than slow_ms of the configuration; waits do not count",
         _slow,
         cost=BODY,
+    ),
+    Field(
+        "finding",
+        Kind.RULE,
+        "ids of the findings that it shows; * stands for anything: rebalance-* (the capture is read twice)",
+        _ids,
+        True,
+        BODY,
+    ),
+    Field(
+        "finding.severity",
+        Kind.NUMBER,
+        "how grave those are: info, notice, warning, critical, in this order",
+        _ranks,
+        True,
+        BODY,
+        codes=RANKS,
     ),
     Field("truncated", Kind.FLAG, "not all bytes of the request or the response were captured", _truncated),
     Field(

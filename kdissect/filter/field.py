@@ -22,6 +22,7 @@ class Kind(Enum):
     API = "an API"
     ERROR = "an error"
     WORD = "a word"
+    RULE = "the id of a finding"
     JSON = "a structure"
     """Only searched in and asked for its presence."""
     PRESENCE = "a structure or records"

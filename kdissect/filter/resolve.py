@@ -3,7 +3,7 @@ with its place and the nearest name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from kdissect.filter import checks, pairs, paths, wireshark
 from kdissect.filter.brackets import steps_of
 from kdissect.filter.checks import Check
 from kdissect.filter.columns import BOTH_ENDS
-from kdissect.filter.computed import MACROS, NOT_OFFERED, SLOW
+from kdissect.filter.computed import MACROS, NOT_OFFERED, OF_FINDINGS, SLOW
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import And, Expression, Leaf, Not, Or, Pair
 from kdissect.filter.field import Field, Kind, plain
@@ -40,16 +40,24 @@ class Meaning(NamedTuple):
     hints: tuple[str, ...]
 
 
-def resolve(syntax: Syntax, knows_slow: bool = True) -> Meaning:
+def resolve(syntax: Syntax, knows_slow: bool = True, knows_findings: bool = True) -> Meaning:
     """:param knows_slow: whether it can be told what is slow.
+    :param knows_findings: whether findings can be told.
 
     :raises FilterError: a name is not known, or a value not one of its field.
     """
     hints: list[str] = []
     meaning = Meaning(_resolve(syntax, hints), tuple(dict.fromkeys(hints)))
-    if not knows_slow:
-        _refuse_slow(syntax)
+    refused = {} if knows_slow else {SLOW: _NO_SLOW}
+    if not knows_findings:
+        refused |= dict.fromkeys(OF_FINDINGS, _NO_FINDINGS)
+    if refused:
+        _refuse(syntax, refused)
     return meaning
+
+
+_NO_SLOW = "what is slow is not known here: say how slow, latency > 500ms"
+_NO_FINDINGS = "findings are not known here: kdissect explain, read and stats of files know them"
 
 
 def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
@@ -63,17 +71,21 @@ def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
     return _compared(syntax, hints)
 
 
-def _refuse_slow(syntax: Syntax) -> None:
-    """See that nothing asks for what is slow."""
+def _refuse(syntax: Syntax, refused: Mapping[str, str]) -> None:
+    """See that nothing asks for what cannot be told.
+
+    :param refused: why, by the name of the field.
+    """
     if isinstance(syntax, Joined):
         for part in syntax.parts:
-            _refuse_slow(part)
+            _refuse(part, refused)
     elif isinstance(syntax, Negated):
-        _refuse_slow(syntax.part)
+        _refuse(syntax.part, refused)
     else:
         word = syntax.word if isinstance(syntax, Bare) else syntax.field
-        if not word.quoted and plain(word.text) == SLOW:
-            raise word.error("what is slow is not known here: say how slow, latency > 500ms")
+        why = None if word.quoted else refused.get(plain(word.text))
+        if why is not None:
+            raise word.error(why)
 
 
 # -- comparisons ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
+from kdissect.insight.evidence import Sign
 from kdissect.model import Fault
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
@@ -19,7 +20,7 @@ class Row:
     ``fault.…`` ask about those, everything else about the exchange. A fault may have no exchange.
     """
 
-    __slots__ = ("_faults", "_records", "connection", "exchange", "options", "slowness")
+    __slots__ = ("_faults", "_records", "connection", "exchange", "options", "signs", "slowness")
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class Row:
         faults: Sequence[Fault] | None = None,
         connection: int | None = None,
         slowness: Slowness | None = None,
+        signs: Sequence[Sign] = (),
     ) -> None:
         self.exchange = exchange
         self.options = options
@@ -36,6 +38,8 @@ class Row:
         """Of a fault without exchange."""
         self.slowness = slowness
         """Tells what is slow."""
+        self.signs = signs
+        """The findings of which the exchange is evidence."""
         self._records = records
         self._faults = faults
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +30,7 @@ OPERATORS = {
     Kind.API: _EQUAL + _SEARCH,
     Kind.ERROR: _EQUAL + _SEARCH,
     Kind.WORD: _EQUAL + _SEARCH,
+    Kind.RULE: _EQUAL + _SEARCH,
     Kind.JSON: _SEARCH,
     Kind.PRESENCE: (),
 }
@@ -85,6 +87,8 @@ def _check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
         return _addresses(field, operator, items)
     if field.kind is Kind.BYTES:
         return checks.converted(_ordered(operator, items, lambda word: checks.as_bytes(word.text)), _bytes_of)
+    if field.kind is Kind.RULE:
+        return _rules(operator, items)
     known = {Kind.API: _api, Kind.FLAG: _truth}.get(field.kind, lambda word: _word_of(field, word))
     for low, high in items:
         if high is not None:
@@ -192,6 +196,26 @@ def _ordered(operator: str, items: Items, value: Callable[[Word], Any]) -> Check
     if operator in ("<", "<="):
         return Check((lambda x: x < first) if operator == "<" else (lambda x: x <= first))
     return Check((lambda x: x > first) if operator == ">" else (lambda x: x >= first))
+
+
+def _rules(operator: str, items: Items) -> Check:
+    """A check of ids of findings, which may be patterns."""
+    from kdissect.insight.catalogue import RULES
+
+    patterns = []
+    for low, high in items:
+        if high is not None:
+            raise high.error("ids of findings have no ranges")
+        if not any(fnmatchcase(id, low.text) for id in RULES):
+            raise low.error(f"there is no finding {low.text}{nearest(low.text, RULES)}")
+        patterns.append(low.text)
+
+    def among(id: str) -> bool:
+        return any(fnmatchcase(id, pattern) for pattern in patterns)
+
+    if operator in _UNEQUAL:
+        return Check(lambda id: not among(id), operator in _EVERY)
+    return Check(among, operator in _EVERY)
 
 
 def _bytes_of(value: str | bytes) -> bytes:

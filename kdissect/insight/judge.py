@@ -7,11 +7,12 @@ judged = judge.judged()
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -19,7 +20,8 @@ from kdissect.insight.causes import linked
 from kdissect.insight.context import Context
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
-from kdissect.insight.rule import CAPTURE, Facts, Rule
+from kdissect.insight.logs import Logs
+from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
 
 
@@ -59,22 +61,70 @@ def judge(
         found += each.judge(facts)
         if facts.not_judged is not None:
             silent.append(NotJudged(each.id, facts.not_judged))
-    return Judged(in_order(linked(found)), silent, len(rules) - len(silent), context)
+    found = [_resolved(each, context) for each in linked(found)]
+    return Judged(in_order(found), silent, len(rules) - len(silent), context)
+
+
+def of_captures() -> list[Rule]:
+    """The rules of the catalogue that captures are judged by."""
+    return [each for each in RULES.values() if each.category != LOGS]
+
+
+def judge_logs(
+    logs: Logs,
+    thresholds: Mapping[str, Mapping[str, float]] | None = None,
+    ignored: Collection[str] = (),
+) -> Judged:
+    """What the rules on log directories say."""
+    rules = {
+        id: each
+        for id, each in RULES.items()
+        if each.category == LOGS and not any(fnmatchcase(id, pattern) for pattern in ignored)
+    }
+    return judge(rules, {Logs: logs.result()}, Context(), thresholds)
+
+
+CLEAR_NS = 60 * SECOND
+"""A finding that was not seen for so long is over."""
+
+
+def _resolved(each: Finding, context: Context) -> Finding:
+    if each.resolved_ns is not None or each.last_ns is None or context.last_ns is None:
+        return each
+    is_over = context.last_ns - each.last_ns >= CLEAR_NS
+    return each.changed(resolved_ns=each.last_ns) if is_over else each
 
 
 class Judge:
     """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
     added, in the order of the events.
 
-    :param rules: which to run; all of the catalogue by default.
+    :param rules: which to run; all of the catalogue for captures by default.
     """
 
     def __init__(self, limits: Limits = DEFAULTS, rules: Iterable[Rule] | None = None) -> None:
-        self._rules = {each.id: each for each in (RULES.values() if rules is None else rules)}
+        self._rules = {each.id: each for each in (of_captures() if rules is None else rules)}
         needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
         self._statistics = {need: need(limits) for need in needed}
         self._together = Together(self._statistics.values())
         self._coverage = Coverage(limits)
+
+    @staticmethod
+    def form() -> str:
+        """A word that is another one where rules need other facts than here."""
+        names = sorted(
+            f"{need.name} {' '.join(column.name for column in need.columns)}"
+            for need in {need for each in of_captures() for need in each.needs}
+        )
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rules are code: another process has its own."""
+        return {**self.__dict__, "_rules": list(self._rules)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rules = {id: RULES[id] for id in state["_rules"]}
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.

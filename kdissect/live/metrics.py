@@ -6,10 +6,12 @@ values, all others count together as ``other``; what is not on the wire is ``non
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from kdissect.exchange import Exchange
+from kdissect.insight.finding import Finding
 from kdissect.live.journal import Status
 from kdissect.present.sanitise import sanitise
 
@@ -47,9 +49,11 @@ class Metrics:
     """
 
     def __init__(self, status: Callable[[], Status], most_values: int = MOST_VALUES) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self.registry = CollectorRegistry()
+        self._known: set[tuple[str, str]] = set()
+        """Ids and severities that were told."""
         self._apis, self._clients = _Values(most_values), _Values(most_values)
         self._topics, self._errors = _Values(most_values), _Values(most_values)
 
@@ -64,6 +68,12 @@ class Metrics:
         self._of_topics = counter("topic_requests", "Exchanges that name a topic.", "topic", "api")
         self._record_bytes = counter("topic_record_bytes", "Bytes of record sets.", "topic", "api")
         self._faults = counter("faults", "Faults in exchanges.", "layer")
+        self._findings = Gauge(
+            "kdissect_findings",
+            "Findings that are not over (kdissect explain).",
+            ("id", "severity"),
+            registry=self.registry,
+        )
         self._latency = Histogram(
             "kdissect_latency_seconds",
             "From the request's last byte to the response's first.",
@@ -95,6 +105,13 @@ class Metrics:
             self._record_bytes.labels(topic, api).inc(len(place.data))
         for fault in exchange.faults:
             self._faults.labels(fault.layer).inc()
+
+    def know(self, findings: Iterable[Finding]) -> None:
+        """What is found now; what was found before is over where it is not among it."""
+        counts = Counts((each.id, each.severity) for each in findings if each.resolved_ns is None)
+        self._known |= set(counts)
+        for id, severity in self._known:
+            self._findings.labels(id, severity).set(counts[id, severity])
 
     def serve(self, address: str, port: int) -> Callable[[], None]:
         """Answer on a port from now on; gives what ends that.

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from kdissect.analysis.declared import PLAIN as PLAIN_UNIT
 from kdissect.analysis.declared import unit_of
+from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.present.body import side_object
@@ -104,6 +105,11 @@ def _item(name: str, source: Source, _: Options) -> Any:
 
 def _message(side: str, exchange: Exchange, options: Options) -> dict[str, Any] | None:
     return side_object(exchange, side, options)
+
+
+def _known(name: str, exchange: Exchange, _: Options) -> int | None:
+    value: int | None = getattr(split(exchange), name)
+    return value
 
 
 def _names(name: str, exchange: Exchange, _: Options) -> list[str]:
@@ -212,6 +218,58 @@ EXCHANGES = Table(
         ),
         attribute_column(
             "behind_correlation_id", "int32", "that one's correlation_id, where it waited behind one"
+        ),
+        attribute_column(
+            "network_ns",
+            "int64",
+            "of latency_ns, smallest round trip so far between capture point and broker on the connection; "
+            "which is the network's; null where not known",
+            "network",
+        ),
+        attribute_column(
+            "throttle_ns",
+            "int64",
+            "of latency_ns, how long a quota held it back: told by its own answer (brokers before 2.0) or by "
+            "the answer before, after which the broker reads nothing for that long; null where not known",
+            "throttle",
+        ),
+        attribute_column(
+            "served_ns",
+            "int64",
+            "what the broker took: latency_ns - behind_ns - throttle_ns - network_ns (0 where not known)",
+            "served",
+        ),
+        Column(
+            "wait_ns",
+            "int64",
+            "of served_ns, the wait that the client asked for (long poll); null where not known",
+            partial(_known, "wait_ns"),
+            ("wait",),
+        ),
+        Column(
+            "broker_ns",
+            "int64",
+            "of served_ns, the rest: the broker's work; null where the wait is not known",
+            partial(_known, "broker_ns"),
+            ("broker_time",),
+        ),
+        attribute_column(
+            "request_transfer_ns",
+            "int64",
+            "from the first byte of the request to its last",
+            "request.transfer",
+        ),
+        attribute_column(
+            "response_transfer_ns",
+            "int64",
+            "from the first byte of the response to its last",
+            "response.transfer",
+        ),
+        attribute_column(
+            "think_ns",
+            "int64",
+            "the client's time since the answer before, where it asked nothing else; null where not known",
+            "think",
         ),
         attribute_column(
             "request_size",

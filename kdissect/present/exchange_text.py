@@ -29,7 +29,7 @@ from kdissect.record.sets import read_record_set
 
 NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
 PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
-GROUPS, TRANSACTIONAL_IDS = 16, 17
+GROUPS, TRANSACTIONAL_IDS, COMPUTED = 16, 17, 18
 """How the value of a column is come by."""
 
 _WAYS = {
@@ -40,6 +40,8 @@ _WAYS = {
     "correlation_id": CORRELATION_ID,
     "client": CLIENT,
     "broker": BROKER,
+    "wait_ns": COMPUTED,
+    "broker_ns": COMPUTED,
     "topics": TOPICS,
     "groups": GROUPS,
     "transactional_ids": TRANSACTIONAL_IDS,
@@ -173,6 +175,8 @@ class ExchangeLines:
             write_texts(out, exchange.transactional_ids)
         elif way == FAULTS:
             out.put(b"[]")  # where there are any, none of this is kept
+        elif way == COMPUTED:
+            write_value(out, step.column.value(exchange, self._options))
         elif way == OTHER:
             value = step.column.value(exchange, self._options)
             out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))

@@ -10,6 +10,7 @@ CRITICAL rebalance-long   group orders                                 9.54 s
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -46,21 +47,22 @@ def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iter
 def _finding(
     finding: Finding, indent: str, first_ns: int | None, command: str, is_effect: bool
 ) -> Iterator[str]:
-    yield _heading(finding, indent)
+    yield heading(finding, indent)
     inner = indent + "  "
-    yield from _wrapped(finding.message, inner)
+    yield from paragraph(finding.message, inner)
     if is_effect:
         return  # what is to be done stands with the cause
     yield from _steps(finding.steps, inner, first_ns)
     for label, text in (("why", finding.cause), ("do", finding.fix)):
         for at, part in enumerate(text.split("\n") if text else ()):
-            yield from _wrapped(part, inner, label if at == 0 else "")
+            yield from paragraph(part, inner, label if at == 0 else "")
     if finding.filter:
         see = f"{command} -Y {shlex.quote(finding.filter)}"
         yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
 
 
-def _heading(finding: Finding, indent: str) -> str:
+def heading(finding: Finding, indent: str = "") -> str:
+    """The first line of a finding."""
     word = finding.severity.upper()
     left = f"{indent}{word:<{_WORD}} {finding.id}   {sanitise(finding.where)}"
     measure = _measure(finding)
@@ -95,21 +97,30 @@ def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator
     for time, step in zip(times, steps, strict=True):
         number = "" if step.exchange is None else f"#{step.exchange}"
         before = indent + time.rjust(room) + " "
-        lines = _fold(sanitise(step.text, None), WIDTH - len(before) - len(number) - 1)
+        lines = fold_text(sanitise(step.text, None), WIDTH - len(before) - len(number) - 1)
         for at, line in enumerate(lines):
             text = (before if at == 0 else " " * len(before)) + line
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
 
 
-def _wrapped(text: str, indent: str, label: str | None = None) -> Iterator[str]:
-    """Lines of a paragraph."""
+def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
+    """Lines of a paragraph.
+
+    :param label: stands before the first.
+    """
     first = indent if label is None else f"{indent}{label:<{_LABEL}}"
-    for at, line in enumerate(_fold(sanitise(text, None), WIDTH - len(first))):
+    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
         yield (first if at == 0 else " " * len(first)) + line
 
 
-def _fold(text: str, room: int) -> list[str]:
-    return textwrap.wrap(text, max(room, 20), break_long_words=False, break_on_hyphens=False) or [""]
+def fold_text(text: str, room: int) -> list[str]:
+    """A text in lines of so many cells; words stay whole."""
+    held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
+    lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+_UNIT = re.compile(r"(\d) (ns|µs|ms|s|B|KiB|MiB|GiB|%)\b")
 
 
 # -- the last lines ---------------------------------------------------------------------------------
@@ -127,7 +138,7 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
         yield f"nothing found: {plural(judged.rules, 'rule')} looked at {_captured(judged.context)}"
     else:
         yield f"captured: {_captured(judged.context)}"
-    yield from _fold(judged_text(judged), WIDTH)
+    yield from fold_text(judged_text(judged), WIDTH)
 
 
 def _captured(context: Context) -> str:
@@ -181,7 +192,7 @@ def page_lines(rule: Rule) -> Iterator[str]:
     yield f"{rule.id}   {rule.severity}, {rule.confidence}, category {rule.category}"
     yield ""
     for part in page.what.split("\n"):
-        yield from _wrapped(part, "  ")
+        yield from paragraph(part, "  ")
     limits = [f"{name} = {value:g}" for name, value in rule.thresholds.items()]
     for label, text in (
         ("why", page.why),
@@ -194,4 +205,4 @@ def page_lines(rule: Rule) -> Iterator[str]:
             yield ""
             yield label
             for part in text.split("\n"):
-                yield from _wrapped(part, "  ")
+                yield from paragraph(part, "  ")

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from kdissect import names
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.framing import FRAME_VERSION, read_metadata
-from kdissect.present.config_names import BROKER, BROKER_LOGGER, NOT_SECRET, TOPIC
 from kdissect.present.secret_names import says_secret
+from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.imported import imported
 from kdissect.protocol.library import Library, library
 
@@ -78,23 +78,6 @@ def _sensitive(spot: Spot) -> bool:
     ancestors = spot.ancestors
     config = ancestors[2] if len(ancestors) > 2 else ancestors[-1]
     return bool(config.get("isSensitive", True))
-
-
-_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
-
-
-def is_secret_config(resource: int | None, name: Any) -> bool:
-    """Whether a config's value is a secret: a password, or unknown.
-
-    :param resource: Kafka's ``ConfigResource.Type``.
-    """
-    if resource == BROKER_LOGGER:
-        return False
-    known = NOT_SECRET.get(resource if resource is not None else -1)
-    if known is None or not isinstance(name, str):
-        return True
-    prefixed = _LISTENER.fullmatch(name) if resource == BROKER else None
-    return name not in known and not (prefixed and prefixed[1] in known)
 
 
 SECRETS: dict[str, dict[str, Rule]] = {

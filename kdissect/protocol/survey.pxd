@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.decode cimport find_tag, read_count, read_presence, read_size, read_tag_count
 
-cdef int PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE
+cdef int PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE, THROTTLE
 cdef int NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID
 cdef int COMPACT_STRING, STRING, UUID, RECORDS
 cdef str ZERO_UUID
@@ -18,6 +18,7 @@ cdef class Survey:
     cdef public list records
     cdef public list groups
     cdef public list transactional_ids
+    cdef public int throttle_ms
 
 @cython.final
 cdef class Route:

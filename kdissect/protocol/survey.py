@@ -27,9 +27,12 @@ from kdissect.protocol.plan import COMPACT_STRING, STRING, UUID
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.topics import has_id_and_name, is_topic
 
-PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE = range(8)
-"""What a step does: pass a number of bytes; read one int16 or uuid that is asked for; read a string or bytes,
-an array, a struct, a struct that may be null."""
+PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE, THROTTLE = range(9)
+"""What a step does: pass a number of bytes; read one integer or uuid that is asked for; read a string or
+bytes, an array, a struct, a struct that may be null."""
+
+THROTTLE_FIELD = "throttleTimeMs"
+"""An int32, of most responses."""
 
 NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 """What a string names."""
@@ -38,7 +41,7 @@ NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 class Survey:
     """What was found."""
 
-    __slots__ = ("acks", "error", "groups", "mentions", "records", "transactional_ids")
+    __slots__ = ("acks", "error", "groups", "mentions", "records", "throttle_ms", "transactional_ids")
 
     def __init__(self) -> None:
         self.acks = -1
@@ -52,6 +55,8 @@ class Survey:
         self.groups: list[str] | None = None
         """Ids of groups; None for none."""
         self.transactional_ids: list[str] | None = None
+        self.throttle_ms = 0
+        """How long a response says that a quota holds the client back, ms."""
 
 
 class Route:
@@ -160,6 +165,8 @@ def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
             found.mentions.append((None, name))
     elif action == ACKS:
         found.acks = cursor.read_int16()
+    elif action == THROTTLE:
+        found.throttle_ms = cursor.read_int32()
     else:
         cursor.take(step.width)
 
@@ -248,7 +255,9 @@ def _step(field: Field, opcode: int, argument: Any) -> Step | None:
             return Step(TOPIC_ID)
         if is_error_code(field):
             return Step(ERROR)
-        return Step(ACKS) if field.name == "acks" else Step(PASS, width=plan.WIDTHS[opcode])
+        if field.name == "acks":
+            return Step(ACKS)
+        return Step(THROTTLE) if field.name == THROTTLE_FIELD else Step(PASS, width=plan.WIDTHS[opcode])
     if field.name == "unalignedRecords":
         return None  # whether these are records depends on another field
     step = Step(VARIABLE, opcode)
@@ -266,7 +275,7 @@ def _asks(step: Step) -> bool:
     """Whether anything is asked of what a step goes through."""
     if step.action in (PASS, VARIABLE):
         return step.names != NOTHING or step.opcode >= plan.RECORDS
-    if step.action in (ERROR, ACKS, TOPIC_ID):
+    if step.action in (ERROR, ACKS, TOPIC_ID, THROTTLE):
         return True
     if step.of is not None:
         return _asks(step.of)

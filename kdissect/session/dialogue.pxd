@@ -8,7 +8,7 @@ cdef class Dialogue:
     cdef public Session _first
     cdef public Session _second
     cdef public tuple _turned_arguments
-    cdef public object _turned_requests
+    cdef public tuple _turned_streams
 
     @cython.locals(events=list)
     cpdef list feed(self, Frame frame, packet)

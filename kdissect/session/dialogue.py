@@ -26,7 +26,7 @@ class Dialogue:
     :param streams: what the client and the broker send; they know the round trips.
     """
 
-    __slots__ = ("_first", "_second", "_turned_arguments", "_turned_requests")
+    __slots__ = ("_first", "_second", "_turned_arguments", "_turned_streams")
 
     def __init__(
         self,
@@ -41,11 +41,13 @@ class Dialogue:
         streams: tuple[Reassembler | None, Reassembler | None] = (None, None),
     ) -> None:
         told = (inferred, correlation_id, client_id, from_start)
-        self._first = Session(connection, client, broker, limits, *told, requests=streams[0])
+        self._first = Session(
+            connection, client, broker, limits, *told, requests=streams[0], responses=streams[1]
+        )
         self._second: Session | None = None
         """What the broker asks."""
         self._turned_arguments = (connection, broker, client, limits, inferred)
-        self._turned_requests = streams[1]
+        self._turned_streams = (streams[1], streams[0])
 
     @property
     def first(self) -> Session:
@@ -111,7 +113,8 @@ class Dialogue:
 
     def _turn(self) -> Session:
         """From now on either end may ask."""
-        second = self._second = Session(*self._turned_arguments, requests=self._turned_requests)
+        requests, responses = self._turned_streams
+        second = self._second = Session(*self._turned_arguments, requests=requests, responses=responses)
         second.end(self._first.ending)
         self._first.takes_all = second.takes_all = True
         self._first.witness.turn(second.witness)

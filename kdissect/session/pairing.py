@@ -24,6 +24,9 @@ Rules
    round trip after the other, so the round trip between capture point and broker is taken off: to it the
    broker is not late. Of the way between capture point and client nothing is in it. Where bytes between
    the two responses were lost, another response may have been there, and the wait is not known.
+   A broker that throttles serves the next request later still (:mod:`kdissect.session.throttling`).
+10. The client thinks from when the last answer reaches it until its next request leaves it, if nothing else
+   is asked: seen from the capture point, a round trip to the client longer, which is taken off.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from kdissect.session.expected import Expected
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
+from kdissect.session.throttling import answers_first, offers_answers_first, told_ms
 from kdissect.session.turning import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.witness import FrameWitness
 from kdissect.tcp.reassembly import Reassembler
@@ -62,6 +66,11 @@ TURNING_EFFORT = 1 << 20
 """Bytes of frames that do not fit as requests which are tried as responses, on one connection."""
 _NEVER = -(1 << 63)
 """Before any time."""
+_ALWAYS = (1 << 63) - 1
+"""After any time."""
+_MILLISECOND = 1_000_000
+ON_ITS_WAY_NS = 10 * _MILLISECOND
+"""A request that follows an answer sooner was sent before the client had read it."""
 
 
 class Recognised(Value):
@@ -94,6 +103,7 @@ class Session:
     :param correlation_id: of a request that is known to come, before it has.
     :param from_start: whether both directions were captured from their first byte.
     :param requests: the stream that the requests come in; it knows the round trip to the broker.
+    :param responses: the other one; it knows the round trip to the client.
     """
 
     __slots__ = (
@@ -109,8 +119,9 @@ class Session:
             "_limits",
             "_most",
         ),
-        *("_is_fresh_loss", "_latest_id", "_latest_is_whole", "_latest_ns", "_lost_behind", "_pending"),
-        *("_request_loss", "_requests"),
+        *("_answers_first", "_is_fresh_loss", "_is_latest", "_latest_api_key", "_latest_id"),
+        *("_latest_is_whole", "_latest_ns"),
+        *("_lost_behind", "_mute_end_ns", "_pending", "_request_loss", "_requests", "_responses"),
         *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
         *("_turning_effort", "client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
     )
@@ -126,6 +137,7 @@ class Session:
         client_id: str | None = None,
         from_start: bool = False,
         requests: Reassembler | None = None,
+        responses: Reassembler | None = None,
     ) -> None:
         self._connection = connection
         self._client = client
@@ -155,9 +167,17 @@ class Session:
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
         self._requests = requests
+        self._responses = responses
         self._latest_ns = _NEVER
         """When the last byte of the latest response was captured."""
         self._latest_is_whole = True
+        self._is_latest = False
+        """Whether nothing of the responses was lost since."""
+        self._answers_first = False
+        """Whether the broker is known to answer before it throttles."""
+        self._mute_end_ns = _NEVER
+        """Until when it does not read from the connection because of that."""
+        self._latest_api_key: int | None = None
         self._latest_id: int | None = None
         """Its correlation id, if it has one."""
         self._evicted: int | None = None
@@ -183,6 +203,7 @@ class Session:
         """Bytes of a direction were not captured."""
         self._expected.lose()
         if direction is not _TO_BROKER:
+            self._is_latest = False
             self._response_losses += 1
             self._response_gap = self._response_losses
         elif self._saw_request:
@@ -194,6 +215,7 @@ class Session:
         """Bytes of a direction were captured, and no frame was found in them."""
         self._expected.lose()
         if direction is not _TO_BROKER:
+            self._is_latest = False
             self._response_losses += 1
         elif self._request_loss != "gap" or not self._is_fresh_loss:
             self._request_loss = "skipped"  # behind a gap it is the gap that loses them
@@ -262,6 +284,7 @@ class Session:
         self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
         exchange = self._exchange(frame, packet)
         exchange.request = request
+        self._tell_thinking(exchange, frame)
         self._learn_from_request(request)
         exchange.principal = self.login.principal
         begun = Recognised.__new__(Recognised)
@@ -342,15 +365,15 @@ class Session:
             why_missing = self._why_missing(waiting)
             exchange = waiting.exchange
             exchange.response = Token(frame, "response")
-            self._tell_wait(waiting, frame)
-            self._answer_came(frame, None)
+            self._tell_wait(waiting, frame, 0)
+            self._answer_came(frame, None, 0)
             exchange.session_faults += _own_faults(frame)
             if exchange.response.is_cut:
                 exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
             self._saw_response = True
-            self._answer_came(frame, None)
+            self._answer_came(frame, None, 0)
             return self._report_headless(frame, "without a correlation id")
         correlation_id = read_correlation_id(frame.payload)
         serial = self._pending.find(correlation_id)
@@ -358,7 +381,7 @@ class Session:
             unmatched = self._feed_unmatched(frame, packet)
             if unmatched is not None:  # else it is a request of the broker's own
                 self._saw_response = True
-                self._answer_came(frame, correlation_id)
+                self._answer_came(frame, correlation_id, 0)
             return unmatched
         self._saw_response = True
         out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
@@ -377,15 +400,19 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
-        self._tell_wait(waiting, frame)
-        self._answer_came(frame, correlation_id)
+        throttle_ns = told_ms(exchange.response) * _MILLISECOND
+        if throttle_ns and not self._answers_first:
+            self._answers_first = answers_first(asked)
+        if self._tell_wait(waiting, frame, throttle_ns):
+            throttle_ns = 0  # it is over
+        self._answer_came(frame, correlation_id, throttle_ns, asked.api_key)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.size > len(frame.payload):
             exchange.missing = self._why_missing(waiting)
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
-        if asked.api_key in (SASL_AUTHENTICATE, SASL_HANDSHAKE):
+        if asked.api_key in (API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE):
             self._learn_from_response(exchange)
         exchange.routine = self._expected.judge(exchange, asked, exchange.response)
         # Made part by part: compiled, that is several times faster than a call.
@@ -394,32 +421,82 @@ class Session:
         out.append(done)
         return out
 
-    def _tell_wait(self, waiting: Waiting, frame: Frame) -> None:
-        """Tell the exchange that waited how long it did behind the response before ``frame``, its own."""
+    def _tell_thinking(self, exchange: Exchange, frame: Frame) -> None:
+        """Tell an exchange how long its client took to ask again; ``frame`` is the request."""
+        before, asked = self._latest_ns, frame.first_ns
+        if not self._is_latest or before < 0 or asked < 0:
+            return
+        think = asked - before
+        if self._responses is not None and self._responses.round_trip_ns > 0:
+            think -= self._responses.round_trip_ns
+        think = max(think, 0)
+        if not len(self._pending):
+            exchange.think_ns = think
+        # What follows an answer at once was on its way when the client heard that it has to wait.
+        if self._mute_end_ns > asked and think >= ON_ITS_WAY_NS:
+            exchange.breaks_quota = 2 * think < self._mute_end_ns - before
+
+    def _tell_wait(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
+        """Tell the exchange that waited what of its time was another's: the wait behind the response before
+        ``frame``, its own, the wait for a quota, and the network's part.
+
+        :param throttle_ns: what its own response tells of a quota.
+        :returns: whether that is a part of its time, and over.
+        """
         exchange = waiting.exchange
         request = exchange.request
-        if request is None or (frame.searched and self._response_losses > waiting.losses):
-            return  # what was between the two responses was lost
-        if not self._latest_is_whole:
-            return  # when its last byte came is not known
-        asked, before = request.frame.last_ns, self._latest_ns
-        before = min(before, frame.first_ns)  # it was sent again: that is the network's time
-        exchange.behind_ns = 0
-        if before <= asked:
-            return
-        if asked < 0 <= before:
-            exchange.behind_ns = None  # as absurd timestamps: compiled, their distance has no room
-            return
-        behind = before - asked
+        if request is None:
+            return False
+        exchange.after_api_key = self._latest_api_key
+        asked, before, answered = request.frame.last_ns, self._latest_ns, frame.first_ns
+        network = path = 0
         if self._requests is not None and self._requests.round_trip_ns > 0:
-            behind -= self._requests.round_trip_ns
-        if behind > 0:
-            exchange.behind_ns, exchange.behind_correlation_id = behind, self._latest_id
+            network = self._requests.round_trip_ns
+            if self._requests.path_ns >= 0:
+                exchange.network_ns = path = self._requests.path_ns
+        if frame.searched and self._response_losses > waiting.losses:
+            return False  # what was between the two responses was lost
+        if not self._latest_is_whole:
+            return False  # when its last byte came is not known
+        before = min(before, answered)  # it was sent again: that is the network's time
+        if asked < 0 <= answered:
+            if before <= asked:
+                exchange.behind_ns = exchange.throttle_ns = 0
+            return False  # as absurd timestamps: compiled, their distance has no room
+        behind = 0
+        if before > asked:
+            behind = max(0, before - asked - network)
+            if behind:
+                exchange.behind_correlation_id = self._latest_id
+        exchange.behind_ns, exchange.throttle_ns = behind, 0
+        if answered <= asked:
+            if path:
+                exchange.network_ns = 0  # nothing was shorter than this
+            return False
+        left = answered - asked - behind
+        if left < path:
+            exchange.network_ns = path = left
+        left -= path
+        muted = 0
+        if self._mute_end_ns > asked >= 0:
+            muted = min(left, max(0, self._mute_end_ns - asked - network - behind))
+            exchange.throttle_ns = muted
+        if throttle_ns == 0 or self._answers_first or left - muted < throttle_ns:
+            return False
+        exchange.throttle_ns = muted + throttle_ns
+        return True
 
-    def _answer_came(self, frame: Frame, correlation_id: int | None) -> None:
-        """The next response waits behind this one."""
+    def _answer_came(
+        self, frame: Frame, correlation_id: int | None, mute_ns: int, api_key: int | None = None
+    ) -> None:
+        """The next response waits behind this one, and for its quota."""
+        self._latest_api_key = api_key
         self._latest_ns, self._latest_id = frame.last_ns, correlation_id
         self._latest_is_whole = frame.size <= len(frame.payload)
+        self._is_latest = self._latest_is_whole
+        self._mute_end_ns = _NEVER
+        if mute_ns and frame.first_ns >= 0:
+            self._mute_end_ns = min(int(frame.first_ns) + mute_ns, _ALWAYS)
 
     def _answers_request(self, payload: bytes) -> bool:
         """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last
@@ -542,7 +619,13 @@ class Session:
         self._told_bytes = told if told > ORDINARY_TOLD_BYTES else 0
 
     def _learn_from_response(self, exchange: Exchange) -> None:
-        """:param exchange: a login's."""
+        """:param exchange: a login's, or one of ApiVersions."""
+        if exchange.api_key == API_VERSIONS:
+            if exchange.error is None and exchange.response is not None and not self._answers_first:
+                asked = exchange.request
+                first = isinstance(asked, Request) and answers_first(asked)
+                self._answers_first = first or offers_answers_first(exchange.response.body())
+            return
         if exchange.error is not None:
             self.login.outcome = exchange.error
         elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:

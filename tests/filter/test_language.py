@@ -197,6 +197,8 @@ WRONG: list[tuple[str, int, str]] = [
     ("partition in", 12, "a value or '{'"),
     ("retransmitted", 0, "-T connections"),
     ("slow", 0, "latency > 500ms"),
+    ("not finding", 4, "findings are not known here"),
+    ("finding.severity >= warning", 0, "findings are not known here"),
     ("not (error or slow == true)", 14, "latency > 500ms"),
 ]
 

@@ -49,7 +49,17 @@ def test_the_columns_of_an_exchange_are_those_of_the_contract() -> None:
         *("number", "connection", "client", "broker", "api_key", "api", "api_version"),
         *("correlation_id", "client_id", "principal", "request_packet", "response_packet"),
         *("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns", "latency_ns"),
-        *("behind_ns", "behind_correlation_id", "request_size", "response_size", "missing", "inferred"),
+        *(
+            "behind_ns",
+            "behind_correlation_id",
+            "network_ns",
+            "throttle_ns",
+            "served_ns",
+            "wait_ns",
+            "broker_ns",
+        ),
+        *("request_transfer_ns", "response_transfer_ns", "think_ns"),
+        *("request_size", "response_size", "missing", "inferred"),
         *("error", "error_class", "topics", "groups", "transactional_ids", "faults", "request", "response"),
     ]
 
@@ -197,9 +207,24 @@ def test_a_latency_that_64_bits_cannot_hold_is_null_in_every_format(
 def test_columns_are_what_the_exchange_says_under_the_same_name() -> None:
     found = dissected(read_packets([CAPTURE])).exchanges
     assert len(found) > 10
-    presented = {"topics", "faults", "request", "response"}
+    presented = {"topics", "faults", "request", "response", "wait_ns", "broker_ns"}
     for exchange in found:
         row = dict(zip((column.name for column in EXCHANGES.columns), EXCHANGES.row(exchange), strict=True))
         assert {name: getattr(exchange, name) for name in row.keys() - presented} == {
             name: value for name, value in row.items() if name not in presented
         }
+
+
+def test_the_parts_of_a_latency_add_up_to_it() -> None:
+    """As they are printed, and where none is null but the network, which then counts nothing."""
+    added = 0
+    for exchange in dissected(read_packets([CAPTURE])).exchanges:
+        row = dict(zip((column.name for column in EXCHANGES.columns), EXCHANGES.row(exchange), strict=True))
+        if row["served_ns"] is None:
+            continue
+        parts = [row[f"{name}_ns"] for name in ("behind", "throttle", "network", "served")]
+        assert row["latency_ns"] == sum(each or 0 for each in parts)
+        if row["wait_ns"] is not None:
+            assert row["served_ns"] == row["wait_ns"] + row["broker_ns"]
+            added += 1
+    assert added

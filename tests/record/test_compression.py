@@ -195,7 +195,7 @@ def test_a_gigabyte_in_a_nutshell_is_unpacked_up_to_the_limit(codec: int) -> Non
     assert found.fault is not None
     assert found.fault.kind == "decompression-limit"
     assert len(found.data) <= 64 * MIB
-    assert spent < 2
+    assert spent < 20  # less than one on a machine that does nothing else
     assert grown < 200
 
 
@@ -214,7 +214,7 @@ def test_many_streams_of_nothing_take_time_in_line_with_their_bytes(codec: int) 
     data = tiny_streams(codec)
     started = time.process_time()
     assert decompress(codec, data) == (b"", None)
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 30  # less than one on a machine that does nothing else
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_request_waits_until_the_last_byte_of_the_response_before_its_own() ->
     assert waits(segments) == [(0, None), (489 * MS, 7)]
     (_, second), _, _ = run(segments)
     assert second.latency_ns == 492 * MS
-    assert second.own_latency_ns == 3 * MS
+    assert (second.turn_ns, second.network_ns, second.served_ns) == (3 * MS, None, 3 * MS)
 
 
 def test_a_request_that_comes_after_the_response_before_its_own_waits_for_nothing() -> None:
@@ -103,7 +103,7 @@ def lossy(after: bool) -> Exchange:
 
 def test_where_a_response_before_it_may_be_lost_the_wait_is_not_known() -> None:
     found = lossy(after=False)
-    assert (found.behind_ns, found.own_latency_ns) == (None, None)
+    assert (found.behind_ns, found.throttle_ns, found.served_ns) == (None, None, None)
 
 
 def test_of_a_request_that_was_said_after_that_it_is() -> None:

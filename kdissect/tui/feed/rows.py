@@ -113,7 +113,7 @@ def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes
     flags |= HAS_LATENCY if latency is not None else 0
     if taken is not None:
         # What is known to be work is all that was no wait for certain.
-        flags |= HAS_TAKEN if split(exchange).work_ns is None else HAS_TAKEN | IS_WORK
+        flags |= HAS_TAKEN if split(exchange).broker_ns is None else HAS_TAKEN | IS_WORK
     flags |= HAS_REQUEST if request is not None else 0
     flags |= HAS_RESPONSE if response is not None else 0
     flags |= IS_CUT if any(message.is_cut for message in exchange.messages) else 0

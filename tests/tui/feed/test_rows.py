@@ -52,7 +52,7 @@ def test_a_row_says_what_the_exchange_says(path: Path) -> None:
         assert bool(flags & HAS_LATENCY) == (exchange.latency_ns is not None)
         assert value("latency_ns") == (exchange.latency_ns or 0)
         assert value("behind_ns") == (-1 if exchange.behind_ns is None else exchange.behind_ns)
-        work_ns = split(exchange).work_ns
+        work_ns = split(exchange).broker_ns
         assert bool(flags & IS_WORK) == (work_ns is not None)
         assert (
             value("taken_ns")

@@ -338,7 +338,7 @@ def test_where_something_is_slow_but_not_what_is_asked_for_nothing_else_is_said(
 
 def test_figures_are_those_of_what_is_shown() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        known = [split(each).work_ns for each in read(ERRORS)]
+        known = [split(each).broker_ns for each in read(ERRORS)]
         worked = sorted(ns for ns in known if ns is not None)
         assert page.summary.p50_ns == worked[-(-len(worked) // 2) - 1]
         assert "exchanges over time ▃·▆█▁·▂···▅▁·▁···▂·▇ 12/s" in screen_text(app)

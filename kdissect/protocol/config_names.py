@@ -7,6 +7,9 @@ hides too (``ConfigurationUtils``, ``KafkaConfig.loggableValue``).
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Kafka's ``ConfigResource.Type``."""
 
@@ -180,3 +183,19 @@ NOT_SECRET: dict[int, frozenset[str]] = {
     CLIENT_METRICS: frozenset(_CLIENT_METRICS.split()),
     GROUP: frozenset(_GROUP.split()),
 }
+
+_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+
+
+def is_secret_config(resource: int | None, name: Any) -> bool:
+    """Whether a config's value is a secret: a password, or unknown.
+
+    :param resource: Kafka's ``ConfigResource.Type``.
+    """
+    if resource == BROKER_LOGGER:
+        return False
+    known = NOT_SECRET.get(resource if resource is not None else -1)
+    if known is None or not isinstance(name, str):
+        return True
+    prefixed = _LISTENER.fullmatch(name) if resource == BROKER else None
+    return name not in known and not (prefixed and prefixed[1] in known)

@@ -1,0 +1,97 @@
+"""Which consumer groups clients belong to, as their own requests tell.
+
+Group and data travel on different connections, so a client is known by its address and client id. Where
+several groups go under one such name, the topics that they commit tell them apart, else the group is not
+known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kdissect.analysis.fold import address
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+OF_MEMBERS = frozenset(
+    (
+        *("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat"),
+        *("ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge", "StreamsGroupHeartbeat"),
+    )
+)
+"""Requests that members of a group, or consumers in its name, send."""
+_NAMES_TOPICS = ("OffsetCommit", "OffsetFetch")
+
+
+class Speaker(NamedTuple):
+    """A client as far as it can be told from others: address and client id."""
+
+    client: str
+    client_id: str | None
+
+
+def speaker(exchange: Exchange) -> Speaker:
+    """Who asks."""
+    return Speaker(address(exchange.client), exchange.client_id)
+
+
+class Affiliations:
+    """Groups by client."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._groups: dict[Speaker, dict[str, set[str]]] = {}
+        """The groups of each, with the topics (by name or id) that it commits or asks for in their names."""
+        self._most = limits.rows
+
+    def see(self, exchange: Exchange) -> None:
+        """To be called with every exchange."""
+        if exchange.request is None or exchange.api not in OF_MEMBERS:
+            return
+        body = exchange.request.body()
+        for group, topics in _named(body):
+            groups = self._groups.get(speaker(exchange))
+            if groups is None:
+                if len(self._groups) >= self._most:
+                    continue
+                groups = self._groups[speaker(exchange)] = {}
+            if group not in groups and len(groups) >= self._most:
+                continue
+            known = groups.setdefault(group, set())
+            if exchange.api in _NAMES_TOPICS and len(known) < self._most:
+                known.update(topics)
+
+    def merge(self, later: Affiliations) -> None:
+        """Add what was told later."""
+        for who, groups in later._groups.items():
+            mine = self._groups.setdefault(who, {})
+            for group, topics in groups.items():
+                mine.setdefault(group, set()).update(topics)
+
+    def group(self, who: Speaker, *topic: str | None) -> str | None:
+        """The group of a client that reads a topic, which may have a name and an id; None where it has none,
+        or may be of several."""
+        groups = self._groups.get(who)
+        if not groups or who.client_id is None:
+            return None
+        if len(groups) == 1:
+            return next(iter(groups))
+        fitting = [group for group, topics in groups.items() if topics.intersection(topic)]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def _named(body: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The groups in a request, and the topics in each."""
+    asked = body.get("groups")
+    each = asked if isinstance(asked, list) and "groupId" not in body else [body]
+    return [
+        (one["groupId"], [name for topic in one.get("topics") or () if (name := _topic(topic))])
+        for one in each
+        if isinstance(one, dict) and isinstance(one.get("groupId"), str) and one["groupId"]
+    ]
+
+
+def _topic(topic: Any) -> str | None:
+    if not isinstance(topic, dict):
+        return None
+    name = topic.get("name") or topic.get("topicId")
+    return name if isinstance(name, str) else None

@@ -1,0 +1,262 @@
+"""Tables of clusters: brokers, topics, partitions, settings, and what changed. Each row holds from a time to
+another, with who told it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from kdissect.analysis.cluster_history import Span, list_text
+from kdissect.analysis.cluster_model import ClusterModel
+from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
+from kdissect.analysis.fold import Row, View
+
+CLUSTER_COLUMN = column("cluster_id", "text", "the cluster; null where nothing tells it")
+HELD: tuple[Declared, ...] = (
+    time_column("from_ns", "when it was told first; it may have been so before"),
+    time_column("to_ns", "when it was told otherwise; null where it held to the end"),
+    column("source_exchange", "int64", "the exchange that told it", unit=ID),
+    column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
+)
+
+
+class _ClusterTable(View[ClusterModel]):
+    """What the tables share."""
+
+    basis_type = ClusterModel
+
+    def _rows(self) -> list[Row]:
+        raise NotImplementedError
+
+    def result(self) -> list[Row]:
+        return self._rows()[: self.limits.rows]
+
+    def merge(self, later: Self) -> None:
+        self.basis.merge(later.basis)
+
+    @property
+    def left_out(self) -> int:
+        return self.basis.left_out + max(0, len(self._rows()) - self.limits.rows)
+
+
+def _held(span: Span) -> Row:
+    return {
+        "from_ns": span.from_ns,
+        "to_ns": span.to_ns,
+        "source_exchange": span.exchange,
+        "told_by": span.told_by,
+    }
+
+
+def _order(cluster: str | None, subject: Any, span: Span) -> tuple[Any, ...]:
+    return cluster or "", subject, span.from_ns, span.exchange
+
+
+class ClusterBrokers(_ClusterTable):
+    """The statistic ``cluster_brokers``: a row for each address that a node is said to have, and for each
+    time it was otherwise."""
+
+    name = "cluster_brokers"
+    about = "brokers and controllers, and how they were when"
+    columns = (
+        CLUSTER_COLUMN,
+        column("node_id", "int32", "the id of the node", unit=ID),
+        column("host", "text", "host that it is said to have"),
+        column("port", "int32", "port", unit=ID),
+        column("rack", "text", "its rack"),
+        column("listener", "text", "name of the listener, where that is told"),
+        column("fenced", "bool", "whether the controller keeps clients from it; null where not told"),
+        column("controller", "bool", "whether it is the active controller; null where not told"),
+        column("epoch", "int64", "the broker epoch: another one each time it starts", unit=ID),
+        column("software", "text", "what it runs, as its own requests say"),
+        *HELD,
+    )
+
+    def _rows(self) -> list[Row]:
+        found = sorted(self.basis.history().endpoints, key=lambda each: _order(*each))
+        return [
+            {
+                "cluster_id": cluster,
+                "node_id": node,
+                "host": host,
+                "port": port,
+                "rack": span.values.get("rack"),
+                "listener": span.values.get("listener"),
+                "fenced": span.values.get("fenced"),
+                "controller": span.values.get("controller"),
+                "epoch": span.values.get("epoch"),
+                "software": span.values.get("software"),
+                **_held(span),
+            }
+            for cluster, (node, host, port), span in found
+            if span.counts
+        ]
+
+
+class ClusterTopics(_ClusterTable):
+    """The statistic ``cluster_topics``."""
+
+    name = "cluster_topics"
+    about = "topics, and how they were when"
+    columns = (
+        CLUSTER_COLUMN,
+        TOPIC_COLUMN,
+        column("topic_id", "text", "its id, where that is told"),
+        column("partitions", "int32", "how many partitions it has"),
+        column("replication", "int32", "replicas of a partition"),
+        column("internal", "bool", "whether it is Kafka's own"),
+        *HELD,
+    )
+
+    def _rows(self) -> list[Row]:
+        found = sorted(self.basis.history().topics, key=lambda each: _order(*each))
+        return [
+            {
+                "cluster_id": cluster,
+                "topic": topic,
+                "topic_id": span.values.get("topic_id"),
+                "partitions": span.values.get("partitions"),
+                "replication": span.values.get("replication"),
+                "internal": span.values.get("internal"),
+                **_held(span),
+            }
+            for cluster, topic, span in found
+            if span.counts
+        ]
+
+
+class ClusterPartitions(_ClusterTable):
+    """The statistic ``cluster_partitions``."""
+
+    name = "cluster_partitions"
+    about = "leaders, replicas and those in sync, and when"
+    columns = (
+        CLUSTER_COLUMN,
+        TOPIC_COLUMN,
+        column("topic_id", "text", "its id, where that is told"),
+        PARTITION_COLUMN,
+        column("leader", "int32", "node that leads; -1 where none does", unit=ID),
+        column("leader_epoch", "int32", "how often there was a leader before", unit=ID),
+        column("replicas", "text", "nodes that have a copy, the preferred leader first"),
+        column("isr", "text", "of them, those in sync"),
+        column("elr", "text", "of those not in sync, those that may lead without loss (KIP-966)"),
+        column("offline", "text", "of them, those that are not reachable"),
+        column("preferred", "bool", "whether the first replica leads"),
+        *HELD,
+    )
+
+    def _rows(self) -> list[Row]:
+        rows = []
+        for cluster, (topic, partition), span in sorted(
+            self.basis.history().partitions, key=lambda each: _order(*each)
+        ):
+            values = span.values
+            leader, replicas = values.get("leader"), values.get("replicas")
+            if not span.counts:
+                continue
+            rows.append(
+                {
+                    "cluster_id": cluster,
+                    "topic": topic,
+                    "topic_id": values.get("topic_id"),
+                    "partition": partition,
+                    "leader": leader,
+                    "leader_epoch": values.get("leader_epoch"),
+                    "replicas": list_text(replicas),
+                    "isr": list_text(values.get("isr")),
+                    "elr": list_text(values.get("elr")),
+                    "offline": list_text(values.get("offline")),
+                    "preferred": leader == replicas[0] if replicas and leader is not None else None,
+                    **_held(span),
+                }
+            )
+        return rows
+
+
+class ClusterConfigs(_ClusterTable):
+    """The statistic ``cluster_configs``: configurations, quotas and finalized features."""
+
+    name = "cluster_configs"
+    about = "configurations, quotas and features, and when"
+    columns = (
+        CLUSTER_COLUMN,
+        column(
+            "resource_type", "text", "topic, broker, broker-logger, client-metrics, group, quota, feature"
+        ),
+        column("resource", "text", "whose it is; empty for all of them"),
+        column("config", "text", "the name of the configuration, quota or feature"),
+        column("value", "text", "its value; <redacted> where it is or may be a secret; null for the default"),
+        column("source", "text", "where the value was set: topic, broker, brokers, file, default …"),
+        *HELD,
+    )
+
+    def _rows(self) -> list[Row]:
+        found = sorted(self.basis.history().configs, key=lambda each: _order(*each))
+        return [
+            {
+                "cluster_id": cluster,
+                "resource_type": kind,
+                "resource": resource,
+                "config": name,
+                "value": span.values.get("value") or None,
+                "source": span.values.get("source"),
+                **_held(span),
+            }
+            for cluster, (kind, resource, name), span in found
+            if span.counts
+        ]
+
+
+CHANGES = (
+    *("leader-moved", "isr-shrunk", "isr-grown", "replicas-changed"),
+    *("broker-appeared", "broker-gone", "broker-registered", "broker-refused", "broker-fenced"),
+    *("broker-unfenced", "log-dirs-offline", "controller-moved"),
+    *("topic-created", "topic-deleted", "partitions-added"),
+    *("config-changed", "quota-changed", "feature-changed", "acl-changed"),
+)
+"""What a change may be."""
+
+
+class ClusterChanges(_ClusterTable):
+    """The statistic ``cluster_changes``."""
+
+    name = "cluster_changes"
+    about = "what happened in the cluster, when and by whom"
+    columns = (
+        time_column("ns", "when it was told first"),
+        column("what", "text", ", ".join(CHANGES)),
+        column("subject", "text", "of what: a broker, a topic, TOPIC-PARTITION, a setting"),
+        column("before", "text", "what it was"),
+        column("after", "text", "what it is since"),
+        column("by", "text", "who asked for it; null where that was not seen"),
+        column("topic", "text", "the topic, where it is about one"),
+        column("partition", "int32", "the partition"),
+        column(
+            "node_id",
+            "int32",
+            "the broker: of leaders the one before, of in-sync replicas the one that changed",
+            unit=ID,
+        ),
+        column("exchange", "int64", "the exchange that told it", unit=ID),
+        column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
+        CLUSTER_COLUMN,
+    )
+
+    def _rows(self) -> list[Row]:
+        return [
+            {
+                "ns": each.ns,
+                "what": each.what,
+                "subject": each.subject,
+                "before": each.before,
+                "after": each.after,
+                "by": each.by,
+                "topic": each.topic,
+                "partition": each.partition,
+                "node_id": each.node,
+                "exchange": each.number,
+                "told_by": each.told_by,
+                "cluster_id": each.cluster,
+            }
+            for each in self.basis.history().changes
+            if each.counts
+        ]

@@ -1,0 +1,372 @@
+"""Batches that were produced and batches that were fetched, of one partition → when what reached whom.
+
+All is decided here, over what is known in the end, so the order in which it was captured does not matter.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.heads import SAMPLE
+from kdissect.analysis.histogram import Histogram
+
+C = TypeVar("C")
+
+
+class Batch(NamedTuple):
+    """A batch that was produced."""
+
+    base: int | None
+    """The offset of its first record; None where no answer tells it."""
+    last: int | None
+    """Of its last; where there is no base, how many there are; None where only the answer was captured."""
+    sent_ns: int | None
+    acknowledged_ns: int | None
+    first_ms: int | None
+    last_ms: int | None
+    crc: int | None
+    counts: bool
+    sample: tuple[int, ...] = ()
+    """Timestamps of some of its records, in order, which stand for equally many each."""
+    producer: str | None = None
+    """The client id of whoever sent it."""
+
+
+class Arrival(NamedTuple):
+    """A batch that was fetched, or (without a base) an offset that was asked for."""
+
+    offset: int | None
+    """What the request asks for, where it names the partition."""
+    base: int | None
+    last: int
+    asked_ns: int | None
+    came_ns: int
+    first_ms: int | None
+    last_ms: int | None
+    crc: int | None
+    counts: bool
+    is_after_loss: bool = False
+    """Whether messages of the connection are missing between this request and the one before it."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What reached one consumer."""
+
+    counts: bool = False
+    sets: int = 0
+    records: int = 0
+    read_again: int = 0
+    unconsumed: int = 0
+    producers: set[str] = field(default_factory=set)
+    youngest: Histogram = field(default_factory=Histogram)
+    send: Histogram = field(default_factory=Histogram)
+    ack: Histogram = field(default_factory=Histogram)
+    create: Histogram = field(default_factory=Histogram)
+    linger: Histogram = field(default_factory=Histogram)
+    produce: Histogram = field(default_factory=Histogram)
+    replicate: Histogram = field(default_factory=Histogram)
+    visible: Histogram = field(default_factory=Histogram)
+    waited: Histogram = field(default_factory=Histogram)
+
+
+class _Placed(NamedTuple):
+    """A produced batch whose offsets are known."""
+
+    base: int
+    last: int
+    batch: Batch
+
+
+class Loss(NamedTuple):
+    """What is missing of a connection."""
+
+    lost: list[int]
+    """When messages are missing, ascending."""
+    asks: list[int]
+    """When offsets are asked for, of any partition, ascending."""
+    anew: list[tuple[int, bool]]
+    """When a request names all that it fetches, and whether a session begins with it."""
+
+
+NO_LOSS = Loss([], [], [])
+
+
+def after_loss(arrivals: Iterable[Arrival], loss: Loss) -> Iterator[Arrival]:
+    """The arrivals of a connection and partition, each told whether an answer is missing before it that may
+    have brought records: it is the next that asks for anything, and the partition was asked for all the
+    time."""
+    if not loss.lost:
+        yield from arrivals
+        return
+    begun = {ns for ns, is_new in loss.anew if is_new}
+    anew = sorted(ns for ns, _ in loss.anew)
+    before: int | None = None
+    for each in sorted(arrivals, key=_when):
+        if each.offset is None or each.asked_ns is None:
+            yield each
+            continue
+        ns = each.asked_ns
+        is_lost = before is not None and ns not in begun and _missed(loss, before, ns)
+        if is_lost and before is not None and bisect_right(anew, before) < bisect_left(anew, ns):
+            is_lost = False  # it was not among all that was fetched meanwhile
+        before = ns
+        yield each._replace(is_after_loss=is_lost)
+
+
+def _missed(loss: Loss, before: int, ns: int) -> bool:
+    """Whether messages are missing between the two, and nothing else was asked for since."""
+    at = bisect_left(loss.lost, ns) - 1
+    if at < 0 or loss.lost[at] < before:
+        return False
+    following = bisect_right(loss.asks, loss.lost[at])
+    return following < len(loss.asks) and loss.asks[following] == ns
+
+
+def _when(arrival: Arrival) -> tuple[int, int]:
+    return arrival.asked_ns or arrival.came_ns, arrival.base or -1
+
+
+def deliver(
+    batches: list[Batch],
+    consumers: Mapping[C, list[Arrival]],
+    followers: Collection[C],
+    rises: list[tuple[int, int]],
+) -> Iterator[tuple[C, Outcome]]:
+    """What reached each consumer.
+
+    :param followers: those of the consumers that are brokers.
+    :param rises: times, and high watermarks that were told then.
+    """
+    placed = _place(batches, consumers)
+    bases = [each.base for each in placed]
+    ordered = {consumer: sorted(arrivals, key=_when) for consumer, arrivals in consumers.items()}
+    replicated: dict[int, int] = {}
+    for follower in followers:
+        for at, ns in _first_fetches(ordered[follower], placed, bases).items():
+            replicated[at] = max(ns, replicated.get(at, ns))
+    watermarks = _Watermarks(rises)
+    for consumer, arrivals in ordered.items():
+        yield consumer, _reach(arrivals, placed, bases, replicated if followers else {}, watermarks)
+
+
+def _place(batches: list[Batch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
+    """The produced batches by offset, each once: by the offset that was told, else as they were fetched."""
+    by_base: dict[int, Arrival] = {}
+    by_content: dict[tuple[int | None, ...], int] = {}
+    for arrivals in consumers.values():
+        for each in arrivals:
+            if each.base is not None:
+                by_base.setdefault(each.base, each)
+                if each.crc is not None:
+                    content = each.crc, each.last - each.base + 1, each.first_ms, each.last_ms
+                    by_content.setdefault(content, each.base)
+    placed: dict[int, _Placed] = {}
+    for batch in sorted(
+        batches, key=lambda each: (each.base is None, each.sent_ns is None, each.sent_ns or 0)
+    ):
+        base, last = batch.base, batch.last
+        if base is None:
+            if last is None or batch.crc is None:
+                continue
+            found = by_content.get((batch.crc, last, batch.first_ms, batch.last_ms))
+            if found is None:
+                continue
+            base, last = found, found + last - 1
+        arrival = by_base.get(base)
+        if last is None:  # only the answer was captured
+            if arrival is None:
+                continue
+            last = arrival.last
+            batch = batch._replace(first_ms=arrival.first_ms, last_ms=arrival.last_ms)
+        before = placed.get(base)
+        if before is None:
+            placed[base] = _Placed(base, last, batch)
+        elif before.batch.sent_ns is None and batch.sent_ns is not None:
+            placed[base] = _Placed(base, last, batch._replace(acknowledged_ns=before.batch.acknowledged_ns))
+    return [placed[base] for base in sorted(placed)]
+
+
+def _overlapping(placed: list[_Placed], bases: list[int], first: int, last: int) -> Iterator[int]:
+    """Which of the batches have offsets from ``first`` to ``last``."""
+    at = max(0, bisect_right(bases, first) - 1)
+    while at < len(placed) and placed[at].base <= last:
+        if placed[at].last >= first:
+            yield at
+        at += 1
+
+
+def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[int]) -> dict[int, int]:
+    """When the end of each batch was first fetched."""
+    found: dict[int, int] = {}
+    for each in arrivals:
+        if each.base is not None:
+            for at in _overlapping(placed, bases, each.base, each.last):
+                if placed[at].last <= each.last and _follows(placed[at].batch, each):
+                    found[at] = min(each.came_ns, found.get(at, each.came_ns))
+    return found
+
+
+def _follows(batch: Batch, arrival: Arrival) -> bool:
+    """Whether it can be that batch: nothing is fetched before it is sent."""
+    return batch.sent_ns is None or arrival.came_ns >= batch.sent_ns
+
+
+class _Covered:
+    """Which offsets were fetched already: intervals that do not touch."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def add(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Add an interval; gives the parts of it that are new."""
+        low = bisect_left(self._lasts, first - 1)
+        high = bisect_right(self._firsts, last + 1)
+        fresh = []
+        at = first
+        for index in range(low, high):
+            if self._firsts[index] > at:
+                fresh.append((at, min(last, self._firsts[index] - 1)))
+            at = max(at, self._lasts[index] + 1)
+        if at <= last:
+            fresh.append((at, last))
+        if low < high:
+            first, last = min(first, self._firsts[low]), max(last, self._lasts[high - 1])
+        self._firsts[low:high] = [first]
+        self._lasts[low:high] = [last]
+        return fresh
+
+
+class _Watermarks:
+    """When offsets became visible."""
+
+    def __init__(self, rises: list[tuple[int, int]]) -> None:
+        self._times: list[int] = []
+        self._heights: list[int] = []
+        for ns, high in sorted(rises):
+            if not self._heights or high > self._heights[-1]:
+                self._times.append(ns)
+                self._heights.append(high)
+
+    def passed(self, offset: int) -> int | None:
+        """When one beyond it was first told."""
+        at = bisect_right(self._heights, offset)
+        return self._times[at] if at < len(self._times) else None
+
+
+def _reach(
+    arrivals: list[Arrival],
+    placed: list[_Placed],
+    bases: list[int],
+    replicated: Mapping[int, int],
+    watermarks: _Watermarks,
+) -> Outcome:
+    out, covered = Outcome(), _Covered()
+    reached: set[int] = set()
+    wanted: int | None = None
+    furthest = -1
+    for each in arrivals:
+        if each.offset is not None:
+            if each.is_after_loss and wanted is not None and wanted < each.offset:
+                _count_lost(out, each, covered.add(wanted, each.offset - 1), placed, bases, reached)
+            wanted = each.offset
+            furthest = max(furthest, each.offset - 1)
+        if each.base is None:
+            continue
+        furthest = max(furthest, each.last)
+        first = each.base if wanted is None or not each.base <= wanted <= each.last else wanted
+        fresh = covered.add(first, each.last)
+        news = 0
+        for begin, end in fresh:
+            for at in _overlapping(placed, bases, begin, end):
+                one = placed[at]
+                if not _follows(one.batch, each):
+                    continue
+                records = min(end, one.last) - max(begin, one.base) + 1
+                news += records
+                out.records += records
+                out.counts |= each.counts or one.batch.counts
+                _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
+                reached.add(at)
+        if not fresh or fresh != [(first, each.last)]:
+            both = _overlapping(placed, bases, first, each.last)
+            seen = sum(
+                min(each.last, placed[at].last) - max(first, placed[at].base) + 1
+                for at in both
+                if _follows(placed[at].batch, each)
+            )
+            out.read_again += max(0, seen - news)
+    out.sets = len(reached)
+    if reached:
+        out.unconsumed = sum(max(0, one.last - max(one.base, furthest + 1) + 1) for one in placed)
+    return out
+
+
+def _count_lost(
+    out: Outcome,
+    arrival: Arrival,
+    fresh: list[tuple[int, int]],
+    placed: list[_Placed],
+    bases: list[int],
+    reached: set[int],
+) -> None:
+    """Count what was fetched in an answer that was not captured."""
+    for begin, end in fresh:
+        for at in _overlapping(placed, bases, begin, end):
+            one = placed[at]
+            if one.batch.sent_ns is None or arrival.asked_ns is None or one.batch.sent_ns <= arrival.asked_ns:
+                out.records += min(end, one.last) - max(begin, one.base) + 1
+                out.counts |= arrival.counts or one.batch.counts
+                reached.add(at)
+
+
+def _time(
+    out: Outcome,
+    one: _Placed,
+    arrival: Arrival,
+    records: int,
+    is_first: bool,
+    replicated_ns: int | None,
+    watermarks: _Watermarks,
+) -> None:
+    """Count the times of records that were fetched."""
+    batch, came = one.batch, arrival.came_ns
+    sent, acknowledged = batch.sent_ns, batch.acknowledged_ns
+    if sent is not None:
+        out.send.add(came - sent, records)
+    if acknowledged is not None:
+        out.ack.add(came - acknowledged, records)
+        if arrival.asked_ns is not None:
+            out.waited.add(max(0, arrival.asked_ns - acknowledged), records)
+    if batch.first_ms is not None and batch.last_ms is not None:
+        stamps = batch.sample or _evenly(batch.first_ms, batch.last_ms, records)
+        for part, ms in enumerate(stamps):
+            times = records * (part + 1) // len(stamps) - records * part // len(stamps)
+            if times:
+                out.create.add(came - ms * MILLISECOND, times)
+    if is_first and batch.producer is not None:
+        out.producers.add(batch.producer)
+    if not is_first or sent is None:
+        return
+    if batch.last_ms is not None:
+        out.youngest.add(sent - batch.last_ms * MILLISECOND)
+    if batch.first_ms is not None:
+        out.linger.add(sent - batch.first_ms * MILLISECOND)
+    if acknowledged is not None:
+        out.produce.add(acknowledged - sent)
+    if replicated_ns is not None:
+        out.replicate.add(replicated_ns - sent)
+    visible = watermarks.passed(one.last)
+    if visible is not None and visible >= sent:
+        out.visible.add(visible - sent)
+
+
+def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
+    """Timestamps of the records of a batch, as far as its header tells."""
+    parts = min(records, SAMPLE) if last_ms > first_ms else 1
+    return [first_ms + (last_ms - first_ms) * (2 * part + 1) // (2 * parts) for part in range(parts)]

@@ -1,0 +1,76 @@
+"""Many rows of whole numbers by key, small in memory: what folds keep that join things only at the end."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+NONE = -(1 << 63)
+"""Stands for a number that is not known."""
+
+
+def known(value: int | None) -> int:
+    """The number, as it is kept."""
+    return NONE if value is None else value
+
+
+def told(value: int) -> int | None:
+    """The number that was kept."""
+    return None if value == NONE else value
+
+
+class Ledgers(Generic[K]):
+    """Rows of ``width`` 64-bit numbers each, by key. Of more than so many keys, or so many rows in all, the
+    first are kept and the others counted."""
+
+    def __init__(self, width: int, keys: int, rows: int) -> None:
+        self._width = width
+        self._most_keys = keys
+        self._most_rows = rows
+        self._kept: dict[K, array[int]] = {}
+        self._count = 0
+        self.left_out = 0
+        """How many rows were not kept."""
+
+    def add(self, key: K, *row: int) -> None:
+        """Add a row; one with a number beyond 64 bits is counted as left out."""
+        try:
+            numbers = array("q", row)
+        except OverflowError:
+            self.left_out += 1
+            return
+        self._add(key, numbers)
+
+    def _add(self, key: K, numbers: array[int]) -> None:
+        kept = self._kept.get(key)
+        rows = len(numbers) // self._width
+        room = max(0, self._most_rows - self._count)
+        if kept is None:
+            if len(self._kept) >= self._most_keys or not room:
+                self.left_out += rows
+                return
+            kept = self._kept[key] = array("q")
+        if rows > room:
+            self.left_out += rows - room
+            numbers = numbers[: room * self._width]
+            rows = room
+        kept.extend(numbers)
+        self._count += rows
+
+    def merge(self, later: Ledgers[K]) -> None:
+        """Add the rows of another that came after."""
+        self.left_out += later.left_out
+        for key, numbers in later._kept.items():
+            self._add(key, numbers)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._kept)
+
+    def rows(self, key: K) -> Iterator[tuple[int, ...]]:
+        """The rows of ``key``, in the order in which they came."""
+        kept, width = self._kept.get(key, ()), self._width
+        for at in range(0, len(kept), width):
+            yield tuple(kept[at : at + width])

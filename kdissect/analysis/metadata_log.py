@@ -1,0 +1,294 @@
+"""Records of ``__cluster_metadata``, as brokers and controllers of KRaft fetch them → statements.
+
+The log is the truth about its cluster (KIP-500, KIP-631). Whoever fetches it is told the same, so a record is
+kept once, by its offset. What is fetched from the end of the log has just happened; what is behind it, such
+as all that a broker reads when it starts, has happened before, nobody sees when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
+from kdissect.analysis.cluster_told import ids, request_of, response_of
+from kdissect.analysis.fold import told_ns
+from kdissect.analysis.labels import Topic
+from kdissect.analysis.statements import Statement, fields
+from kdissect.embedded.internal import decode_internal
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
+from kdissect.record.batch import Batch
+from kdissect.record.sets import read_record_set
+
+Body = dict[str, Any]
+Told = Iterator[Statement]
+
+CARRIERS = ("Fetch", "FetchSnapshot")
+NEAR_END = 8
+"""So many records before the high watermark still count as the end of the log: a fetch or two."""
+_CHANGED = {1: True, -1: False}
+"""``BrokerRegistrationFencingChange``: 0 is no change."""
+KEEPS_LEADER = -2
+"""``NO_LEADER_CHANGE``."""
+
+
+class Place(NamedTuple):
+    """Where a record stands in the log of a cluster. A snapshot stands before the offset that it ends at."""
+
+    cluster: str | None
+    offset: int
+    is_log: bool
+    at: int
+
+
+@dataclass(slots=True)
+class Logged:
+    """A record, or what its fields say."""
+
+    name: str
+    said: tuple[Statement, ...]
+    ns: int
+    number: int
+    teller: str
+    is_fresh: bool
+    """Whether it happened when it was told."""
+    counts: bool
+
+
+class MetadataLog:
+    """The records that were fetched."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._records: dict[Place, Logged] = {}
+        self.left_out = 0
+
+    def see(self, exchange: Exchange, counts: bool) -> bool:
+        """Take in a Fetch or FetchSnapshot; gives whether anything was told."""
+        found = False
+        for place, logged in _read(exchange, counts, self._limits):
+            self._add(place, logged)
+            found = True
+        return found
+
+    def _add(self, place: Place, logged: Logged) -> None:
+        known = self._records.get(place)
+        if known is None:
+            if len(self._records) >= self._limits.timeline_events:
+                self.left_out += 1
+                return
+            self._records[place] = logged
+            return
+        first, other = sorted((known, logged), key=lambda each: (each.ns, each.number))
+        self._records[place] = Logged(
+            first.name,
+            first.said,
+            first.ns,
+            first.number,
+            first.teller,
+            first.is_fresh or other.is_fresh,
+            first.counts or other.counts,
+        )
+
+    def merge(self, later: MetadataLog) -> None:
+        """Add what was fetched later."""
+        self.left_out += later.left_out
+        for place, logged in later._records.items():
+            self._add(place, logged)
+
+    def __iter__(self) -> Iterator[tuple[Place, Logged]]:
+        """In the order of the log."""
+        order = sorted(self._records, key=lambda place: (place.cluster or "", *place[1:]))
+        for place in order:
+            yield place, self._records[place]
+
+
+def may_have_log(exchange: Exchange, api: str) -> bool:
+    """Whether records of the log may be in it, as far as that is cheap to tell."""
+    if exchange.response is None or api not in CARRIERS:
+        return False
+    topics = exchange.topics
+    return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
+
+
+def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Place, Logged]]:
+    request = request_of(exchange)
+    cluster = request.get("clusterId") or None
+    high_watermark, snapshot_end = _ends(response_of(exchange))
+    for place in exchange.record_sets():
+        if place.message is not exchange.response or not is_metadata_topic(place.topic, place.topic_id):
+            continue
+        for batch in read_record_set(place.data, limits).batches:
+            if batch.partial or batch.is_control:
+                continue
+            is_fresh = snapshot_end is None and batch.last_offset + NEAR_END >= high_watermark
+            for offset, name, said in _records(batch):
+                at = (
+                    Place(cluster, offset, True, 0)
+                    if snapshot_end is None
+                    else Place(cluster, snapshot_end, False, offset)
+                )
+                ns = told_ns(exchange)
+                yield at, Logged(name, said, ns, exchange.number, exchange.broker, is_fresh, counts)
+
+
+def _ends(response: Body) -> tuple[int, int | None]:
+    """The high watermark that an answer tells, -1 without one; where the snapshot ends that it is of."""
+    for topic in (*(response.get("responses") or ()), *(response.get("topics") or ())):
+        for each in topic.get("partitions") or ():
+            if "snapshotId" in each and "size" in each:
+                return -1, (each["snapshotId"] or {}).get("endOffset", 0)
+            return each.get("highWatermark", -1), None
+    return -1, None
+
+
+def _records(batch: Batch) -> Iterator[tuple[int, str, tuple[Statement, ...]]]:
+    for record in batch.records():
+        if not record.value:
+            continue
+        found = decode_internal("metadata", None, record.value)
+        tell = _TELLERS.get(found.name or "")
+        if tell is not None and found.value_part is not None:
+            said = tuple(tell(found.value_part.values))
+            if said:
+                yield record.offset, found.name or "", said
+
+
+def _broker(body: Body) -> Told:
+    node = body.get("brokerId")
+    is_fenced = body.get("fenced")
+    epoch = body.get("brokerEpoch")
+    yield Statement("node", (node,), fields(is_there=True, is_registered=True, epoch=epoch, fenced=is_fenced))
+    yield from _endpoints(node, body)
+
+
+def _controller(body: Body) -> Told:
+    yield from _endpoints(body.get("controllerId"), body)
+
+
+def _endpoints(node: Any, body: Body) -> Told:
+    for each in body.get("endPoints") or ():
+        found = fields(rack=body.get("rack"), listener=each.get("name"))
+        yield Statement("endpoint", (node, each.get("host"), each.get("port")), found)
+
+
+def _broker_changed(body: Body) -> Told:
+    found = fields(
+        fenced=_CHANGED.get(body.get("fenced", 0)),
+        is_stopping=True if body.get("inControlledShutdown") == 1 else None,
+    )
+    if found:
+        yield Statement("node", (body.get("brokerId"),), found)
+
+
+def _broker_gone(body: Body) -> Told:
+    yield Statement("node", (body.get("brokerId"),), fields(is_there=False))
+
+
+def _fenced(is_fenced: bool) -> Callable[[Body], Told]:
+    def tell(body: Body) -> Told:
+        yield Statement("node", (body.get("id"),), fields(fenced=is_fenced))
+
+    return tell
+
+
+def _topic(body: Body) -> Told:
+    label = Topic(body.get("name") or "", "")
+    yield Statement("topic", (label,), fields(is_there=True, is_made=True, topic_id=body.get("topicId")))
+
+
+def _topic_removed(body: Body) -> Told:
+    label = Topic("", body.get("topicId") or "")
+    yield Statement("topic", (label,), fields(is_there=False, is_deleted=True))
+
+
+def _partition(body: Body) -> Told:
+    """A partition as it is made, or as it is written anew."""
+    found = fields(
+        topic_id=body.get("topicId"),
+        leader=body.get("leader"),
+        leader_epoch=body.get("leaderEpoch"),
+        partition_epoch=body.get("partitionEpoch"),
+        replicas=ids(body.get("replicas")),
+        isr=ids(body.get("isr")),
+        elr=ids(body.get("eligibleLeaderReplicas")),
+        recovering=True if body.get("leaderRecoveryState") == 1 else None,
+    )
+    yield Statement("partition", (Topic("", body.get("topicId") or ""), body.get("partitionId")), found)
+
+
+def _partition_changed(body: Body) -> Told:
+    leader = body.get("leader", KEEPS_LEADER)
+    found = fields(
+        topic_id=body.get("topicId"),
+        leader=None if leader == KEEPS_LEADER else leader,
+        replicas=ids(body.get("replicas")),
+        isr=ids(body.get("isr")),
+        elr=ids(body.get("eligibleLeaderReplicas")),
+        recovering=True if body.get("leaderRecoveryState") == 1 else None,
+    )
+    yield Statement("partition", (Topic("", body.get("topicId") or ""), body.get("partitionId")), found)
+
+
+def _config(body: Body) -> Told:
+    kind, name = body.get("resourceType"), body.get("name")
+    if kind in RESOURCES:
+        value = shown(kind, name, body.get("value"))
+        yield setting(RESOURCES[kind], body.get("resourceName") or "", name or "", value, None, None)
+
+
+def _feature(body: Body) -> Told:
+    level = body.get("featureLevel", 0)
+    yield setting("feature", "", body.get("name") or "", str(level) if level > 0 else None, None, None)
+
+
+def _quota(body: Body) -> Told:
+    value = None if body.get("remove") else number_text(body.get("value"))
+    yield setting("quota", entity_text(body.get("entity")), body.get("key") or "", value, None, None)
+
+
+def _acl(body: Body) -> Told:
+    yield Statement("acl", (acl_text(body),), fields(is_there=True))
+
+
+_TELLERS: dict[str, Callable[[Body], Told]] = {
+    "RegisterBrokerRecord": _broker,
+    "RegisterControllerRecord": _controller,
+    "BrokerRegistrationChangeRecord": _broker_changed,
+    "UnregisterBrokerRecord": _broker_gone,
+    "FenceBrokerRecord": _fenced(True),
+    "UnfenceBrokerRecord": _fenced(False),
+    "TopicRecord": _topic,
+    "RemoveTopicRecord": _topic_removed,
+    "PartitionRecord": _partition,
+    "PartitionChangeRecord": _partition_changed,
+    "ConfigRecord": _config,
+    "FeatureLevelRecord": _feature,
+    "ClientQuotaRecord": _quota,
+    "AccessControlEntryRecord": _acl,
+}
+
+
+def followed(records: Iterator[tuple[Place, Logged]]) -> Iterator[tuple[Place, Logged, Statement]]:
+    """The statements of the log, those of partitions with the epochs that follow from the records before
+    (``PartitionRegistration.merge``): each change makes the partition's epoch one more, and a leader that is
+    named, be it the same, that of the leader."""
+    epochs: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for place, logged in records:
+        for said in logged.said:
+            if said.kind != "partition":
+                yield place, logged, said
+                continue
+            key, values = (place.cluster, *said.subject), dict(said.fields)
+            if "partition_epoch" in values:
+                epochs[key] = values.get("leader_epoch", 0), values["partition_epoch"]
+            elif key in epochs:
+                leader_epoch, partition_epoch = epochs[key]
+                leader_epoch += "leader" in values
+                epochs[key] = leader_epoch, partition_epoch + 1
+                added = fields(leader_epoch=leader_epoch, partition_epoch=partition_epoch + 1)
+                said = said._replace(fields=said.fields + added)
+            yield place, logged, said

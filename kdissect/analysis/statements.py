@@ -1,0 +1,146 @@
+"""What captured messages say of a cluster: statements, each about one thing, kept by who said them.
+
+    statements.add(Statement("topic", ("orders",), (("partitions", 3),)), source)
+
+Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API,
+again and again, is kept once, with the first and the last time. So a broker that is behind the others does
+not make what is known go to and fro: what counts is when each broker began to say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+
+Fields = tuple[tuple[str, Any], ...]
+"""Name and value of what is said; what is not said is not there."""
+
+
+class Statement(NamedTuple):
+    """What a message says of one thing."""
+
+    kind: str
+    """``endpoint``, ``node``, ``listing``, ``topic``, ``partition``, ``config``, ``controller`` …"""
+    subject: tuple[Hashable, ...]
+    """Which one."""
+    fields: Fields
+    by: str | None = None
+    """Who made it so, where the message is an order that was carried out."""
+
+
+class Source(NamedTuple):
+    """Where a statement comes from."""
+
+    ns: int
+    number: int
+    """Of the exchange."""
+    told_by: str
+    """The API, or the class of the record."""
+    teller: str
+    """``address:port`` of the broker of the connection."""
+    counts: bool = True
+    """Whether the exchange is one of those that are counted."""
+
+
+@dataclass(slots=True)
+class Said:
+    """What one teller said once, or several times in a row."""
+
+    fields: Fields
+    by: str | None
+    ns: int
+    number: int
+    last_ns: int
+    last_number: int
+    counts: bool
+
+    def copy(self) -> Said:
+        """The same, to be changed by itself."""
+        return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
+
+
+Line = dict[tuple[str, str], list[Said]]
+"""What was said of one thing, by teller and API."""
+
+
+class Statements:
+    """Statements by what they are about. Of each kind no more than ``limits.rows`` things are kept, and the
+    limits of :class:`~kdissect.analysis.timelines.Timelines` hold; what came first is kept."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._kinds: dict[str, dict[tuple[Hashable, ...], Line]] = {}
+        self._limits = limits
+        self._count = 0
+        self.left_out = 0
+        """How many were not kept."""
+
+    def add(self, statement: Statement, source: Source) -> None:
+        """A statement, after those that were said before."""
+        said = Said(
+            statement.fields,
+            statement.by,
+            source.ns,
+            source.number,
+            source.ns,
+            source.number,
+            source.counts,
+        )
+        self._add(statement.kind, statement.subject, (source.teller, source.told_by), said)
+
+    def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
+        things = self._kinds.setdefault(kind, {})
+        line = things.get(subject)
+        if line is None:
+            if len(things) >= self._limits.rows:
+                self.left_out += 1
+                return
+            line = things[subject] = {}
+        row = line.get(teller)
+        if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
+            last = row[-1]
+            last.ns, last.number = min((last.ns, last.number), (said.ns, said.number))
+            latest = max((last.last_ns, last.last_number), (said.last_ns, said.last_number))
+            last.last_ns, last.last_number = latest
+            last.counts = last.counts or said.counts
+            return
+        room = self._limits.timeline_key_events - sum(map(len, line.values()))
+        if room <= 0 or self._count >= self._limits.timeline_events:
+            self.left_out += 1
+            return
+        self._count += 1
+        if row is None:
+            line[teller] = [said]
+        else:
+            row.append(said)
+
+    def merge(self, later: Statements) -> None:
+        """Add those of another that came after."""
+        self.left_out += later.left_out
+        for kind, things in later._kinds.items():
+            for subject, line in things.items():
+                for teller, row in line.items():
+                    for said in row:
+                        self._add(kind, subject, teller, said.copy())
+
+    def about(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
+        """All of a kind: subject, teller, API, and what was said."""
+        for subject, line in self._kinds.get(kind, {}).items():
+            for (teller, told_by), row in line.items():
+                for said in row:
+                    yield subject, teller, told_by, said
+
+
+def fields(**values: Any) -> Fields:
+    """Those that are known."""
+    return tuple((name, value) for name, value in values.items() if value is not None)
+
+
+def who(exchange: Exchange) -> str:
+    """Who asks: ``alice (billing@10.0.0.7)``; without a login the client id and the address."""
+    host = exchange.client.rpartition(":")[0]
+    name = f"{exchange.client_id}@{host}" if exchange.client_id else host
+    return f"{exchange.principal} ({name})" if exchange.principal else name

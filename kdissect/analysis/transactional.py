@@ -1,0 +1,550 @@
+"""The exchanges of transactions → marks: what producers, coordinators and readers say of them, by time.
+
+Nothing is decided here. Marks of a transactional id are kept on its line, those that name only a producer id
+(markers, answers of DescribeProducers) on that one's, what partitions show readers on the partition's, and
+answers to requests that were not captured on their connection's. :mod:`kdissect.analysis.transaction`
+runs over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from struct import Struct
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.fold import Fold, begun_ns, told_ns
+from kdissect.analysis.headers import headers
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.timelines import Timelines
+from kdissect.analysis.topics import replica_id
+from kdissect.embedded.internal import decode_internal
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import parse_response
+from kdissect.model import DecodeError, Direction, Frame
+from kdissect.protocol.apis import api_key
+from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import ZERO_UUID
+from kdissect.record.sets import read_record_set
+
+Place = tuple[Topic, int]
+"""A partition."""
+
+STATE_TOPIC = "__transaction_state"
+NO_PRODUCER = -1
+_BY_BROKERS = 4
+"""From this version on AddPartitionsToTxn is sent by brokers (KIP-890)."""
+_FIRST_OF_V2 = 12
+"""Clients send Produce from this version on only where the transaction is of version 2 (KIP-890)."""
+_END_OF_V2 = 5
+"""The same of EndTxn; its answer tells the next epoch."""
+_OFFSETS_OF_V2 = 5
+"""The same of TxnOffsetCommit."""
+
+INIT, ADD, PRODUCE, OFFSETS, END, TOLD = "init", "add", "produce", "offsets", "end", "told"
+
+
+class Written(NamedTuple):
+    """A batch that a Produce request of a transaction holds."""
+
+    place: Place
+    sequence: int
+    records: int
+    size: int
+    offset: int | None
+    """That the broker gave its first record."""
+    error: str | None
+
+
+class Mark(NamedTuple):
+    """What an exchange says of a transactional id."""
+
+    ns: int
+    """When it began."""
+    number: int
+    kind: str
+    done_ns: int | None
+    """When its answer was complete."""
+    counts: bool
+    """Whether the filter chooses it."""
+    client_id: str | None
+    client: str | None
+    """None where a broker asked."""
+    connection: int
+    coordinator: str | None
+    producer_id: int | None
+    epoch: int | None
+    error: str | None
+    """The first error of the answer, by name."""
+    missing: str | None
+    """Why the answer is not there."""
+    api_version: int
+    version: str | None
+    """Of the protocol of transactions: TV1, TV2, as far as this tells."""
+    parts: tuple[Place, ...] = ()
+    """Partitions that take part, by this."""
+    written: tuple[Written, ...] = ()
+    group: str | None = None
+    offsets: tuple[Place, ...] = ()
+    """Partitions whose offsets are committed."""
+    committed: bool | None = None
+    timeout_ms: int | None = None
+    state: str | None = None
+    """As the coordinator tells it."""
+    start_ns: int | None = None
+    """When the transaction began, by the coordinator."""
+    is_new: bool = False
+    """Whether an InitProducerId comes from a producer that begins, which has no id yet."""
+
+
+class Marker(NamedTuple):
+    """The end of a transaction as a partition has it, or as the coordinator orders it."""
+
+    ns: int
+    number: int
+    epoch: int
+    committed: bool
+    place: Place | None
+    offset: int | None
+    """Of the control record; None for a WriteTxnMarkers."""
+
+
+class Seen(NamedTuple):
+    """How far a partition could be read, as an answer told."""
+
+    ns: int
+    number: int
+    stable: int
+    high: int
+
+
+class Active(NamedTuple):
+    """A transaction that is open in a partition, by an answer of DescribeProducers."""
+
+    ns: int
+    number: int
+    epoch: int | None
+    place: Place
+    start_offset: int
+    last_ms: int
+    counts: bool
+
+
+class Orphan(NamedTuple):
+    """An answer to a request that was not captured: nobody knows what was asked. Where its bytes read as the
+    answer to EndTxn of version 2 of the protocol, what they say: whoever knows the producer can tell."""
+
+    ns: int
+    number: int
+    payload: bytes | None
+    """None where it is long: it may be anything then."""
+    producer_id: int | None = None
+    epoch: int | None = None
+
+    def may_answer(self, api: str, version: int) -> bool:
+        """Whether its bytes read as an answer to such a request."""
+        if self.payload is None:
+            return True
+        found = Frame(Direction.FROM_BROKER, 0, self.payload, len(self.payload), 0, 0, 0, 0, (0,))
+        try:
+            return parse_response(found, api_key(api), version).decoded().is_exact
+        except DecodeError:
+            return False
+
+
+class Transactional(Fold):
+    """What all exchanges say of transactions."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self.labels = Labels(limits)
+        self.lines: Timelines[str] = Timelines(limits)
+        self.markers: Timelines[int] = Timelines(limits)
+        self.active: Timelines[int] = Timelines(limits)
+        self.stable: Timelines[Place] = Timelines(limits)
+        self.orphans: Timelines[int] = Timelines(limits)
+        self.last_ns = 0
+        """When the last exchange was over."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self.labels.see(exchange)
+        self.last_ns = max(self.last_ns, told_ns(exchange))
+        api = exchange.api
+        if exchange.request is None and api != "Fetch":
+            self.orphans.add(exchange.connection, _orphan(exchange))
+        elif api == "Fetch":
+            self._fetched(exchange, counts)
+        elif api == "Produce":
+            self._produced(exchange, counts)
+        elif api in _TAKEN:
+            _TAKEN[api](self, exchange, counts)
+
+    def _mark(self, key: Any, exchange: Exchange, counts: bool, kind: str, **told: Any) -> None:
+        if not isinstance(key, str) or not key:
+            return
+        told = {
+            "client": exchange.client,
+            "client_id": exchange.client_id,
+            "error": exchange.error,
+            "coordinator": None,
+            "producer_id": None,
+            "epoch": None,
+            "version": None,
+            **told,
+        }
+        mark = Mark(
+            ns=begun_ns(exchange),
+            number=exchange.number,
+            kind=kind,
+            done_ns=exchange.response_time_ns,
+            counts=counts,
+            connection=exchange.connection,
+            api_version=exchange.api_version or 0,
+            missing=exchange.missing if exchange.response is None else None,
+            **told,
+        )
+        self.lines.add(key, mark)
+
+    def _produced(self, exchange: Exchange, counts: bool) -> None:
+        named = exchange.transactional_ids
+        if not named:
+            return
+        errors = dict(self._answers(exchange)) if exchange.error is not None else {}
+        written = []
+        producer: tuple[int | None, int | None] = (None, None)
+        for each in exchange.record_sets():
+            place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
+            for batch in headers(each.data, self.limits):
+                producer = (batch.producer_id, batch.producer_epoch)
+                offset = exchange.assigned_base_offset(each)
+                found = (
+                    place,
+                    batch.base_sequence,
+                    batch.records or 0,
+                    batch.size,
+                    offset,
+                    errors.get(place),
+                )
+                written.append(Written(*found))
+        self._mark(
+            named[0],
+            exchange,
+            counts,
+            PRODUCE,
+            producer_id=producer[0],
+            epoch=producer[1],
+            written=tuple(written),
+            version="TV2" if (exchange.api_version or 0) >= _FIRST_OF_V2 else None,
+        )
+
+    def _answers(self, exchange: Exchange) -> Iterator[tuple[Place, str | None]]:
+        """The partitions of an answer to Produce, with their errors."""
+        if exchange.response is None:
+            return
+        for topic in _list(exchange.response.body().get("responses")):
+            named = self._topic(topic)
+            for part in _list(topic.get("partitionResponses")):
+                code = part.get("errorCode")
+                yield (named, _number(part.get("index"))), error_name(code) if code else None
+
+    def _init(self, exchange: Exchange, counts: bool) -> None:
+        asked, told = _bodies(exchange)
+        found = told.get("producerId", NO_PRODUCER)
+        self._mark(
+            asked.get("transactionalId"),
+            exchange,
+            counts,
+            INIT,
+            coordinator=exchange.broker,
+            producer_id=found if found != NO_PRODUCER else None,
+            epoch=told.get("producerEpoch") if found != NO_PRODUCER else None,
+            timeout_ms=asked.get("transactionTimeoutMs"),
+            is_new=asked.get("producerId", NO_PRODUCER) == NO_PRODUCER,
+        )
+
+    def _add(self, exchange: Exchange, counts: bool) -> None:
+        asked, _ = _bodies(exchange)
+        if "v3AndBelowTransactionalId" in asked and (exchange.api_version or 0) < _BY_BROKERS:
+            self._mark(
+                asked.get("v3AndBelowTransactionalId"),
+                exchange,
+                counts,
+                ADD,
+                coordinator=exchange.broker,
+                producer_id=asked.get("v3AndBelowProducerId"),
+                epoch=asked.get("v3AndBelowProducerEpoch"),
+                parts=self._places(asked.get("v3AndBelowTopics"), "name", "partitions"),
+                version="TV1",
+            )
+            return
+        for each in _list(asked.get("transactions")):
+            if each.get("verifyOnly") is False:
+                self._mark(
+                    each.get("transactionalId"),
+                    exchange,
+                    counts,
+                    ADD,
+                    client=None,
+                    client_id=None,
+                    coordinator=exchange.broker,
+                    producer_id=each.get("producerId"),
+                    epoch=each.get("producerEpoch"),
+                    parts=self._places(each.get("topics"), "name", "partitions"),
+                )
+
+    def _add_offsets(self, exchange: Exchange, counts: bool) -> None:
+        asked, _ = _bodies(exchange)
+        self._mark(
+            asked.get("transactionalId"),
+            exchange,
+            counts,
+            OFFSETS,
+            coordinator=exchange.broker,
+            producer_id=asked.get("producerId"),
+            epoch=asked.get("producerEpoch"),
+            group=asked.get("groupId"),
+            version="TV1",
+        )
+
+    def _commit_offsets(self, exchange: Exchange, counts: bool) -> None:
+        asked, _ = _bodies(exchange)
+        offsets = [
+            (self._topic(topic), _number(part.get("partitionIndex")))
+            for topic in _list(asked.get("topics"))
+            for part in _list(topic.get("partitions"))
+        ]
+        self._mark(
+            asked.get("transactionalId"),
+            exchange,
+            counts,
+            OFFSETS,
+            producer_id=asked.get("producerId"),
+            epoch=asked.get("producerEpoch"),
+            group=asked.get("groupId"),
+            offsets=tuple(offsets),
+            version="TV2" if (exchange.api_version or 0) >= _OFFSETS_OF_V2 else None,
+        )
+
+    def _end(self, exchange: Exchange, counts: bool) -> None:
+        asked, _ = _bodies(exchange)
+        self._mark(
+            asked.get("transactionalId"),
+            exchange,
+            counts,
+            END,
+            coordinator=exchange.broker,
+            producer_id=asked.get("producerId"),
+            epoch=asked.get("producerEpoch"),
+            committed=asked.get("committed"),
+            version="TV2" if (exchange.api_version or 0) >= _END_OF_V2 else "TV1",
+        )
+
+    def _described(self, exchange: Exchange, counts: bool) -> None:
+        _, told = _bodies(exchange)
+        for each in _list(told.get("transactionStates")):
+            if each.get("errorCode"):
+                continue
+            start_ms = each.get("transactionStartTimeMs", -1)
+            self._mark(
+                each.get("transactionalId"),
+                exchange,
+                counts,
+                TOLD,
+                client=None,
+                client_id=None,
+                coordinator=exchange.broker,
+                error=None,
+                producer_id=each.get("producerId"),
+                epoch=each.get("producerEpoch"),
+                state=each.get("transactionState"),
+                timeout_ms=each.get("transactionTimeoutMs"),
+                start_ns=_start_ns(start_ms),
+                parts=self._places(each.get("topics"), "topic", "partitions"),
+            )
+
+    def _markers(self, exchange: Exchange, counts: bool) -> None:
+        asked, _ = _bodies(exchange)
+        if exchange.response is None or exchange.error is not None:
+            return
+        ns = exchange.response.frame.last_ns
+        for each in _list(asked.get("markers")):
+            producer_id, epoch = each.get("producerId"), each.get("producerEpoch")
+            if producer_id is not None and epoch is not None:
+                committed = bool(each.get("transactionResult"))
+                found = Marker(ns, exchange.number, epoch, committed, None, None)
+                self.markers.add(producer_id, found)
+
+    def _producers(self, exchange: Exchange, counts: bool) -> None:
+        _, told = _bodies(exchange)
+        for topic in _list(told.get("topics")):
+            for part in _list(topic.get("partitions")):
+                place = (self._topic(topic), _number(part.get("partitionIndex")))
+                for each in _list(part.get("activeProducers")):
+                    start = each.get("currentTxnStartOffset", -1)
+                    if start < 0 or "producerId" not in each:
+                        continue
+                    epoch = each.get("producerEpoch", -1)
+                    epoch = epoch if 0 <= epoch < 1 << 15 else None  # it has 32 bits here
+                    found = (epoch, place, start, each.get("lastTimestamp", -1))
+                    mark = Active(begun_ns(exchange), exchange.number, *found, counts)
+                    self.active.add(each["producerId"], mark)
+
+    def _fetched(self, exchange: Exchange, counts: bool) -> None:
+        """What readers see of transactions: their batches, their ends, and how far partitions are stable."""
+        response = exchange.response
+        if response is None:
+            return
+        ns, told_of = response.frame.last_ns, set()
+        for each in exchange.record_sets():
+            place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
+            if each.topic == STATE_TOPIC:
+                self._states(exchange, counts, each.data)
+            for batch in headers(each.data, self.limits):
+                if batch.is_transactional:
+                    told_of.add(place)
+                if batch.is_control and batch.producer_id != NO_PRODUCER:
+                    self._ended(exchange.number, ns, each.data, batch.position, batch.size, place)
+        if replica_id(exchange) >= 0:
+            return
+        for topic in _list(response.body().get("responses")):
+            named = None
+            for part in _list(topic.get("partitions")):
+                stable, high = part.get("lastStableOffset", -1), part.get("highWatermark", -1)
+                if stable < 0 or high < 0 or (stable >= high and not told_of):
+                    continue
+                named = named or self._topic(topic)
+                place = (named, _number(part.get("partitionIndex")))
+                if stable < high or place in told_of:
+                    self.stable.add(place, Seen(ns, exchange.number, stable, high))
+
+    def _ended(self, number: int, ns: int, data: bytes, start: int, size: int, place: Place) -> None:
+        """Take in the control batch at ``start``."""
+        for record in read_record_set(data[start : start + size], self.limits).records():
+            kind = int.from_bytes(record.key[2:4], "big") if record.key and len(record.key) >= 4 else -1
+            if kind in (0, 1):
+                header = next(headers(data[start : start + size], self.limits))
+                found = Marker(ns, number, header.producer_epoch, kind == 1, place, header.base_offset)
+                self.markers.add(header.producer_id, found)
+
+    def _states(self, exchange: Exchange, counts: bool, data: bytes) -> None:
+        """Take in records of the coordinator's own topic."""
+        for record in read_record_set(data, self.limits).records():
+            found = decode_internal("transaction", record.key, record.value, limits=self.limits)
+            key, values = found.key, found.body
+            if key is None or values is None:
+                continue
+            start_ms = values.get("transactionStartTimestampMs", -1)
+            self._mark(
+                key.get("transactionalId"),
+                exchange,
+                counts,
+                TOLD,
+                client=None,
+                client_id=None,
+                coordinator=exchange.broker,
+                error=None,
+                producer_id=values.get("producerId"),
+                epoch=values.get("producerEpoch"),
+                state=_STATES.get(values.get("transactionStatus", -1)),
+                timeout_ms=values.get("transactionTimeoutMs"),
+                start_ns=_start_ns(start_ms),
+                parts=self._places(values.get("transactionPartitions"), "topic", "partitionIds"),
+            )
+
+    def _topic(self, values: dict[str, Any]) -> Topic:
+        topic_id = values.get("topicId", ZERO_UUID)
+        name = values.get("name") or values.get("topic")
+        return self.labels.topic(name, topic_id if topic_id != ZERO_UUID and not name else None)
+
+    def _places(self, topics: Any, name: str, partitions: str) -> tuple[Place, ...]:
+        return tuple(
+            (self.labels.topic(topic.get(name), None), _number(number))
+            for topic in _list(topics)
+            for number in _list(topic.get(partitions))
+        )
+
+    def merge(self, later: Self) -> None:
+        self.labels.merge(later.labels)
+        self.lines.merge(later.lines)
+        self.markers.merge(later.markers)
+        self.active.merge(later.active)
+        self.stable.merge(later.stable)
+        self.orphans.merge(later.orphans)
+        self.last_ns = max(self.last_ns, later.last_ns)
+
+    @property
+    def left_out(self) -> int:
+        lines = (self.lines, self.markers, self.active, self.stable, self.orphans)
+        return sum(each.left_out for each in lines)
+
+
+_STATES = {
+    0: "Empty",
+    1: "Ongoing",
+    2: "PrepareCommit",
+    3: "PrepareAbort",
+    4: "CompleteCommit",
+    5: "CompleteAbort",
+    6: "Dead",
+    7: "PrepareEpochFence",
+}
+"""``TransactionState.id``, by the names that DescribeTransactions gives them."""
+
+_TAKEN = {
+    "InitProducerId": Transactional._init,
+    "AddPartitionsToTxn": Transactional._add,
+    "AddOffsetsToTxn": Transactional._add_offsets,
+    "TxnOffsetCommit": Transactional._commit_offsets,
+    "EndTxn": Transactional._end,
+    "DescribeTransactions": Transactional._described,
+    "ListTransactions": Transactional._described,
+    "WriteTxnMarkers": Transactional._markers,
+    "DescribeProducers": Transactional._producers,
+}
+
+
+_SHORT = 1_024
+"""Bytes of an answer that is kept."""
+_ENDED = Struct(">iBihqhB")
+"""An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode,
+producerId, producerEpoch, no tagged fields."""
+
+
+def _orphan(exchange: Exchange) -> Orphan:
+    assert exchange.response is not None
+    payload = exchange.response.frame.payload
+    short = payload if len(payload) <= _SHORT else None
+    found = Orphan(begun_ns(exchange), exchange.number, short)
+    if len(payload) != _ENDED.size:
+        return found
+    _, tags, throttle_ms, error, producer_id, epoch, more = _ENDED.unpack(payload)
+    if tags or more or error or throttle_ms < 0:
+        return found
+    return found._replace(producer_id=producer_id, epoch=epoch)
+
+
+def _bodies(exchange: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of request and response, as far as they are there."""
+    return (
+        exchange.request.body() if exchange.request is not None else {},
+        exchange.response.body() if exchange.response is not None else {},
+    )
+
+
+def _start_ns(start_ms: Any) -> int | None:
+    """When a transaction began, by the coordinator's clock in ms; None where it tells none."""
+    return start_ms * 1_000_000 if isinstance(start_ms, int) and 0 < start_ms < 1 << 43 else None
+
+
+def _list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else -1

@@ -1,0 +1,381 @@
+"""Transactions: from begin to what ended each, what it held, what it cost, and when readers could see it.
+
+See :mod:`kdissect.analysis.transaction` for how an end is told.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.labels import Topic
+from kdissect.analysis.transaction import (
+    ABORTED,
+    COMMITTED,
+    OPEN,
+    REFUSALS,
+    TIMED_OUT,
+    UNKNOWN,
+    Machine,
+    Transaction,
+    doubt,
+)
+from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, Seen, Transactional
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+MOST_EXCHANGES = 8
+_NOBODY: tuple[int | None, Active | None] = (None, None)
+HELD_NS = SECOND
+"""Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
+
+
+class Transactions(Statistic):
+    """The statistic ``transactions``."""
+
+    name = "transactions"
+    about = "transactions: what ended each, what it held, retries, when readers see it"
+    columns = (
+        column(
+            "transactional_id",
+            "text",
+            "the transactional id; null where only readers show the transaction, or DescribeProducers",
+            kept=True,
+        ),
+        column("producer_id", "int64", "the producer id"),
+        column("producer_epoch", "int16", "its epoch while the transaction was open"),
+        column(
+            "version",
+            "text",
+            "TV1: the client adds partitions; TV2: each transaction has its epoch (KIP-890)",
+        ),
+        CLIENT_ID_COLUMN,
+        CLIENT_COLUMN,
+        column("coordinator", "text", "address:port of the broker that coordinates it"),
+        time_column(
+            "begin_ns", "time of its first request that was not refused; null where that may not be captured"
+        ),
+        time_column(
+            "end_ns",
+            "time of the answer that ended it; null where nothing told the client, and while it is open",
+        ),
+        column("duration_ns", "int64", "end_ns - begin_ns"),
+        column(
+            "outcome",
+            "text",
+            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), "
+            "open, or unknown: what ended it was not captured",
+            kept=True,
+        ),
+        column("ended_by", "text", "EndTxn, whose InitProducerId, or the coordinator"),
+        column("taken_by_client_id", "text", "who took the transactional id, where it was fenced"),
+        column("taken_by_client", "text", "address:port of it"),
+        column("partitions", "int32", "partitions that it wrote to or added; null where some may be missing"),
+        column("records", "int64", "records written; null where some may be missing"),
+        column("bytes", "int64", "bytes of their batches"),
+        column("groups", "texts", "groups whose offsets it commits"),
+        column("offsets", "int32", "partitions whose offsets it commits"),
+        column("retries", "int32", "requests that were refused and could be tried again", rare=True),
+        column(
+            "retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"
+        ),
+        column(
+            "markers_ns",
+            "int64",
+            "from its end to the last answer to the coordinator's WriteTxnMarkers, where that was captured",
+        ),
+        column(
+            "visible_ns",
+            "int64",
+            "from its end until an answer to a Fetch shows all of its partitions stable beyond it",
+        ),
+        column(
+            "held_ns",
+            "int64",
+            "how long answers to Fetch showed readers held back at its first record",
+            kept=True,
+        ),
+        column("held_offsets", "int64", "offsets behind it that readers could not get then, at most"),
+        column("held_topic", "text", "where that was"),
+        column("held_partition", "int32", "and in which partition"),
+        column("timeout_ms", "int32", "transaction.timeout.ms, as its producer asked for it"),
+        column("state", "text", "its state as the coordinator last told it to anybody"),
+        column("errors", "texts", "error codes that its requests were answered with"),
+        column("exchanges", "int64s", "numbers of exchanges: the first, those that tell most, the last"),
+        time_column("last_ns", "time of its last request"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._all = Transactional(limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._all._exchange(exchange)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._all._other(exchange)
+
+    def merge(self, later: Self) -> None:
+        self._all.merge(later._all)
+
+    @property
+    def left_out(self) -> int:
+        return self._all.left_out + max(0, len(self._rows()) - self.limits.rows)
+
+    def result(self) -> list[Row]:
+        return self._rows()[: self.limits.rows]
+
+    def _rows(self) -> list[Row]:
+        self._all.labels.settle()
+        return _Reading(self._all).rows()
+
+
+class _Reading:
+    """One look at all that was taken in."""
+
+    def __init__(self, taken: Transactional) -> None:
+        self._taken = taken
+        self._markers = {
+            producer: [_named_marker(self._named, each) for each in taken.markers.line(producer)]
+            for producer in taken.markers
+        }
+        self._stable: dict[Place, list[Seen]] = {}
+        for place in taken.stable:
+            self._stable.setdefault(self._named(place), []).extend(
+                Seen(*each) for each in taken.stable.line(place)
+            )
+        for line in self._stable.values():
+            line.sort(key=lambda each: (each.ns, each.number))
+        self._explained: set[tuple[Place, int]] = set()
+
+    def _named(self, place: Place) -> Place:
+        topic, number = place
+        return Topic(self._taken.labels.name(topic) or "", ""), number
+
+    def rows(self) -> list[Row]:
+        found: list[tuple[str | None, Transaction]] = []
+        for key in self._taken.lines:
+            machine = Machine(self._markers)
+            marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
+            done = machine.run(marks)
+            connections = sorted({each.connection for each in marks if each.client is not None})
+            doubt(
+                done,
+                marks,
+                sorted(Orphan(*one) for each in connections for one in self._taken.orphans.line(each)),
+            )
+            for each in done:
+                self._resolve(machine, each)
+                found.append((key, each))
+        rows = [self._row(key, each) for key, each in found]
+        rows = [row for row, (_, each) in zip(rows, found, strict=True) if each.counts]
+        rows += self._held_by_nobody()
+        return sorted(rows, key=_order)
+
+    def _named_mark(self, values: tuple[Any, ...]) -> Mark:
+        mark = Mark(*values)
+        written = tuple(each._replace(place=self._named(each.place)) for each in mark.written)
+        return mark._replace(
+            parts=tuple(map(self._named, mark.parts)),
+            offsets=tuple(map(self._named, mark.offsets)),
+            written=written,
+        )
+
+    def _resolve(self, machine: Machine, each: Transaction) -> None:
+        """Say what markers and readers tell of an end that its producer's requests do not."""
+        if each.outcome not in (OPEN, UNKNOWN):
+            return
+        marker = machine.marker_of(each)
+        if marker is not None:
+            if marker.committed:
+                each.outcome = COMMITTED
+            elif each.outcome == OPEN and each.asked is None:
+                late = each.is_late(marker.ns)
+                known = TIMED_OUT if late else ABORTED if late is False else UNKNOWN
+                each.end(known, None, "the coordinator" if late else None)
+            elif REFUSALS.isdisjoint(each.errors) and each.ended_by in (None, "EndTxn"):
+                each.outcome = ABORTED
+            return
+        if each.outcome == OPEN and each.asked is not None and each.asked.missing != "capture ended":
+            each.outcome = UNKNOWN
+        if each.outcome == OPEN and each.asked is None:
+            passed_ns = self._passed_ns(each)
+            if passed_ns is not None:
+                late = each.is_late(passed_ns)
+                each.end(TIMED_OUT if late else UNKNOWN, None, "the coordinator" if late else None)
+
+    def _passed_ns(self, each: Transaction) -> int | None:
+        """When readers were first shown all of its partitions stable beyond it; None where they were not."""
+        latest = None
+        for place, offset in _first_offsets(each).items():
+            seen = (
+                one.ns
+                for one in self._stable.get(place, ())
+                if one.ns >= each.last_ns and one.stable > offset
+            )
+            ns = next(seen, None)
+            if ns is None:
+                return None
+            latest = ns if latest is None else max(latest, ns)
+        return latest
+
+    def _held(self, each: Transaction) -> tuple[int, int, Place] | None:
+        """How long readers stood at its first record in a partition, how many offsets were behind it."""
+        best: tuple[int, int, Place] | None = None
+        for place, offset in _first_offsets(each).items():
+            self._explained.add((place, offset))
+            found = _standing(self._stable.get(place, ()), offset)
+            if found is not None and (best is None or found[0] > best[0]):
+                best = (*found, place)
+        return best
+
+    def _held_by_nobody(self) -> list[Row]:
+        """Readers that are held back by a transaction of which no producer was captured."""
+        rows = []
+        active: dict[tuple[Place, int], tuple[int | None, Active | None]] = {
+            (self._named(each.place), each.start_offset): (producer, each)
+            for producer in self._taken.active
+            for each in (Active(*mark) for mark in self._taken.active.line(producer))
+        }
+        for place, line in self._stable.items():
+            for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
+                found = _standing(line, offset)
+                if (place, offset) in self._explained or found is None or found[0] < HELD_NS:
+                    continue
+                producer, told = active.pop((place, offset), _NOBODY)
+                at = [one for one in line if one.stable == offset]
+                is_over = any(one.stable > offset for one in line)
+                rows.append(self._bare(place, producer, told, OPEN if not is_over else UNKNOWN, at, found))
+        for (place, offset), (producer, told) in active.items():
+            if (place, offset) not in self._explained and told is not None and told.counts:
+                rows.append(self._bare(place, producer, told, OPEN, [], None))
+        return rows
+
+    def _bare(
+        self,
+        place: Place,
+        producer: int | None,
+        told: Active | None,
+        outcome: str,
+        seen: list[Seen],
+        held: tuple[int, int] | None,
+    ) -> Row:
+        row: Row = {each.name: None for each in Transactions.columns}
+        numbers = [told.number] if told is not None else []
+        numbers += [one.number for one in seen]
+        row |= {
+            "producer_id": producer,
+            "producer_epoch": told.epoch if told is not None else None,
+            "outcome": outcome,
+            "groups": [],
+            "errors": [],
+            "held_ns": held[0] if held is not None else None,
+            "held_offsets": held[1] if held is not None else None,
+            "held_topic": place[0].name or None,
+            "held_partition": place[1],
+            "exchanges": _few(numbers, []),
+            "last_ns": max([*(one.ns for one in seen), *([told.ns] if told is not None else [])]),
+        }
+        return row
+
+    def _row(self, key: str | None, each: Transaction) -> Row:
+        held = self._held(each)
+        is_whole = (each.is_whole and not each.is_incomplete) or each.is_told
+        counted = is_whole and not each.is_told and not _has_gap(each)
+        passed_ns = self._passed_ns(each) if each.end_ns is not None else None
+        markers = [
+            one.ns
+            for one in self._markers.get(-1 if each.producer_id is None else each.producer_id, ())
+            if one.place is None
+            and each.end_ns is not None
+            and one.ns >= each.last_ns
+            and one.epoch in (each.epoch, (each.epoch or 0) + 1)
+        ]
+        return {
+            "transactional_id": key,
+            "producer_id": each.producer_id,
+            "producer_epoch": each.epoch,
+            "version": each.version,
+            "client_id": each.client_id,
+            "client": each.client,
+            "coordinator": each.coordinator,
+            "begin_ns": each.begin_ns,
+            "end_ns": each.end_ns,
+            "duration_ns": None if None in (each.begin_ns, each.end_ns) else each.end_ns - each.begin_ns,  # type: ignore[operator]
+            "outcome": each.outcome,
+            "ended_by": each.ended_by,
+            "taken_by_client_id": each.taker_client_id,
+            "taken_by_client": each.taker_client,
+            "partitions": len(each.parts) if is_whole else None,
+            "records": sum(one[0] for one in each.written.values()) if counted else None,
+            "bytes": sum(one[1] for one in each.written.values()) if counted else None,
+            "groups": sorted(each.groups),
+            "offsets": len(each.offsets) if is_whole else None,
+            "retries": each.retries,
+            "retry_ns": each.retry_ns,
+            "markers_ns": min(markers) - each.end_ns if markers and each.end_ns is not None else None,
+            "visible_ns": None if passed_ns is None or each.end_ns is None else passed_ns - each.end_ns,
+            "held_ns": held[0] if held is not None else None,
+            "held_offsets": held[1] if held is not None else None,
+            "held_topic": held[2][0].name if held is not None else None,
+            "held_partition": held[2][1] if held is not None else None,
+            "timeout_ms": each.timeout_ms,
+            "state": each.state,
+            "errors": sorted(each.errors),
+            "exchanges": _few(each.exchanges, each.telling),
+            "last_ns": each.last_ns,
+        }
+
+
+def _named_marker(named: Callable[[Place], Place], mark: tuple[Any, ...]) -> Marker:
+    marker = Marker(*mark)
+    return marker if marker.place is None else marker._replace(place=named(marker.place))
+
+
+def _first_offsets(each: Transaction) -> dict[Place, int]:
+    """By partition: the offset of its first record there, where it is known."""
+    found: dict[Place, int] = {}
+    for (place, _), (_, _, offset) in each.written.items():
+        if offset is not None:
+            found[place] = min(offset, found.get(place, offset))
+    return found
+
+
+def _has_gap(each: Transaction) -> bool:
+    """Whether sequences show that a batch of it was not captured."""
+    places: dict[Place, list[tuple[int, int]]] = {}
+    for (place, sequence), (records, _, _) in each.written.items():
+        places.setdefault(place, []).append((sequence, records))
+    for batches in places.values():
+        batches.sort()
+        for (sequence, records), (following, _) in itertools.pairwise(batches):
+            if sequence >= 0 and sequence + records != following:
+                return True
+    return False
+
+
+def _standing(line: Iterable[Seen], offset: int) -> tuple[int, int] | None:
+    """How long readers were seen standing at an offset with more behind it, and how much that was."""
+    at = [one for one in line if one.stable == offset and one.high > one.stable]
+    if not at:
+        return None
+    return at[-1].ns - at[0].ns, max(one.high - one.stable for one in at)
+
+
+def _few(numbers: list[int], telling: list[int]) -> list[int]:
+    """At most eight exchanges: the first, those that tell most, the last."""
+    chosen = dict.fromkeys([*numbers[:1], *telling[-(MOST_EXCHANGES - 2) :], *numbers[-1:]])
+    for number in numbers:
+        if len(chosen) >= MOST_EXCHANGES:
+            break
+        chosen[number] = None
+    return sorted(chosen)[:MOST_EXCHANGES]
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    first = row["exchanges"][0] if row["exchanges"] else 0
+    begin = row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"]
+    return begin, first, row["transactional_id"] or "", row["held_topic"] or "", row["held_partition"] or 0

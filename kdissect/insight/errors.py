@@ -1,0 +1,34 @@
+"""What usually causes each of Kafka's errors, and what to do: ``kdissect explain --error NAME``.
+
+What an error means and how grave it is stands in :mod:`kdissect.protocol.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Causes(NamedTuple):
+    """A line of ``errors.txt``."""
+
+    causes: tuple[str, ...]
+    """The commonest first; none where nothing is wrong."""
+    do: str
+    """Empty where nothing is to be done."""
+
+
+@cache
+def causes() -> Mapping[str, Causes]:
+    """The table by the name of the error."""
+    text = (files("kdissect.insight") / "errors.txt").read_text("utf-8")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return dict(map(_line, lines))
+
+
+def _line(line: str) -> tuple[str, Causes]:
+    name, told, do = (part.strip() for part in line.split("|"))
+    parts = () if told == "-" else tuple(each.strip() for each in told.split(";"))
+    return name, Causes(parts, "" if do == "-" else do)

@@ -1,0 +1,60 @@
+"""What is known of one of Kafka's errors, as text and as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kdissect.insight.errors import causes
+from kdissect.present.findings_text import paragraph
+from kdissect.protocol.errors import FATAL, RETRIABLE, KafkaError
+
+
+class ErrorPage(NamedTuple):
+    """One error, for people."""
+
+    code: int
+    name: str
+    error_class: str | None
+    """None for code 0, which is no error."""
+    meaning: str
+    routine: str | None
+    """Within what bound it is an ordinary step; None where it never is."""
+    causes: tuple[str, ...]
+    do: str | None
+
+
+_CLASSES = {
+    FATAL: "Fatal: the client gives the request up.",
+    RETRIABLE: "Retriable: the client goes on by itself.",
+}
+
+
+def error_page(error: KafkaError) -> ErrorPage:
+    """What is known of it."""
+    known = causes()[error.name]
+    return ErrorPage(
+        error.code,
+        error.name,
+        error.error_class or None,
+        error.meaning,
+        None if error.bound is None else error.bound.words(),
+        known.causes,
+        known.do or None,
+    )
+
+
+def error_lines(page: ErrorPage) -> Iterator[str]:
+    """The page in 80 columns."""
+    yield f"{page.name}   code {page.code}"
+    yield from paragraph(page.meaning, "  ")
+    if page.error_class is not None:
+        yield from paragraph(_CLASSES[page.error_class], "  ")
+    if page.routine is not None:
+        yield from paragraph(f"An ordinary step {page.routine}.", "  ")
+    for at, cause in enumerate(page.causes):
+        yield from paragraph(cause, "  ", "why" if at == 0 else "")
+    if page.do is not None:
+        yield from paragraph(page.do, "  ", "do")
+    elif page.error_class is not None:
+        yield from paragraph("nothing", "  ", "do")
