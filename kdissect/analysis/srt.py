@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdissect.analysis.declared import column
+from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
@@ -119,6 +119,7 @@ class ResponseTimes(OneTable[_Key, _Times]):
             "int64s",
             "how many latencies were below 100 µs, 316 µs, 1 ms … 3.16 s (two bands a power of ten), and how "
             "many longer (within 0.4 %)",
+            unit=BANDS,
         ),
     )
     groupings = GROUPINGS

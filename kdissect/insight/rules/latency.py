@@ -25,7 +25,7 @@ from kdissect.insight.finding import (
     Subject,
 )
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import numbers, quoted, span
+from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
 
 MUST_NOT_WAIT = (
@@ -127,7 +127,7 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
             first_ns=rows[0]["from_ns"],
             last_ns=rows[-1]["to_ns"],
             exchanges=exchanges,
-            filter=numbers(exchanges[:8]),
+            filter=of_numbers(exchanges[:8]),
         )
 
 
@@ -209,7 +209,7 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
             first_ns=min(row["behind_first_ns"] for row in shown),
             last_ns=max(row["behind_last_ns"] for row in shown),
             exchanges=_worst(shown, "polled"),
-            filter=numbers(_worst(shown, "polled")),
+            filter=of_numbers(_worst(shown, "polled")),
         )
 
 
@@ -249,7 +249,7 @@ def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
             first_ns=min(row["held_first_ns"] for row in some),
             last_ns=max(row["held_last_ns"] for row in some),
             exchanges=_worst(some, "held"),
-            filter=numbers(_worst(some, "held")),
+            filter=of_numbers(_worst(some, "held")),
         )
 
 
@@ -272,7 +272,7 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
             first_ns=row["first_ns"],
             last_ns=row["last_ns"],
             exchanges=row["away_exchanges"],
-            filter=numbers(row["away_exchanges"]),
+            filter=of_numbers(row["away_exchanges"]),
         )
 
 
@@ -315,7 +315,7 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
             last_ns=stood[-1]["to_ns"],
             exchanges=exchanges,
             connections=connections,
-            filter=numbers(exchanges[:8]),
+            filter=of_numbers(exchanges[:8]),
         )
 
 
