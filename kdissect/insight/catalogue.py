@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, latency, network, quotas
+from kdissect.insight.rules import (
+    capture,
+    latency,
+    logs,
+    network,
+    quotas,
+    transactions,
+)
 
-__all__ = ["RULES", "capture", "latency", "network", "quotas"]
-from kdissect.insight.rules import transactions
-
-__all__ = ["RULES", "capture", "transactions"]
-from kdissect.insight.rules import logs
-
-__all__ = ["RULES", "capture", "logs"]
+__all__ = [
+    "RULES",
+    "capture",
+    "latency",
+    "logs",
+    "network",
+    "quotas",
+    "transactions",
+]

@@ -163,7 +163,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             because=because,
             filter=f"broker == {broker} and client_id == {quoted(client_id)} and behind > 10ms"
             if client_id
-            else numbers(_worst(waited, "behind")),
+            else of_numbers(_worst(waited, "behind")),
         )
 
 
@@ -184,7 +184,7 @@ def _is_within(second: int, stood: Iterable[Row]) -> bool:
     return any(row["from_ns"] - SECOND <= ns <= row["to_ns"] + SECOND for row in stood)
 
 
-@rule("long-poll-blocks-others", WARNING, CERTAIN, needs=(Pace,), times=5, share=50, by_design=20)
+@rule("long-poll-blocks-others", WARNING, CERTAIN, needs=(Pace,), times=5, share=50, by_design=20, few=3, long_ms=250)
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
     for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():
@@ -196,6 +196,9 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
         count = sum(row["polled_count"] for row in shown)
         apis = ", ".join(sorted(row["api"] for row in shown))
         longest = max(row["polled_max_ns"] for row in shown)
+        is_little = count < facts.limit("few") and longest < facts.limit("long_ms") * MILLISECOND
+        if is_little and not harmful:
+            continue  # so it is with every Java consumer that begins
         yield facts.finding(
             Subject(client_id=client_id, broker=broker),
             f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had asked "

@@ -12,7 +12,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import numbers, span
+from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
 
 SHORT = (
@@ -265,7 +265,7 @@ def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row]) ->
         unit="s",
         threshold=facts.limit("age_s"),
         exchanges=exchanges,
-        **{**_about(rows), "filter": numbers(exchanges[:8])},
+        **{**_about(rows), "filter": of_numbers(exchanges[:8])},
     )
 
 

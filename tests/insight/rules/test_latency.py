@@ -138,6 +138,14 @@ def test_behind_long_polls_only_what_must_not_wait_is_grave() -> None:
     assert polled("Metadata", 500, 500).severity == INFO
 
 
+def test_a_wait_or_two_as_when_a_consumer_begins_are_nothing() -> None:
+    late = pace(api="ListOffsets", count=9, polled_count=2, polled_max_ns=249 * MS, polled_exchanges=[9])
+    late[1].update(behind_first_ns=T0, behind_last_ns=T0)
+    assert not said(late, ids=("long-poll-blocks-others",))
+    late[1].update(polled_max_ns=250 * MS)
+    assert said(late, ids=("long-poll-blocks-others",))
+
+
 def test_records_that_are_held_back_for_more_are_told() -> None:
     def held(count: int, of: int) -> bool:
         values = {"held_min_bytes": 10_000, "held_max_wait_ms": 500, "held_exchanges": [3]}

@@ -145,7 +145,7 @@ def test_timeouts_that_are_alike_are_guessed() -> None:
     ]
     found = one("request-abandoned", *both)
     assert found is not None
-    assert "looks like a timeout of 3.0 s" in found.message
+    assert "looks like a timeout of 3.02 s" in found.message
 
 
 def cut(times: int, life_s: int = 9, **values: Any) -> list[tuple[Any, Row]]:
