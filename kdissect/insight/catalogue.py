@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture
+from kdissect.insight.rules import capture, groups, share, streams
 
-__all__ = ["RULES", "capture"]
+__all__ = ["RULES", "capture", "groups", "share", "streams"]
