@@ -52,7 +52,7 @@ def idle_members(facts: Facts) -> Iterator[Finding]:
     for group, rows, from_ns, to_ns in _held(facts, facts.limit("idle_s")):
         idle = [row for row in rows if row["assigned"] == 0]
         partitions = sum(row["assigned"] for row in rows)
-        if not idle or partitions >= len(rows):
+        if not idle or not 0 < partitions < len(rows):
             continue
         who = some(name_of(members, group, row["member_id"]) for row in idle)
         told[group] = facts.finding(

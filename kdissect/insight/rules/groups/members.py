@@ -91,8 +91,8 @@ def group_mixed_protocols(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group),
-            f"{plural(len(classic), 'member')} of the group use the classic protocol "
-            f"({some(row['client_id'] for row in classic)}), {len(newer)} the new one "
+            f"The group has {plural(len(classic), 'member')} of the classic protocol "
+            f"({some(row['client_id'] for row in classic)}) and {len(newer)} of the new one "
             f"({some(row['client_id'] for row in newer)}).",
             count=len(classic) + len(newer),
             measure=float(len(classic)),

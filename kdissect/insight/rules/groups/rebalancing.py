@@ -190,7 +190,10 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     least_ns = facts.limit("hold_s") * SECOND
     for group, rows in by_group(facts.rows(Rebalances)):
         found = [
-            (hold_ns, row) for row in rows if row["missing"] and (hold_ns := _hold_ns(row) or 0) >= least_ns
+            (hold_ns, row)
+            for row in rows
+            if row["missing"] and row["stopped_ns"] is not None
+            if (hold_ns := _hold_ns(row) or 0) >= least_ns
         ]
         if not found:
             continue
@@ -200,7 +203,11 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
         who = some(name_of(members, group, member) for member in worst["missing"])
         times = "" if len(found) == 1 else f" This happened {len(found)} times."
         last = [members[group, each]["last_ns"] for each in worst["missing"] if (group, each) in members]
-        ago = f" It was last heard of {seconds(when(worst) - min(last))} before that." if last else ""
+        ago = (
+            f" It had last been heard of {seconds(when(worst) - min(last))} before the rebalance began."
+            if last
+            else ""
+        )
         yield facts.finding(
             Subject(
                 group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None

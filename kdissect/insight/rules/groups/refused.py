@@ -141,7 +141,16 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
 LOST_MEMBERSHIP = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID")
 
 
-@rule("commit-after-rebalance", WARNING, CERTAIN, needs=(Errors,), stale=3)
+def _were_members(facts: Facts) -> set[tuple[str, str | None]]:
+    """Groups, and the client ids that were seen to be members of them."""
+    return {
+        (row["group"], row["client_id"])
+        for row in facts.rows(Members)
+        if row["member_id"] and row["first_generation"] is not None
+    }
+
+
+@rule("commit-after-rebalance", WARNING, CERTAIN, needs=(Errors, Members), stale=3)
 def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
     """Offsets were refused, so records are processed again."""
     stale = _refusals(facts, ("STALE_MEMBER_EPOCH",), COMMITS)
@@ -149,7 +158,10 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
     for key, rows in stale.items():
         if sum(row["count"] for row in rows) >= facts.limit("stale"):
             found.setdefault(key, []).extend(rows)
+    known = _were_members(facts)
     for (group, client_id), rows in found.items():
+        if (group, client_id) not in known:
+            continue
         places = {(row["topic"], row["partition"]) for row in rows}
         errors = some(sorted({row["error"] for row in rows}))
         yield facts.finding(
@@ -193,11 +205,14 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("member-epoch-fenced", WARNING, CERTAIN, needs=(Errors,))
+@rule("member-epoch-fenced", WARNING, CERTAIN, needs=(Errors, Members))
 def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
     """A member of a newer group was put out of it."""
     found = _refusals(facts, ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"), GROUP_HEARTBEATS)
+    known = _were_members(facts)
     for (group, client_id), rows in found.items():
+        if (group, client_id) not in known:
+            continue
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             Subject(group=group, client_id=client_id),
