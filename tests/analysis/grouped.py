@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +18,29 @@ def _text(name: str) -> bytes:
     return len(name).to_bytes(2, "big") + name.encode()
 
 
-def subscription(*topics: str) -> str:
-    """What a consumer tells its leader, version 0."""
-    blob = bytes(2) + len(topics).to_bytes(4, "big") + b"".join(map(_text, topics)) + b"\xff" * 4
-    return b64encode(blob).decode()
+Owned = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def subscription(topics: Sequence[str], owned: Owned = ()) -> str:
+    """What a consumer tells its leader, version 1."""
+    blob = (1).to_bytes(2, "big") + _count(topics) + b"".join(map(_text, topics)) + b"\xff" * 4
+    return b64encode(blob + _partitions(owned)).decode()
+
+
+def _count(items: Sequence[object]) -> bytes:
+    return len(items).to_bytes(4, "big")
+
+
+def _partitions(held: Owned) -> bytes:
+    out = _count(held)
+    for topic, partitions in held:
+        out += _text(topic) + _count(partitions) + b"".join(each.to_bytes(4, "big") for each in partitions)
+    return out
 
 
 def assignment(topic: str, *partitions: int) -> str:
     """What a leader gives a consumer, version 0."""
-    numbers = b"".join(each.to_bytes(4, "big") for each in partitions)
-    blob = bytes(2) + (1).to_bytes(4, "big") + _text(topic) + len(partitions).to_bytes(4, "big") + numbers
-    return b64encode(blob + b"\xff" * 4).decode()
+    return b64encode(bytes(2) + _partitions([(topic, partitions)]) + b"\xff" * 4).decode()
 
 
 @dataclass
@@ -60,6 +73,7 @@ class Client:
         error: int = 0,
         leader: str = "",
         assignor: str = "range",
+        owned: Owned = (),
     ) -> Exchange:
         """A JoinGroup (v5: no reasons). ``roster`` is given to the leader."""
         asked = {
@@ -69,10 +83,10 @@ class Client:
             "memberId": member if asks_as is None else asks_as,
             "groupInstanceId": self.instance,
             "protocolType": "consumer",
-            "protocols": [{"name": assignor, "metadata": subscription(*self.topics)}],
+            "protocols": [{"name": assignor, "metadata": subscription(self.topics, owned)}],
         }
         members = [
-            {"memberId": each, "groupInstanceId": None, "metadata": subscription(*self.topics)}
+            {"memberId": each, "groupInstanceId": None, "metadata": subscription(self.topics)}
             for each in roster
         ]
         answer = {

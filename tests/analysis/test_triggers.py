@@ -10,7 +10,7 @@ from tests.analysis.folds import fold
 from tests.analysis.grouped import MS, Client
 
 A, B = Client("a", 50_001), Client("b", 50_002)
-GIVEN = {"m-a": (0, 1)}
+GIVEN: dict[str, tuple[int, ...]] = {"m-a": (0, 1)}
 
 
 def rows(events: Iterable[Any]) -> list[Row]:
@@ -140,3 +140,21 @@ def test_who_is_waited_for_and_never_comes() -> None:
     assert (row["trigger"], row["trigger_client_id"], row["missing"]) == ("new-member", "c", ["m-b"])
     assert row["joined_ns"] - row["last_join_ns"] == 3_998 * MS
     assert row["completed"] is False
+
+
+def test_a_member_that_gave_up_what_it_had_and_joins_again() -> None:
+    """KIP-429: what it told to have is more than it was given, so it gives the rest up and rejoins."""
+    had = [("orders", (0, 1))]
+    both = ("m-a", "m-b")
+    events = [
+        *alone(),
+        *B.enter(9_500, 12_003, 2, "m-b"),
+        A.beat(12_000, 1, "m-a", 27),
+        A.join(12_002, 12_003, 2, "m-a", roster=both, owned=had, assignor="cooperative-sticky"),
+        A.sync(12_005, 2, "m-a", {"m-a": (0,), "m-b": ()}),
+        B.sync(12_005, 2, "m-b"),
+        A.join(12_008, 13_000, 3, "m-a", roster=both, assignor="cooperative-sticky"),
+        B.beat(12_990, 2, "m-b", 27),
+        B.join(12_992, 13_000, 3, "m-b"),
+    ]
+    assert last(events) == (3, "followup-revoke", "likely", "a")

@@ -33,9 +33,9 @@ def _held(facts: Facts, least_s: float) -> Iterator[tuple[str, list[Row], int, i
         found = rebalances.get((group, generation))
         if _is_shared(rows) or (found is not None and found["members"] not in (None, len(rows))):
             continue  # of some it is not known what they have
-        from_ns = max(row["first_ns"] for row in rows)
-        to_ns = max(last.get((group, row["member_id"]), row["last_ns"]) for row in rows)
-        to_ns = min((to_ns, *(ns for ns in begun.get(group, ()) if ns > from_ns)))
+        from_ns = max(int(row["first_ns"]) for row in rows)
+        heard_ns = max(int(last.get((group, row["member_id"])) or row["last_ns"]) for row in rows)
+        to_ns = min((heard_ns, *(ns for ns in begun.get(group, ()) if ns > from_ns)))
         if to_ns - from_ns >= least_s * SECOND:
             yield group, rows, from_ns, to_ns
 
