@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, codec_name
+from kdissect.record.batch import (
+    BATCH_HEADER,
+    CODEC_BITS,
+    CONTROL,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    codec_name,
+)
 from kdissect.record.messages import LOG_OVERHEAD
 from kdissect.record.records import wrap64
 from kdissect.record.sets import read_record_set
@@ -41,8 +48,8 @@ class Header(NamedTuple):
     """-1 for none, as in magic 0 and 1."""
     producer_epoch: int
     base_sequence: int
-    count: int | None
-    """Records, as it announces; None where only unpacking tells."""
+    records: int | None
+    """How many, as it announces; None where only unpacking tells."""
 
     @property
     def codec(self) -> str:

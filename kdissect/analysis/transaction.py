@@ -7,8 +7,8 @@ How an end is told, by what is on the wire:
   If the transaction was older than its timeout and the answer is good at once, there was none any more.
 * A refusal (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE): after the timeout it timed out;
   before it, somebody took over who was not captured.
-* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after the
-  timeout is a timeout.
+* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after
+  the timeout is a timeout.
 * The producer's next epoch (KIP-890), or a partition added anew: what ended it was not captured.
 
 What is not told stays None. A transaction whose begin was not captured has no begin, and nothing is counted
@@ -20,15 +20,30 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
-from kdissect.analysis.transactional import ADD, END, INIT, OFFSETS, PRODUCE, TOLD, Mark, Marker, Orphan, Place
+from kdissect.analysis.transactional import (
+    ADD,
+    END,
+    INIT,
+    OFFSETS,
+    PRODUCE,
+    TOLD,
+    Mark,
+    Marker,
+    Orphan,
+    Place,
+)
+from kdissect.protocol.errors import RETRIABLE, errors
 
 COMMITTED, ABORTED, FENCED, TIMED_OUT, OPEN, UNKNOWN = (
     *("committed", "aborted", "fenced", "timed-out", "open", "unknown"),
 )
 """Outcomes."""
-REFUSALS = frozenset(("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT"))
+REFUSALS = frozenset(
+    ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
+)
 """Errors by which a producer learns that its transaction is over."""
 _BUSY = "CONCURRENT_TRANSACTIONS"
 CLEANUP_NS = 10 * SECOND
@@ -88,6 +103,11 @@ class Transaction:
     taker_client: str | None = None
     last_ns: int = 0
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is one: not where all that it asked for was refused."""
+        return self.began_by is not None or self.is_told or self.is_incomplete or self.outcome != OPEN
+
     def is_of(self, mark: Mark) -> bool:
         """Whether a mark is of the same producer at the same epoch, as far as both tell."""
         same_id = None in (self.producer_id, mark.producer_id) or self.producer_id == mark.producer_id
@@ -130,6 +150,8 @@ class _Producer:
     timeout_ms: int | None = None
     is_known: bool = False
     """Whether there was nothing open when it began: all that it does from then on is captured."""
+    begun: Mark | None = None
+    """Its InitProducerId."""
 
 
 class Machine:
@@ -156,7 +178,7 @@ class Machine:
         if self._open is not None:
             self.done.append(self._open)
             self._open = None
-        return self.done
+        return [each for each in self.done if each.is_begun]
 
     def _close(self, outcome: str, ns: int | None, by: str | None) -> None:
         assert self._open is not None
@@ -187,9 +209,7 @@ class Machine:
                     found.taker_client_id, found.taker_client = mark.client_id, mark.client
             elif found.asked is not None:
                 self._close(UNKNOWN, None, who)
-            elif good and found.is_late(mark.ns):
-                self._close(TIMED_OUT, None, _after(found))
-            elif found.is_late(mark.ns, CLEANUP_NS):
+            elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
                 self._close(TIMED_OUT, None, _after(found))
             else:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client
@@ -197,7 +217,9 @@ class Machine:
         elif mark.error is not None:
             self._refused(mark)
         if good:
-            self._producer = _Producer(mark.timeout_ms, True)
+            if found is None and mark.is_new:
+                self._taken_idle(mark)
+            self._producer = _Producer(mark.timeout_ms, True, mark)
 
     def _work(self, mark: Mark) -> None:
         found = self._open
@@ -244,16 +266,17 @@ class Machine:
             found.producer_id, found.epoch = mark.producer_id, mark.epoch
         key = mark.kind if mark.kind != OFFSETS else f"{OFFSETS} {bool(mark.offsets)}"
         if mark.error is not None and not mark.written:
-            found.retries += 1
+            found.retries += mark.error in retriable()
             found.refused_at.setdefault(key, mark.done_ns or mark.ns)
             return
         since = found.refused_at.pop(key, None)
         if since is not None and mark.done_ns is not None and mark.error is None:
             found.retry_ns += max(0, mark.done_ns - since)
         if any(each.error is None for each in mark.written) or not mark.written:
-            if found.is_whole and found.began_by is None:
-                found.begin_ns, found.began_by = mark.ns, mark
-            elif found.began_by is not None and _repeats(mark, found.began_by):
+            if found.began_by is None:
+                found.began_by = mark
+                found.begin_ns = mark.ns if found.is_whole else None
+            elif _repeats(mark, found.began_by):
                 found.begin_ns = None  # the first may have been refused
         found.parts.update(mark.parts)
         if mark.kind == ADD and mark.client is not None and mark.done_ns is not None:
@@ -264,7 +287,7 @@ class Machine:
         for each in mark.written:
             place = (each.place, each.sequence)
             if each.error is not None:
-                found.retries += 1
+                found.retries += each.error in retriable()
                 continue
             found.parts.add(each.place)
             if each.offset is not None or place not in found.written:
@@ -289,7 +312,7 @@ class Machine:
         if mark.error in REFUSALS:
             self._over(found, mark)
         elif mark.error is not None:
-            found.retries += 1
+            found.retries += mark.error in retriable()
             found.refused_at.setdefault(END, mark.done_ns)
         elif mark.committed is None:
             self._close(UNKNOWN, mark.done_ns, "EndTxn")
@@ -346,6 +369,25 @@ class Machine:
             if each.producer_id is not None and each.is_of(mark) and mark.producer_id is not None:
                 each.take(mark)
                 return
+        begun = self._producer.begun
+        if (
+            mark.error in REFUSALS
+            and begun is not None
+            and begun.epoch is not None
+            and _follows_begun(begun, mark)
+        ):
+            lost = Transaction(mark, None, mark.producer_id, mark.epoch)
+            lost.take(mark)
+            lost.taker_client_id, lost.taker_client = begun.client_id, begun.client
+            lost.end(FENCED, None, f"InitProducerId of {begun.client_id or begun.client}")
+            self.done.append(lost)
+
+    def _taken_idle(self, mark: Mark) -> None:
+        """Somebody takes the id over while nothing is open."""
+        if self.done and mark.connection not in self.done[-1].connections:
+            last = self.done[-1]
+            if last.taker_client is None:
+                last.taker_client_id, last.taker_client = mark.client_id, mark.client
 
     def _told(self, mark: Mark, by_clients: bool) -> None:
         """Take in what the coordinator says."""
@@ -393,17 +435,35 @@ class Machine:
             if marker.place is None:
                 if found.end_ns is None or marker.ns >= found.last_ns:
                     return marker
-            elif marker.place in offsets and marker.offset is not None and marker.offset > offsets[marker.place]:
+            elif (
+                marker.place in offsets
+                and marker.offset is not None
+                and marker.offset > offsets[marker.place]
+            ):
                 return marker
         return None
+
+
+@cache
+def retriable() -> frozenset[str]:
+    """Names of errors after which a client asks again."""
+    return frozenset(each.name for each in errors().values() if each.error_class == RETRIABLE)
 
 
 def _follows(found: Transaction, mark: Mark) -> bool:
     """Whether a mark is of a later epoch of the producer."""
     if None in (found.producer_id, found.epoch, mark.producer_id, mark.epoch):
         return False
-    assert found.epoch is not None and mark.epoch is not None
+    assert found.epoch is not None
+    assert mark.epoch is not None
     return found.producer_id != mark.producer_id or mark.epoch > found.epoch
+
+
+def _follows_begun(begun: Mark, mark: Mark) -> bool:
+    """Whether a producer began after the one of a mark, on another connection."""
+    if begun.epoch is None or mark.epoch is None or begun.producer_id != mark.producer_id:
+        return False
+    return mark.epoch < begun.epoch and begun.connection != mark.connection
 
 
 def _repeats(mark: Mark, earlier: Mark) -> bool:
@@ -431,14 +491,19 @@ def doubt(all_of_id: Sequence[Transaction], marks: Sequence[Mark], orphans: Sequ
     :param marks: all that was said of it.
     :param orphans: answers to such requests on the connections of its producers, by time.
     """
-    ends = {(each.producer_id, each.epoch): each for each in orphans if each.producer_id is not None}
+    ends: dict[tuple[int | None, int | None], Orphan] = {
+        (each.producer_id, each.epoch): each for each in orphans if each.producer_id is not None
+    }
     for each in all_of_id:
-        end = ends.get((each.producer_id, each.epoch + 1)) if each.epoch is not None else None
+        known_epoch = each.producer_id is not None and each.epoch is not None
+        end = ends.get((each.producer_id, (each.epoch or 0) + 1)) if known_epoch else None
         if end is not None and each.outcome == UNKNOWN and each.end_ns is None and end.ns >= each.last_ns:
             each.end_ns, each.ended_by = end.ns, "EndTxn"
     known = {each.end_ns for each in all_of_id}
     orphans = [each for each in orphans if each.ns not in known]
-    adding = {(_ADDING[each.kind], each.api_version) for each in marks if each.kind in _ADDING and each.client}
+    adding = {
+        (_ADDING[each.kind], each.api_version) for each in marks if each.kind in _ADDING and each.client
+    }
     times = [each.ns for each in orphans]
     before_ns = 0
     for each in all_of_id:

@@ -123,7 +123,7 @@ class Active(NamedTuple):
 
     ns: int
     number: int
-    epoch: int
+    epoch: int | None
     place: Place
     start_offset: int
     last_ms: int
@@ -216,13 +216,21 @@ class Transactional(Fold):
         if not named:
             return
         errors = dict(self._answers(exchange)) if exchange.error is not None else {}
-        written, producer = [], (None, None)
+        written = []
+        producer: tuple[int | None, int | None] = (None, None)
         for each in exchange.record_sets():
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
             for batch in headers(each.data, self.limits):
                 producer = (batch.producer_id, batch.producer_epoch)
                 offset = exchange.assigned_base_offset(each)
-                found = (place, batch.base_sequence, batch.count or 0, batch.size, offset, errors.get(place))
+                found = (
+                    place,
+                    batch.base_sequence,
+                    batch.records or 0,
+                    batch.size,
+                    offset,
+                    errors.get(place),
+                )
                 written.append(Written(*found))
         self._mark(
             named[0],
@@ -356,7 +364,7 @@ class Transactional(Fold):
                 epoch=each.get("producerEpoch"),
                 state=each.get("transactionState"),
                 timeout_ms=each.get("transactionTimeoutMs"),
-                start_ns=start_ms * 1_000_000 if isinstance(start_ms, int) and start_ms > 0 else None,
+                start_ns=_start_ns(start_ms),
                 parts=self._places(each.get("topics"), "topic", "partitions"),
             )
 
@@ -381,7 +389,9 @@ class Transactional(Fold):
                     start = each.get("currentTxnStartOffset", -1)
                     if start < 0 or "producerId" not in each:
                         continue
-                    found = (each.get("producerEpoch", -1), place, start, each.get("lastTimestamp", -1))
+                    epoch = each.get("producerEpoch", -1)
+                    epoch = epoch if 0 <= epoch < 1 << 15 else None  # it has 32 bits here
+                    found = (epoch, place, start, each.get("lastTimestamp", -1))
                     mark = Active(begun_ns(exchange), exchange.number, *found, counts)
                     self.active.add(each["producerId"], mark)
 
@@ -443,7 +453,7 @@ class Transactional(Fold):
                 epoch=values.get("producerEpoch"),
                 state=_STATES.get(values.get("transactionStatus", -1)),
                 timeout_ms=values.get("transactionTimeoutMs"),
-                start_ns=start_ms * 1_000_000 if isinstance(start_ms, int) and start_ms > 0 else None,
+                start_ns=_start_ns(start_ms),
                 parts=self._places(values.get("transactionPartitions"), "topic", "partitionIds"),
             )
 
@@ -502,8 +512,8 @@ _TAKEN = {
 _SHORT = 1_024
 """Bytes of an answer that is kept."""
 _ENDED = Struct(">iBihqhB")
-"""An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode, producerId,
-producerEpoch, no tagged fields."""
+"""An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode,
+producerId, producerEpoch, no tagged fields."""
 
 
 def _orphan(exchange: Exchange) -> Orphan:
@@ -525,6 +535,11 @@ def _bodies(exchange: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
         exchange.request.body() if exchange.request is not None else {},
         exchange.response.body() if exchange.response is not None else {},
     )
+
+
+def _start_ns(start_ms: Any) -> int | None:
+    """When a transaction began, by the coordinator's clock in ms; None where it tells none."""
+    return start_ms * 1_000_000 if isinstance(start_ms, int) and 0 < start_ms < 1 << 43 else None
 
 
 def _list(value: Any) -> Iterable[Any]:

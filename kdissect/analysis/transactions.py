@@ -5,10 +5,11 @@ See :mod:`kdissect.analysis.transaction` for how an end is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from kdissect.analysis.declared import BYTES, CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import (
@@ -22,13 +23,14 @@ from kdissect.analysis.transaction import (
     Transaction,
     doubt,
 )
-from kdissect.analysis.transactional import Active, Mark, Marker, Place, Seen, Transactional
+from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, Seen, Transactional
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 MOST_EXCHANGES = 8
+_NOBODY: tuple[int | None, Active | None] = (None, None)
 HELD_NS = SECOND
-"""Where the producer was not captured: for how long readers are held back, at least, by what is then a row."""
+"""Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
 
 
 class Transactions(Statistic):
@@ -46,7 +48,9 @@ class Transactions(Statistic):
         column("producer_id", "int64", "the producer id"),
         column("producer_epoch", "int16", "its epoch while the transaction was open"),
         column(
-            "version", "text", "TV1: the client adds partitions; TV2: each transaction has its epoch (KIP-890)"
+            "version",
+            "text",
+            "TV1: the client adds partitions; TV2: each transaction has its epoch (KIP-890)",
         ),
         CLIENT_ID_COLUMN,
         CLIENT_COLUMN,
@@ -55,14 +59,15 @@ class Transactions(Statistic):
             "begin_ns", "time of its first request that was not refused; null where that may not be captured"
         ),
         time_column(
-            "end_ns", "time of the answer that ended it; null where nothing told the client, and while it is open"
+            "end_ns",
+            "time of the answer that ended it; null where nothing told the client, and while it is open",
         ),
         column("duration_ns", "int64", "end_ns - begin_ns"),
         column(
             "outcome",
             "text",
-            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), open, or "
-            "unknown: what ended it was not captured",
+            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), "
+            "open, or unknown: what ended it was not captured",
             kept=True,
         ),
         column("ended_by", "text", "EndTxn, whose InitProducerId, or the coordinator"),
@@ -74,7 +79,9 @@ class Transactions(Statistic):
         column("groups", "texts", "groups whose offsets it commits"),
         column("offsets", "int32", "partitions whose offsets it commits"),
         column("retries", "int32", "requests that were refused and could be tried again", rare=True),
-        column("retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"),
+        column(
+            "retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"
+        ),
         column(
             "markers_ns",
             "int64",
@@ -86,7 +93,10 @@ class Transactions(Statistic):
             "from its end until an answer to a Fetch shows all of its partitions stable beyond it",
         ),
         column(
-            "held_ns", "int64", "how long answers to Fetch showed readers held back at its first record", kept=True
+            "held_ns",
+            "int64",
+            "how long answers to Fetch showed readers held back at its first record",
+            kept=True,
         ),
         column("held_offsets", "int64", "offsets behind it that readers could not get then, at most"),
         column("held_topic", "text", "where that was"),
@@ -134,7 +144,9 @@ class _Reading:
         }
         self._stable: dict[Place, list[Seen]] = {}
         for place in taken.stable:
-            self._stable.setdefault(self._named(place), []).extend(taken.stable.line(place))
+            self._stable.setdefault(self._named(place), []).extend(
+                Seen(*each) for each in taken.stable.line(place)
+            )
         for line in self._stable.values():
             line.sort(key=lambda each: (each.ns, each.number))
         self._explained: set[tuple[Place, int]] = set()
@@ -150,7 +162,11 @@ class _Reading:
             marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
             done = machine.run(marks)
             connections = sorted({each.connection for each in marks if each.client is not None})
-            doubt(done, marks, sorted(one for each in connections for one in self._taken.orphans.line(each)))
+            doubt(
+                done,
+                marks,
+                sorted(Orphan(*one) for each in connections for one in self._taken.orphans.line(each)),
+            )
             for each in done:
                 self._resolve(machine, each)
                 found.append((key, each))
@@ -159,9 +175,10 @@ class _Reading:
         rows += self._held_by_nobody()
         return sorted(rows, key=_order)
 
-    def _named_mark(self, mark: Any) -> Mark:
+    def _named_mark(self, values: tuple[Any, ...]) -> Mark:
+        mark = Mark(*values)
         written = tuple(each._replace(place=self._named(each.place)) for each in mark.written)
-        return mark._replace(  # type: ignore[no-any-return]
+        return mark._replace(
             parts=tuple(map(self._named, mark.parts)),
             offsets=tuple(map(self._named, mark.offsets)),
             written=written,
@@ -195,7 +212,9 @@ class _Reading:
         latest = None
         for place, offset in _first_offsets(each).items():
             seen = (
-                one.ns for one in self._stable.get(place, ()) if one.ns >= each.last_ns and one.stable > offset
+                one.ns
+                for one in self._stable.get(place, ())
+                if one.ns >= each.last_ns and one.stable > offset
             )
             ns = next(seen, None)
             if ns is None:
@@ -216,22 +235,22 @@ class _Reading:
     def _held_by_nobody(self) -> list[Row]:
         """Readers that are held back by a transaction of which no producer was captured."""
         rows = []
-        active = {
+        active: dict[tuple[Place, int], tuple[int | None, Active | None]] = {
             (self._named(each.place), each.start_offset): (producer, each)
             for producer in self._taken.active
-            for each in self._taken.active.line(producer)
+            for each in (Active(*mark) for mark in self._taken.active.line(producer))
         }
         for place, line in self._stable.items():
             for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
                 found = _standing(line, offset)
                 if (place, offset) in self._explained or found is None or found[0] < HELD_NS:
                     continue
-                producer, told = active.pop((place, offset), (None, None))
+                producer, told = active.pop((place, offset), _NOBODY)
                 at = [one for one in line if one.stable == offset]
                 is_over = any(one.stable > offset for one in line)
                 rows.append(self._bare(place, producer, told, OPEN if not is_over else UNKNOWN, at, found))
         for (place, offset), (producer, told) in active.items():
-            if (place, offset) not in self._explained and told.counts:
+            if (place, offset) not in self._explained and told is not None and told.counts:
                 rows.append(self._bare(place, producer, told, OPEN, [], None))
         return rows
 
@@ -311,7 +330,8 @@ class _Reading:
         }
 
 
-def _named_marker(named: Any, marker: Any) -> Marker:
+def _named_marker(named: Callable[[Place], Place], mark: tuple[Any, ...]) -> Marker:
+    marker = Marker(*mark)
     return marker if marker.place is None else marker._replace(place=named(marker.place))
 
 
@@ -331,7 +351,7 @@ def _has_gap(each: Transaction) -> bool:
         places.setdefault(place, []).append((sequence, records))
     for batches in places.values():
         batches.sort()
-        for (sequence, records), (following, _) in zip(batches, batches[1:], strict=False):
+        for (sequence, records), (following, _) in itertools.pairwise(batches):
             if sequence >= 0 and sequence + records != following:
                 return True
     return False

@@ -70,7 +70,9 @@ def split(exchange: Exchange) -> Known:
         return Known(Wait.POSSIBLE, None, None)
     if longest <= 0:
         return Known(Wait.NONE, 0, served)
-    beyond = turn - longest * MILLISECOND  # with the network: the smallest round trip may be a little too long
+    beyond = (
+        turn - longest * MILLISECOND
+    )  # with the network: the smallest round trip may be a little too long
     if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
         wait = min(served, longest * MILLISECOND)
         return Known(Wait.WAITED_OUT, wait, served - wait)
@@ -96,7 +98,7 @@ def _place(struct: Struct) -> int | None:
     """Where in a body ``maxWaitMs`` stands, with ``minBytes`` behind it; None where that depends on what is
     before it."""
     at, names = 0, [field.name for field in struct.fields]
-    if not ("maxWaitMs", "minBytes") in pairwise(names):
+    if ("maxWaitMs", "minBytes") not in pairwise(names):
         return None
     for opcode, name, _ in struct.plan[1]:
         if name == "maxWaitMs":

@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, groups, share, streams
+from kdissect.insight.rules import (
+    capture,
+    groups,
+    latency,
+    logs,
+    network,
+    quotas,
+    share,
+    streams,
+    transactions,
+)
 
-__all__ = ["RULES", "capture", "groups", "share", "streams"]
+__all__ = [
+    "RULES",
+    "capture",
+    "groups",
+    "latency",
+    "logs",
+    "network",
+    "quotas",
+    "share",
+    "streams",
+    "transactions",
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-
 from functools import cache
 from pathlib import Path
 

@@ -12,13 +12,23 @@ from tests.analysis.folds import fold
 from tests.analysis.lossy import WAYS, captures, taken_away
 from tests.shared import requires_shared
 
-CASES = ("exactly-once-v2", "hanging-transaction", "producer-fenced", "transaction-timeout") + (
+CASES = (
+    "exactly-once-v2",
+    "hanging-transaction",
+    "producer-fenced",
+    "transaction-timeout",
     "transactions-commit-abort",
 )
-WORDS = {"commit": "committed", "abort": "aborted", "fenced": "fenced", "timeout": "timed-out", "open": "open"}
+WORDS = {
+    "commit": "committed",
+    "abort": "aborted",
+    "fenced": "fenced",
+    "timeout": "timed-out",
+    "open": "open",
+}
 
 
-@pytest.mark.parametrize("way", ("whole", *WAYS))
+@pytest.mark.parametrize("way", ["whole", *WAYS])
 @requires_shared
 def test_what_is_told_is_what_the_coordinator_did(way: str) -> None:
     told = total = 0

@@ -1,0 +1,258 @@
+"""Exposure: what crosses the wire in clear on each connection, and how well the others are protected.
+
+No credential is kept: only that one was sent, by which mechanism, and whose it was.
+
+* ``clear``: a password that whoever captures reads (PLAIN).
+* ``token-clear``: a token with which whoever captures may log in while it holds (OAUTHBEARER).
+* ``hashed``: an exchange of hashes or a signature, against which passwords can be tried (SCRAM, AWS_MSK_IAM).
+* ``none``: nothing of these was sent, or it was inside TLS.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    BYTES,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    column,
+    first_and_last,
+    time_column,
+)
+from kdissect.analysis.fold import SECOND, OneTable, Row, Span, begun_ns, told_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import SASL_TOKEN
+from kdissect.session.conversation import Connection
+
+CLEAR, TOKEN, HASHED, NONE, ENCRYPTED = "clear", "token-clear", "hashed", "none", "encrypted"
+_LOGINS = frozenset(("SaslAuthenticate", SASL_TOKEN))
+_KINDS = {"PLAIN": CLEAR, "OAUTHBEARER": TOKEN, "AWS_MSK_IAM": HASHED}
+_SECRET_CONFIG = re.compile(r"password|secret|jaas\.config|credential|keystore\.key|token", re.IGNORECASE)
+_MOST_TOPICS = 64
+"""That are named of a connection."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """What went over a connection."""
+
+    client: str = ""
+    broker: str = ""
+    client_id: str | None = None
+    principal: str | None = None
+    mechanism: str | None = None
+    encrypted: bool = False
+    login: bool = False
+    """Whether the client sent a token of its mechanism."""
+    secrets: set[str] = field(default_factory=set)
+    topics: dict[Topic, None] = field(default_factory=dict)
+    record_bytes: int = 0
+    bytes: int = 0
+    requests: int = 0
+    login_exchanges: list[int] = field(default_factory=list)
+    span: Span = field(default_factory=Span)
+    over: Connection | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        return bool(self.requests) or self.over is not None
+
+    def merge(self, later: _Line) -> None:
+        self.client, self.broker = later.client or self.client, later.broker or self.broker
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.principal = later.principal if later.principal is not None else self.principal
+        self.mechanism = later.mechanism if later.mechanism is not None else self.mechanism
+        self.encrypted = self.encrypted or later.encrypted
+        self.login = self.login or later.login
+        self.secrets |= later.secrets
+        for topic in later.topics:
+            self.name(topic)
+        self.record_bytes += later.record_bytes
+        self.bytes += later.bytes
+        self.requests += later.requests
+        self.login_exchanges = (self.login_exchanges + later.login_exchanges)[:4]
+        self.span.merge(later.span)
+        self.over = later.over or self.over
+
+    def name(self, topic: Topic) -> None:
+        """Note a topic whose records went over it."""
+        if len(self.topics) < _MOST_TOPICS:
+            self.topics[topic] = None
+
+
+class Exposure(OneTable[int, _Line]):
+    """The statistic ``exposure``."""
+
+    name = "exposure"
+    about = "what crosses the wire in clear: credentials, records; TLS, certificates"
+    columns = (
+        column("connection", "int64", "number of the connection"),
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("principal", "text", "who logs in, as the login says it"),
+        column("mechanism", "text", "of SASL; null where nobody logs in so"),
+        column("outcome", "text", "of the login: authenticated, or the error"),
+        time_column("login_ends_ns", "until when the login holds (KIP-368)"),
+        column("tls", "text", "version of TLS; null without TLS, or where its handshake was not captured"),
+        column("suite", "text", "the cipher suite"),
+        column("alerts", "texts", "fatal alerts of TLS, each after who sent it: client or broker"),
+        column("certificate", "text", "subject of the broker's certificate, where the handshake shows it"),
+        time_column("certificate_ends_ns", "until when it is valid"),
+        column(
+            "credentials",
+            "text",
+            "clear (a password), token-clear, hashed (can be tried against), none; null where the begin of "
+            "the connection was not captured",
+        ),
+        column(
+            "secrets",
+            "texts",
+            "APIs that carried other secrets in clear: of SCRAM, of tokens, of configurations",
+        ),
+        column("data", "text", "clear or encrypted; null where no record was seen"),
+        column("topics", "texts", f"topics whose records crossed in clear, at most {_MOST_TOPICS}"),
+        column("bytes", "int64", "bytes of both directions"),
+        column("record_bytes", "int64", "bytes of records that were seen", unit=BYTES),
+        column("exchanges", "int64s", "exchanges that log in"),
+        column("end", "text", "fin, rst, open, reused or evicted"),
+        *first_and_last("packet"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Line, limits)
+        self._labels = Labels(limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self._labels.see(exchange)
+        row = self._rows.row(exchange.connection)
+        if row is None:
+            return
+        row.client, row.broker = exchange.client, exchange.broker
+        row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
+        row.principal = exchange.principal if exchange.principal is not None else row.principal
+        row.encrypted = row.encrypted or exchange.is_encrypted
+        if exchange.api == "SaslHandshake" and exchange.request is not None:
+            mechanism = exchange.request.body().get("mechanism")
+            row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
+        elif exchange.api in _LOGINS:
+            row.login = row.login or exchange.request is not None
+            row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
+        if not counts:
+            return
+        row.requests += 1
+        row.bytes += sum(message.frame.size for message in exchange.messages)
+        row.span.add(begun_ns(exchange), exchange.number)
+        row.span.add(told_ns(exchange), exchange.number)
+        if _carries_secrets(exchange) and exchange.api is not None:
+            row.secrets.add(exchange.api)
+        for place in exchange.record_sets():
+            if place.data:
+                row.record_bytes += len(place.data)
+                row.name(self._labels.topic(place.topic, place.topic_id))
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.protocol in ("kafka", "tls"):
+            row = self._rows.row(connection.connection)
+            if row is not None:
+                row.over = connection
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        super().merge(later)
+
+    def result(self) -> list[Row]:
+        self._labels.settle()
+        return [
+            self._result(number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted
+        ]
+
+    def _result(self, number: int, row: _Line) -> Row:
+        over = row.over
+        tls: dict[str, Any] = (over.tls if over is not None else None) or {}
+        login: dict[str, Any] = (over.sasl if over is not None else None) or {}
+        encrypted = row.encrypted or bool(tls)
+        certificates = tls.get("certificates") or []
+        mechanism = login.get("mechanism") or row.mechanism
+        topics = {self._labels.name(topic) or "" for topic in row.topics}
+        return {
+            "connection": number,
+            "client": over.client if over is not None else row.client,
+            "broker": over.broker if over is not None else row.broker,
+            "client_id": row.client_id,
+            "principal": login.get("principal") or row.principal,
+            "mechanism": mechanism,
+            "outcome": login.get("outcome"),
+            "login_ends_ns": _ms(login.get("expires_ms")),
+            "tls": tls.get("version") or ("TLS" if encrypted else None),
+            "suite": tls.get("suite"),
+            "alerts": [
+                f"{each['from']}: {each['name']}"
+                for each in tls.get("alerts") or ()
+                if each["level"] == "fatal"
+            ],
+            "certificate": certificates[0].get("subject") if certificates else None,
+            "certificate_ends_ns": _ns(certificates[0].get("not_after")) if certificates else None,
+            "credentials": _credentials(row, mechanism, encrypted, over),
+            "secrets": [] if encrypted else sorted(row.secrets),
+            "data": ENCRYPTED if encrypted else CLEAR if row.record_bytes else None,
+            "topics": [] if encrypted else sorted(each for each in topics if each),
+            "bytes": over.bytes_to_broker + over.bytes_from_broker if over is not None else row.bytes,
+            "record_bytes": row.record_bytes,
+            "exchanges": row.login_exchanges,
+            "end": over.end if over is not None else None,
+            "first_ns": over.start_ns if over is not None else row.span.first_ns,
+            "last_ns": over.end_ns if over is not None else row.span.last_ns,
+        }
+
+
+def _credentials(row: _Line, mechanism: str | None, encrypted: bool, over: Connection | None) -> str | None:
+    if encrypted:
+        return NONE
+    if mechanism is not None and row.login:
+        return HASHED if mechanism.startswith("SCRAM") else _KINDS.get(mechanism, NONE)
+    if row.login or (over is not None and not over.opened):
+        return None
+    return NONE
+
+
+def _carries_secrets(exchange: Exchange) -> bool:
+    """Whether what must stay secret stands in its messages, logins apart."""
+    api = exchange.api
+    if api == "AlterUserScramCredentials" and exchange.request is not None:
+        return bool(exchange.request.body().get("upsertions"))
+    if api in ("CreateDelegationToken", "DescribeDelegationToken") and exchange.response is not None:
+        body = exchange.response.body()
+        return bool(body.get("hmac") or body.get("tokens"))
+    if api in ("AlterConfigs", "IncrementalAlterConfigs") and exchange.request is not None:
+        return any(
+            isinstance(config.get("name"), str)
+            and config.get("value")
+            and _SECRET_CONFIG.search(config["name"])
+            for resource in exchange.request.body().get("resources") or ()
+            for config in resource.get("configs") or ()
+        )
+    return False
+
+
+def _ms(ms: Any) -> int | None:
+    """A time in ms since the epoch, in ns."""
+    return ms * 1_000_000 if isinstance(ms, int) and 0 < ms < 1 << 43 else None
+
+
+def _ns(text: Any) -> int | None:
+    """A time as certificates are shown, in ns since the epoch."""
+    return int(datetime.fromisoformat(text).timestamp()) * SECOND if isinstance(text, str) else None

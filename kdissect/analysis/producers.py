@@ -1,0 +1,541 @@
+"""Producers: what each writes to each partition, how, and what it sent again; by headers of batches.
+
+A row is a producer, by its producer id or, without one, by client id and address, and a partition. What was
+sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any, Self
+from zlib import crc32
+
+from kdissect.analysis.declared import (
+    BYTES,
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    DURATION,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+    graded_errors,
+)
+from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.grades import Grades
+from kdissect.analysis.headers import HEADER_BYTES, Header, headers
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.resends import (
+    ACKS_0,
+    GOOD,
+    REFUSED,
+    UNANSWERED,
+    UNKNOWN,
+    WIDTH,
+    Sent,
+    account_of,
+    unpacked,
+)
+from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.errors import error_name
+from kdissect.protocol.schema import ZERO_UUID
+from kdissect.record.compression import CODECS
+from kdissect.session.conversation import Connection
+
+AHEAD_MS = 5_000
+"""Records are dated in the future where their time lies so far beyond the packet's."""
+_RUN = 3
+"""Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
+_Key = tuple[Topic, int, int, str | None, str]
+"""Topic, partition, producer id, client id, address."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """What one producer wrote to one partition."""
+
+    requests: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    sizes: Histogram = field(default_factory=Histogram)
+    counts: Histogram = field(default_factory=Histogram)
+    codecs: set[str] = field(default_factory=set)
+    acks: set[int] = field(default_factory=set)
+    transactional: int = 0
+    linger: Histogram = field(default_factory=Histogram)
+    skew: Histogram = field(default_factory=Histogram)
+    ahead: int = 0
+    errors: Grades = field(default_factory=Grades)
+    error_names: set[str] = field(default_factory=set)
+    span: Span = field(default_factory=Span)
+    epoch: tuple[int, int, int] | None = None
+    """When and in which exchange the last was, and which."""
+    sent: array[int] = field(default_factory=lambda: array("q"))
+    counted: bool = False
+
+    def merge(self, later: _Line) -> None:
+        self.requests += later.requests
+        self.batches += later.batches
+        self.records += later.records
+        self.bytes += later.bytes
+        self.sizes.merge(later.sizes)
+        self.counts.merge(later.counts)
+        self.codecs |= later.codecs
+        self.acks |= later.acks
+        self.transactional += later.transactional
+        self.linger.merge(later.linger)
+        self.skew.merge(later.skew)
+        self.ahead += later.ahead
+        self.errors.merge(later.errors)
+        self.error_names |= later.error_names
+        self.span.merge(later.span)
+        if later.epoch is not None and (self.epoch is None or later.epoch >= self.epoch):
+            self.epoch = later.epoch
+        self.sent.extend(later.sent)
+        self.counted = self.counted or later.counted
+
+
+@dataclass(slots=True)
+class _Fetched:
+    """By which codecs the batches of a partition were fetched."""
+
+    runs: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, first: int, last: int, codec: int) -> bool:
+        """Take in a batch; whether it needed a run of its own."""
+        runs = self.runs
+        if len(runs) and runs[-1] == codec and runs[-2] + 1 == first:
+            runs[-2] = last
+            return False
+        runs.extend((first, last, codec))
+        return True
+
+    def merge(self, later: _Fetched) -> None:
+        for at in range(0, len(later.runs), _RUN):
+            self.add(*later.runs[at : at + _RUN])
+
+
+class Producers(OneTable[_Key, _Line]):
+    """The statistic ``producers``."""
+
+    name = "producers"
+    about = "batches, order, resends, acks, codecs, clocks of each producer and partition"
+    columns = (
+        column("producer_id", "int64", "the producer id; null without idempotence"),
+        column("producer_epoch", "int16", "its last epoch"),
+        CLIENT_ID_COLUMN,
+        CLIENT_ADDRESS_COLUMN,
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("requests", "int64", "Produce requests"),
+        column("batches", "int64", "batches in them, those sent again too"),
+        column("records", "int64", "records, as the headers of the batches announce"),
+        column("bytes", "int64", "bytes of the batches"),
+        column("records_per_batch", "float64", "mean"),
+        column("bytes_per_record", "float64", "mean"),
+        column("records_p50", "int64", "half of the batches hold no more records"),
+        column("bytes_p50", "int64", "half of the batches are no larger", unit=BYTES),
+        column("batch_bytes_max", "int64", "the largest batch", unit=BYTES),
+        column("first_sequence", "int32", "of the first batch; null without a producer id"),
+        column("last_sequence", "int32", "of the last"),
+        column("epochs", "int32", "epochs that occur", rare=True),
+        column("transactional", "bool", "whether all batches belong to transactions"),
+        column("resent", "int64", "batches that were sent before", rare=True, kept=True),
+        column(
+            "resent_appended",
+            "int64",
+            "records that stand in the log a second time for it",
+            rare=True,
+            kept=True,
+        ),
+        column(
+            "absorbed",
+            "int64",
+            "resent batches that the broker knew and did not append",
+            rare=True,
+            kept=True,
+        ),
+        column(
+            "gaps",
+            "int64",
+            "jumps in the sequence; null where bytes of the connection were not captured",
+            rare=True,
+            kept=True,
+        ),
+        column("lost_sequences", "int64", "sequence numbers that they leave out", rare=True),
+        column("overtaken", "int64", "batches that retries put behind later ones", rare=True, kept=True),
+        column("given_up", "int64", "batches tried again and never acknowledged", rare=True, kept=True),
+        column("tried_ns", "int64", "the longest time over which such a batch was tried", rare=True),
+        column("acks", "texts", "acknowledgements asked for: 0, 1, all"),
+        column("codecs", "texts", "none, gzip, snappy, lz4, zstd: as produced"),
+        column("codecs_fetched", "texts", "the same offsets as consumers and followers were given them"),
+        column("recompressed", "int64", "batches that were fetched with another codec", rare=True, kept=True),
+        column("converted", "int64", "batches that were fetched with another magic", rare=True, kept=True),
+        column(
+            "linger_p50_ns",
+            "int64",
+            "from the time of a batch's first record to its request: median",
+            unit=DURATION,
+        ),
+        column("linger_max_ns", "int64", "the longest", unit=DURATION),
+        column("skew_min_ms", "int64", "time of a batch's latest record minus the packet's, the least, ms"),
+        column("skew_max_ms", "int64", "the most: above 0, records are dated after they were sent"),
+        column(
+            "ahead",
+            "int64",
+            "batches with records dated more than 5 s after the packet",
+            rare=True,
+            kept=True,
+        ),
+        *graded_errors("error codes of the partition in answers"),
+        column("error_codes", "texts", "their names"),
+        column("exchanges", "int64s", "exchanges that show what was sent again, or the first and the last"),
+        *first_and_last("request"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Line, limits)
+        self._labels = Labels(limits)
+        self._fetched: dict[tuple[Topic, int], _Fetched] = {}
+        self._kept = 0
+        """Batches and runs that are kept."""
+        self._not_kept = 0
+        self._blind: dict[int, None] = {}
+        """Connections of which not all was captured."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.gaps or connection.skipped_bytes:
+            self._see_no_more(connection.connection)
+
+    def _see_no_more(self, connection: int) -> None:
+        if len(self._blind) < self.limits.rows:
+            self._blind[connection] = None
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self._labels.see(exchange)
+        if exchange.request is None:
+            self._see_no_more(exchange.connection)
+        elif exchange.api == "Produce":
+            self._produced(exchange, counts)
+        if exchange.api == "Fetch" and exchange.response is not None:
+            for place in exchange.record_sets():
+                self._read(place)
+
+    def _produced(self, exchange: Exchange, counts: bool) -> None:
+        request = exchange.request
+        assert request is not None
+        acks = request.body().get("acks")
+        answers = _answers(exchange) if exchange.error is not None else {}
+        client, ns = address(exchange.client), begun_ns(exchange)
+        rows: dict[int, _Line] = {}
+        for place in exchange.record_sets():
+            if place.message is not request:
+                continue
+            for batch in headers(place.data, self.limits):
+                key = (
+                    self._labels.topic(place.topic, place.topic_id),
+                    -1 if place.partition is None else place.partition,
+                    batch.producer_id,
+                    exchange.client_id,
+                    client,
+                )
+                row = self._rows.row(key)
+                if row is None:
+                    continue
+                code = answers.get((place.topic, place.partition), 0) or answers.get(
+                    (place.topic_id, place.partition), 0
+                )
+                self._keep(row, exchange, place, batch, code, ns, acks)
+                if counts:
+                    is_first = id(row) not in rows
+                    rows[id(row)] = row
+                    _count(row, exchange, batch, code if is_first else 0, ns, is_first)
+                    if isinstance(acks, int):
+                        row.acks.add(acks)
+
+    def _keep(
+        self,
+        row: _Line,
+        exchange: Exchange,
+        place: RecordSetPlace,
+        batch: Header,
+        code: int,
+        ns: int,
+        acks: Any,
+    ) -> None:
+        """Keep what tells whether it was sent before."""
+        if (
+            len(row.sent) >= self.limits.timeline_key_events * WIDTH
+            or self._kept >= self.limits.timeline_events
+        ):
+            self._not_kept += 1
+            return
+        if exchange.response is not None:
+            state = REFUSED if code else GOOD
+        elif acks == 0:
+            state = ACKS_0
+        else:
+            state = UNANSWERED if exchange.missing in ("connection closed", "capture ended") else UNKNOWN
+        offset = exchange.assigned_base_offset(place) if not code else None
+        if offset is not None and batch.position:
+            offset = None  # of several batches, the answer tells the first
+        done_ns = exchange.response_time_ns or 0
+        kept = Sent(
+            ns,
+            exchange.number,
+            exchange.connection,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.records or 0,
+            batch.size,
+            batch.crc,
+            _way(batch),
+            batch.base_timestamp,
+            batch.max_timestamp,
+            _first_record(place.data, batch),
+            state,
+            code,
+            -1 if offset is None else offset,
+            done_ns,
+        )
+        row.sent.extend(map(_fit, kept))
+        self._kept += 1
+
+    def _read(self, place: RecordSetPlace) -> None:
+        """Take in what was fetched."""
+        key = (
+            self._labels.topic(place.topic, place.topic_id),
+            -1 if place.partition is None else place.partition,
+        )
+        found = self._fetched.get(key)
+        for batch in headers(place.data, self.limits):
+            if batch.is_control:
+                continue
+            if found is None:
+                if len(self._fetched) >= self.limits.rows:
+                    self._not_kept += 1
+                    return
+                found = self._fetched[key] = _Fetched()
+            first = batch.base_offset if batch.magic >= 2 else batch.last_offset
+            if self._kept >= self.limits.timeline_events:
+                self._not_kept += 1
+            elif found.add(_fit(first), _fit(batch.last_offset), _way(batch)):
+                self._kept += 1
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        super().merge(later)
+        for key, theirs in later._fetched.items():
+            if key in self._fetched or len(self._fetched) < self.limits.rows:
+                self._fetched.setdefault(key, _Fetched()).merge(theirs)
+            else:
+                self._not_kept += 1
+        for connection in later._blind:
+            self._see_no_more(connection)
+        self._kept += later._kept
+        self._not_kept += later._not_kept
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out + self._not_kept
+
+    def result(self) -> list[Row]:
+        rows = self._labels.by_name(self._rows.rows, _Line)
+        fetched: dict[tuple[Any, ...], _Fetched] = self._labels.by_name(self._fetched, _Fetched)
+        writers: dict[tuple[Any, Any], int] = {}
+        for topic, partition, *_ in rows:
+            writers[topic, partition] = writers.get((topic, partition), 0) + 1
+        found = (
+            self._result(key, row, writers[key[:2]] == 1, fetched.get(key[:2]))
+            for key, row in rows.items()
+            if row.counted
+        )
+        return sorted(found, key=_order)
+
+    def _result(self, key: tuple[Any, ...], row: _Line, is_sole: bool, fetched: _Fetched | None) -> Row:
+        topic, partition, producer_id, client_id, client = key
+        batches = unpacked(row.sent)
+        has_id = producer_id >= 0
+        found = account_of(batches, has_id, is_sole)
+        is_blind = any(each.connection in self._blind for each in batches)
+        ways, recompressed, converted = _as_fetched(batches, fetched)
+        (records_p50,), (bytes_p50,) = row.counts.percentiles(50), row.sizes.percentiles(50)
+        (linger_p50,) = row.linger.percentiles(50)
+        sequences = [each.sequence for each in batches if each.sequence >= 0]
+        return {
+            "producer_id": producer_id if has_id else None,
+            "producer_epoch": row.epoch[2] if has_id and row.epoch is not None else None,
+            "client_id": client_id,
+            "client": client,
+            "topic": topic,
+            "partition": partition if partition >= 0 else None,
+            "requests": row.requests,
+            "batches": row.batches,
+            "records": row.records,
+            "bytes": row.bytes,
+            "records_per_batch": row.records / row.batches if row.batches else None,
+            "bytes_per_record": row.bytes / row.records if row.records else None,
+            "records_p50": records_p50,
+            "bytes_p50": bytes_p50,
+            "batch_bytes_max": row.sizes.most,
+            "first_sequence": sequences[0] if has_id and sequences else None,
+            "last_sequence": sequences[-1] if has_id and sequences else None,
+            "epochs": found.epochs,
+            "transactional": row.transactional == row.batches,
+            "resent": found.resent,
+            "resent_appended": found.resent_appended,
+            "absorbed": found.absorbed,
+            "gaps": None if is_blind else found.gaps,
+            "lost_sequences": None if is_blind else found.lost_sequences,
+            "overtaken": found.overtaken,
+            "given_up": found.given_up,
+            "tried_ns": found.tried_ns,
+            "acks": ["all" if each == -1 else str(each) for each in sorted(row.acks)],
+            "codecs": sorted(row.codecs),
+            "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
+            "recompressed": recompressed,
+            "converted": converted,
+            "linger_p50_ns": linger_p50,
+            "linger_max_ns": row.linger.most,
+            "skew_min_ms": row.skew.least,
+            "skew_max_ms": row.skew.most,
+            "ahead": row.ahead,
+            **row.errors.columns(),
+            "error_codes": sorted(row.error_names),
+            "exchanges": sorted(set(found.telling or _ends(row.span))),
+            "first_ns": row.span.first_ns,
+            "last_ns": row.span.last_ns,
+        }
+
+
+def _count(row: _Line, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
+    """Count a batch.
+
+    :param is_first: whether it is the first of its request in this row.
+    """
+    row.counted = True
+    row.requests += is_first
+    row.span.add(ns, exchange.number)
+    row.batches += 1
+    row.records += batch.records or 0
+    row.bytes += batch.size
+    row.sizes.add(batch.size)
+    if batch.records is not None:
+        row.counts.add(batch.records)
+    row.codecs.add(batch.codec)
+    row.transactional += batch.is_transactional
+    epoch = (ns, exchange.number, batch.producer_epoch)
+    if row.epoch is None or epoch >= row.epoch:
+        row.epoch = epoch
+    if code:
+        row.errors.add(exchange.class_of(code))
+        row.error_names.add(error_name(code))
+    if batch.base_timestamp > 0 and not batch.is_log_append_time:
+        row.linger.add(_fit(ns - batch.base_timestamp * MILLISECOND))
+    if batch.max_timestamp > 0 and not batch.is_log_append_time:
+        ahead_ms = batch.max_timestamp - ns // MILLISECOND
+        row.skew.add(_fit(ahead_ms))
+        row.ahead += ahead_ms > AHEAD_MS
+
+
+def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
+    """The error codes of an answer, by name or id of the topic and by partition."""
+    found: dict[tuple[str | None, Any], int] = {}
+    assert exchange.response is not None
+    for topic in exchange.response.body().get("responses") or ():
+        topic_id = topic.get("topicId", ZERO_UUID)
+        for part in topic.get("partitionResponses") or ():
+            code = part.get("errorCode") or 0
+            found[topic.get("name") or topic_id, part.get("index")] = code
+    return found
+
+
+def _way(batch: Header) -> int:
+    return batch.magic * 8 + (batch.attributes & 7)
+
+
+def _first_record(data: bytes, batch: Header) -> int:
+    """The checksum of the bytes of the first record; -1 where they cannot be told."""
+    if batch.magic < 2 or batch.is_compressed or batch.producer_id >= 0 or not batch.records:
+        return -1
+    start, shift, size = batch.position + HEADER_BYTES, 0, 0
+    end = batch.position + batch.size
+    for at in range(start, min(start + 5, end)):
+        size |= (data[at] & 0x7F) << shift
+        shift += 7
+        if data[at] < 0x80:
+            body = (size >> 1) ^ -(size & 1)
+            return crc32(data[start : at + 1 + body]) if 0 <= body <= end - at - 1 else -1
+    return -1
+
+
+def _fit(value: int) -> int:
+    """A number of 64 bits."""
+    return min(max(value, -(1 << 63)), (1 << 63) - 1)
+
+
+def _as_fetched(batches: list[Sent], fetched: _Fetched | None) -> tuple[set[int], int, int]:
+    """How the offsets of these batches were fetched, and how many with another codec or magic."""
+    recompressed = converted = 0
+    if fetched is None:
+        return set(), 0, 0
+    covered = {way: _covered(spans) for way, spans in _by_way(fetched.runs).items()}
+    found: set[int] = set()
+    for each in batches:
+        if each.offset < 0:
+            continue
+        here = {way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)}
+        found |= here
+        recompressed += any(way % 8 != each.codec % 8 for way in here)
+        converted += any(way // 8 != each.codec // 8 for way in here)
+    return found, recompressed, converted
+
+
+def _by_way(runs: array[int]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for at in range(0, len(runs), _RUN):
+        found.setdefault(runs[at + 2], []).append((runs[at], runs[at + 1]))
+    return found
+
+
+def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Where the stretches begin and end that these cover together."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for first, last in sorted(spans):
+        if ends and first <= ends[-1] + 1:
+            ends[-1] = max(ends[-1], last)
+        else:
+            starts.append(first)
+            ends.append(last)
+    return starts, ends
+
+
+def _holds(starts: list[int], ends: list[int], offset: int) -> bool:
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset <= ends[at]
+
+
+def _ends(span: Span) -> list[int]:
+    return [each for each in (span.first_exchange, span.last_exchange) if each is not None]
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return (
+        row["topic"] or "",
+        -1 if row["partition"] is None else row["partition"],
+        row["client_id"] or "",
+        row["client"],
+        -1 if row["producer_id"] is None else row["producer_id"],
+    )

@@ -1,0 +1,267 @@
+"""Batches that one producer sent to one partition → what was sent again, and what became of it.
+
+With a producer id a batch has a sequence: the same one again is the same batch, and a broker that remembers
+it (of the last five) appends nothing and answers with the offset of before. Without one, a batch is sent
+again where the one before was refused, or where its connection carries nothing more of the partition, and
+
+* it is the same: checksum, records and bytes; or
+* it begins with the same record (librdkafka packs what it sends again with what came since), by its bytes
+  where nothing is compressed, else by its time.
+
+What was appended before is told by its offset, by an error that brokers give after appending, or, where no
+answer came, by the offsets themselves: of a partition that only this producer writes to, those between its
+acknowledged batches are as many as the records that were sent and not answered.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kdissect.analysis.fold import SECOND
+from kdissect.protocol.errors import RETRIABLE, error_class
+
+GOOD, REFUSED, UNANSWERED, UNKNOWN, ACKS_0 = range(5)
+"""What became of a batch: a Produce request whose connection ended has no answer; one whose answer was not
+captured may have had any."""
+_APPENDED_CODES = (7, 20)
+"""REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has appended the batch, and then lacked
+others to confirm it."""
+WINDOW_NS = 600 * SECOND
+"""For how long a batch without a producer id may be sent again."""
+_SOLE = 3
+"""Batches that must follow each other by offset, before gaps in the offsets are taken for one's own."""
+_SEQUENCES = 1 << 31
+
+
+class Sent(NamedTuple):
+    """A batch in a Produce request; all of it numbers."""
+
+    ns: int
+    number: int
+    connection: int
+    epoch: int
+    sequence: int
+    records: int
+    size: int
+    crc: int
+    codec: int
+    """And magic: ``magic * 8 + codec``."""
+    base_ms: int
+    max_ms: int
+    first: int
+    """Checksum of the first record's bytes; -1 where they are compressed."""
+    state: int
+    error: int
+    offset: int
+    """-1 where it is not told."""
+    done_ns: int
+    """0 where it was not answered."""
+
+
+WIDTH = len(Sent._fields)
+
+
+def unpacked(kept: array[int]) -> list[Sent]:
+    """Batches as they are kept, by time."""
+    found = (Sent(*kept[at : at + WIDTH]) for at in range(0, len(kept), WIDTH))
+    return sorted(found, key=lambda each: (each.ns, each.number))
+
+
+@dataclass(slots=True)
+class Account:
+    """What was found of a producer and a partition."""
+
+    resent: int = 0
+    resent_appended: int = 0
+    absorbed: int = 0
+    gaps: int = 0
+    lost_sequences: int = 0
+    overtaken: int = 0
+    epochs: int = 0
+    given_up: int = 0
+    """Batches that were tried again for long and never acknowledged."""
+    tried_ns: int = 0
+    """The longest time from the first to the last try of a batch that was not acknowledged."""
+    telling: list[int] | None = None
+    """Numbers of exchanges that show what was sent again."""
+
+    def tell(self, *numbers: int) -> None:
+        self.telling = [*(self.telling or []), *numbers][:8]
+
+
+def account_of(batches: Sequence[Sent], has_id: bool, is_sole: bool) -> Account:
+    """Go through the batches of one producer and one partition, by time.
+
+    :param has_id: whether they have a producer id.
+    :param is_sole: whether no other producer was seen to write to the partition.
+    """
+    out = Account()
+    if has_id:
+        by_epoch: dict[int, list[Sent]] = {}
+        for each in batches:
+            by_epoch.setdefault(each.epoch, []).append(each)
+        out.epochs = len(by_epoch)
+        for line in by_epoch.values():
+            _with_sequences(line, out)
+    else:
+        _without(batches, is_sole, out)
+    return out
+
+
+def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
+    seen: dict[int, list[Sent]] = {}
+    expected: int | None = None
+    for each in batches:
+        if each.sequence < 0:
+            continue
+        before = seen.setdefault(each.sequence, [])
+        same = [one for one in before if one.crc == each.crc and one.records == each.records]
+        if same:
+            out.resent += 1
+            appended = {one.offset for one in same if one.offset >= 0}
+            known = error_name_is_duplicate(each.error) or each.offset in appended
+            if known:
+                out.absorbed += 1
+            elif each.offset >= 0 and appended:
+                out.resent_appended += each.records
+            out.tell(same[-1].number, each.number)
+        before.append(each)
+        following = (each.sequence + each.records) % _SEQUENCES
+        if expected is not None and not same:
+            ahead = (each.sequence - expected) % _SEQUENCES
+            if 0 < ahead < _SEQUENCES // 2 and each.state != UNKNOWN:
+                out.gaps += 1
+                out.lost_sequences += ahead
+                out.tell(each.number)
+            if ahead >= _SEQUENCES // 2:
+                continue  # behind what was expected: a part of an earlier batch
+        if not same or expected is None:
+            expected = following
+    for tries in seen.values():
+        _given_up(tries, batches, out)
+
+
+def error_name_is_duplicate(code: int) -> bool:
+    """Whether a code is DUPLICATE_SEQUENCE_NUMBER."""
+    return code == 46
+
+
+def _given_up(tries: Sequence[Sent], batches: Sequence[Sent], out: Account) -> None:
+    """Count a batch that was tried several times and never acknowledged, though its producer went on."""
+    if len(tries) < 3 or any(each.state not in (REFUSED, UNANSWERED) for each in tries):
+        return
+    if batches[-1].ns <= tries[-1].ns and tries[-1].state == UNANSWERED:
+        return  # it may still go on
+    out.given_up += 1
+    out.tried_ns = max(out.tried_ns, tries[-1].ns - tries[0].ns)
+    out.tell(tries[0].number, tries[-1].number)
+
+
+def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
+    """Without a producer id: batches are told by what is in them."""
+    last_of: dict[int, tuple[int, int]] = {}
+    for each in batches:
+        last_of[each.connection] = (each.ns, each.number)
+    by_crc: dict[tuple[int, int, int], list[int]] = {}
+    by_first: dict[tuple[int, int], list[int]] = {}
+    by_time: dict[tuple[int, int], list[int]] = {}
+    again: set[int] = set()
+    tries: dict[int, list[Sent]] = {}
+    rest: tuple[int, Sent, int] | None = None
+    """Records of a batch sent again that are still to come: how many, which batch, on which connection."""
+    for at, each in enumerate(batches):
+        keys = ((each.crc, each.records, each.size), (each.base_ms, each.first), (each.base_ms, each.codec))
+        candidates = [by_crc.get(keys[0], ()), by_first.get(keys[1], ()) if each.first >= 0 else ()]
+        if each.first < 0 and each.base_ms >= 0:
+            candidates.append(by_time.get(keys[2], ()))
+        first = next(
+            (
+                one
+                for some in candidates
+                for one in reversed(some)
+                if one not in again and _was_lost(batches[one], each, last_of)
+            ),
+            None,
+        )
+        by_crc.setdefault(keys[0], []).append(at)
+        if each.first >= 0:
+            by_first.setdefault(keys[1], []).append(at)
+        elif each.base_ms >= 0:
+            by_time.setdefault(keys[2], []).append(at)
+        if first is not None:
+            out.resent += 1
+            chain = tries.setdefault(first, [batches[first]])
+            chain.append(each)
+            tries[at] = chain
+            left, rest = each.records, None
+            for one in _with_it(batches, first, at):
+                again.add(one)
+                earlier = batches[one]
+                shared = min(left, earlier.records)
+                left -= shared
+                if _was_appended(batches, one, at, is_sole) and each.state in (GOOD, ACKS_0):
+                    out.resent_appended += shared
+                    rest = (earlier.records - shared, earlier, each.connection)
+                if left <= 0:
+                    break
+            if _overtaken(batches, first, at):
+                out.overtaken += 1
+            out.tell(batches[first].number, each.number)
+        elif rest is not None and rest[0] and each.connection == rest[2] and each.base_ms <= rest[1].max_ms:
+            shared = min(rest[0], each.records)
+            out.resent_appended += shared if each.state in (GOOD, ACKS_0) else 0
+            rest = (rest[0] - shared, rest[1], rest[2])
+    for chain in {id(each): each for each in tries.values()}.values():
+        _given_up(chain, batches, out)
+
+
+def _was_lost(earlier: Sent, each: Sent, last_of: dict[int, tuple[int, int]]) -> bool:
+    """Whether a producer had reason to send an earlier batch again."""
+    if each.ns - earlier.ns > WINDOW_NS or earlier.state == ACKS_0 or earlier.number == each.number:
+        return False
+    if earlier.state == REFUSED:
+        return earlier.done_ns <= each.ns and error_class(earlier.error) == RETRIABLE
+    return earlier.connection != each.connection and last_of[earlier.connection] < (each.ns, each.number)
+
+
+def _with_it(batches: Sequence[Sent], first: int, until: int) -> Iterator[int]:
+    """The batch at ``first``, and those behind it on its connection, which are sent again with it."""
+    yield first
+    for at in range(first + 1, until):
+        if batches[at].connection == batches[first].connection:
+            yield at
+
+
+def _was_appended(batches: Sequence[Sent], one: int, again: int, is_sole: bool) -> bool:
+    """Whether a batch stands in the log, before it was sent again."""
+    batch = batches[one]
+    if batch.offset >= 0:
+        return batches[again].offset not in (batch.offset, -1) or batches[again].state == ACKS_0
+    if batch.state == REFUSED:
+        return batch.error in _APPENDED_CODES
+    if not is_sole or batch.state != UNANSWERED or batches[again].offset < 0:
+        return False
+    answered = [each for each in batches[:one] if each.offset >= 0][-_SOLE - 1 :]
+    if len(answered) <= _SOLE or any(
+        each.offset + each.records != following.offset for each, following in itertools.pairwise(answered)
+    ):
+        return False
+    between = sum(
+        each.records for each in batches[one:again] if each.state == UNANSWERED and each.ns >= answered[-1].ns
+    )
+    return batches[again].offset - (answered[-1].offset + answered[-1].records) == between > 0
+
+
+def _overtaken(batches: Sequence[Sent], first: int, at: int) -> bool:
+    """Whether a batch sent meanwhile stands before one that was refused at first."""
+    each = batches[at]
+    if each.state != GOOD or batches[first].state != REFUSED or batches[first].error in _APPENDED_CODES:
+        return False
+    return any(
+        one.state == GOOD and one.crc != each.crc and 0 <= one.offset < each.offset
+        for one in batches[first + 1 : at]
+    )
