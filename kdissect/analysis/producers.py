@@ -174,6 +174,8 @@ class Producers(OneTable[_Key, _Line]):
         column("acks", "texts", "acknowledgements asked for: 0, 1, all"),
         column("codecs", "texts", "none, gzip, snappy, lz4, zstd: as produced"),
         column("codecs_fetched", "texts", "the same offsets as consumers and followers were given them"),
+        column("magic", "int16", "version of the format of the batches as produced; the lowest"),
+        column("magic_fetched", "int16", "the same of what was fetched of these offsets"),
         column("recompressed", "int64", "batches that were fetched with another codec", rare=True, kept=True),
         column("converted", "int64", "batches that were fetched with another magic", rare=True, kept=True),
         column(
@@ -404,6 +406,8 @@ class Producers(OneTable[_Key, _Line]):
             "acks": ["all" if each == -1 else str(each) for each in sorted(row.acks)],
             "codecs": sorted(row.codecs),
             "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
+            "magic": min((each.codec // 8 for each in batches), default=None),
+            "magic_fetched": min((way // 8 for way in ways), default=None),
             "recompressed": recompressed,
             "converted": converted,
             "linger_p50_ns": linger_p50,

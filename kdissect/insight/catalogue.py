@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, transactions
+from kdissect.insight.rules import batching, capture, produce, security, transactions
 
-__all__ = ["RULES", "capture", "transactions"]
+__all__ = ["RULES", "batching", "capture", "produce", "security", "transactions"]
