@@ -1,8 +1,8 @@
 """Batches that one producer sent to one partition → what was sent again, and what became of it.
 
 With a producer id a batch has a sequence: the same one again is the same batch, and a broker that remembers
-it (of the last five) appends nothing and answers with the offset of before. Without one, a batch is sent again
-where the one before was refused, or where its connection carries nothing more of the partition, and
+it (of the last five) appends nothing and answers with the offset of before. Without one, a batch is sent
+again where the one before was refused, or where its connection carries nothing more of the partition, and
 
 * it is the same: checksum, records and bytes; or
 * it begins with the same record (librdkafka packs what it sends again with what came since), by its bytes

@@ -36,18 +36,19 @@ def tiny_batches(facts: Facts) -> Iterator[Finding]:
     for subject, rows in by(facts.rows(Producers), "client", "client_id", "topic").items():
         batches = sum(row["batches"] for row in rows)
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
-        if batches < facts.limit("batches") or batches * SECOND < facts.limit("per_s") * lasted_ns:
+        if batches < facts.limit("batches") or (batches - 1) * SECOND < facts.limit("per_s") * lasted_ns:
             continue
         records, size = _median(rows, "records_p50"), _median(rows, "bytes_p50")
         if records > facts.limit("records") or size > facts.limit("bytes"):
             continue
         rate = batches * SECOND / max(lasted_ns, SECOND)
-        sent = sum(row["bytes"] for row in rows)
+        whole = sum(row["bytes"] for row in rows)
         yield facts.finding(
             subject,
             f"{subject.client_id or 'A producer'} sends the records of {subject.topic} nearly one by one: "
-            f"{batches:,} batches with {plural(records, 'record')} and {size:,} bytes each (median), {rate:,.0f} a "
-            f"second; {share(_HEADER * batches, sent)} of the bytes are headers of batches.",
+            f"{batches:,} batches with {plural(records, 'record')} and {size:,} bytes each (median), "
+            f"{rate:,.0f} a "
+            f"second; {share(_HEADER * batches, whole)} of the bytes are headers of batches.",
             count=batches,
             measure=records,
             unit="records/batch",
@@ -75,7 +76,8 @@ def mixed_codecs(facts: Facts) -> Iterator[Finding]:
             for codec, some in by_codec.items()
             if 100 * sum(row["batches"] for row in some) >= facts.limit("share_pct") * batches
         }
-        if len(common) < 2:
+        clients = {(row["client"], row["client_id"]) for some in common.values() for row in some}
+        if len(common) < 2 or len(clients) < 2:
             continue
         told = [
             f"{codec} by {named(sorted({row['client_id'] or 'a client' for row in some}))}"
@@ -104,7 +106,8 @@ def broker_recompresses(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject._replace(client_id=clients[0] if len(clients) == 1 else None),
             f"Batches of {subject.topic} are produced with {named(before)} and read with {named(after)} "
-            f"({plural(count, 'batch', 'batches')}): the broker unpacks and packs each one again, which costs it "
+            f"({plural(count, 'batch', 'batches')}): the broker unpacks and packs each one again, which "
+            "costs it "
             "processor time and delays writes.",
             count=count,
             measure=count,
@@ -123,7 +126,9 @@ def down_converted(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"Records of {subject.topic} are written in format {rows[0]['magic']} and read in format "
-            f"{rows[0]['magic_fetched']} by old clients: the broker converts every batch for them.",
+            f"{rows[0]['magic_fetched']}: the broker converts every batch, for old clients or because the "
+            "topic "
+            "keeps the old format.",
             count=sum(row["converted"] for row in rows),
             measure=sum(row["converted"] for row in rows),
             unit="batches",
@@ -141,7 +146,8 @@ def up_converted(facts: Facts) -> Iterator[Finding]:
     ).items():
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A producer'} writes to {subject.topic} in the old format {rows[0]['magic']}: the "
+            f"{subject.client_id or 'A producer'} writes to {subject.topic} in the old format "
+            f"{rows[0]['magic']}: the "
             "broker rewrites every batch.",
             count=sum(row["converted"] for row in rows),
             measure=sum(row["converted"] for row in rows),
@@ -194,7 +200,8 @@ def hot_partition(facts: Facts) -> Iterator[Finding]:
             mostly = f", mostly from {writers[0]['client_id']}" if writers and writers[0]["client_id"] else ""
             yield facts.finding(
                 Subject(topic=topic, partition=row["partition"]),
-                f"{topic}-{row['partition']} gets {share(row[name], whole)} of the {name} of {topic}, which has "
+                f"{topic}-{row['partition']} gets {share(row[name], whole)} of the {name} of {topic}, "
+                "which has "
                 f"{plural(number, 'partition')}: evenly spread it would be {share(1, number)}{mostly}.",
                 count=row["records"],
                 measure=100 * row[name] / whole,
@@ -223,7 +230,8 @@ def hot_broker(facts: Facts) -> Iterator[Finding]:
         if size >= facts.limit("times") * whole / len(traffic):
             yield facts.finding(
                 Subject(broker=broker),
-                f"The broker {broker} carries {share(size, whole)} of {whole:,} bytes of {len(traffic)} brokers; the "
+                f"The broker {broker} carries {share(size, whole)} of {whole:,} bytes of {len(traffic)} "
+                "brokers; the "
                 f"one in the middle carries {share(typical, whole)}.",
                 measure=100 * size / whole,
                 unit="%",

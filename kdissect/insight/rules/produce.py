@@ -1,4 +1,5 @@
-"""Producing: what brokers refuse, what was lost, written twice or out of order, and how little was asked for."""
+"""Producing: what brokers refuse, what was lost, written twice or out of order, and how little was asked "
+"for."""
 
 from __future__ import annotations
 
@@ -73,14 +74,19 @@ _FINAL = {
     "CORRUPT_MESSAGE": "the checksum of the records is wrong (CORRUPT_MESSAGE)",
 }
 _FIXES = {
-    "INVALID_TIMESTAMP": "Set the clock of the producer's host (NTP), or the time that the application gives to its "
+    "INVALID_TIMESTAMP": "Set the clock of the producer's host (NTP), or the time that the application "
+    "gives to its "
     "records: Kafka wants milliseconds since 1970. If old or future times are meant, raise the topic's "
-    "message.timestamp.before.max.ms or message.timestamp.after.max.ms, or set message.timestamp.type=LogAppendTime.",
-    "INVALID_RECORD": "If the topic is compacted (cleanup.policy=compact), give each record a key. Otherwise look at "
+    "message.timestamp.before.max.ms or message.timestamp.after.max.ms, or set "
+    "message.timestamp.type=LogAppendTime.",
+    "INVALID_RECORD": "If the topic is compacted (cleanup.policy=compact), give each record a key. "
+    "Otherwise look at "
     "the message that the client logs: it names the records and why.",
-    "RECORD_LIST_TOO_LARGE": "Lower batch.size and max.request.size of the producer, or raise segment.bytes of the "
+    "RECORD_LIST_TOO_LARGE": "Lower batch.size and max.request.size of the producer, or raise "
+    "segment.bytes of the "
     "topic.",
-    "UNSUPPORTED_COMPRESSION_TYPE": "Set compression.type of the producer to one that the broker knows (zstd from "
+    "UNSUPPORTED_COMPRESSION_TYPE": "Set compression.type of the producer to one that the broker knows "
+    "(zstd from "
     "2.1 on), or update the client library.",
     "INVALID_REQUIRED_ACKS": "Set acks to 0, 1 or all.",
 }
@@ -107,7 +113,8 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
             )
         yield facts.finding(
             subject,
-            f"The broker refuses records of {subject.client_id or 'a producer'} for {subject.topic} for good, "
+            f"The broker refuses records of {subject.client_id or 'a producer'} for {subject.topic} for "
+            "good, "
             f"{plural(sum(row['count'] for row in rows), 'time')}: {_FINAL[code]}.{more}",
             fix=_FIXES.get(code, facts.written.do),
             filter=having(client_id=subject.client_id, topic=subject.topic, error=code),
@@ -136,8 +143,10 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
         told = _errors(rows) | {"measure": largest or None, "unit": "bytes"}
         yield facts.finding(
             subject,
-            f"{plural(sum(row['count'] for row in rows), 'batch', 'batches')} of {subject.client_id or 'a producer'} "
-            f"for {subject.topic} {'is' if sum(row['count'] for row in rows) == 1 else 'are'} larger than the topic "
+            f"{plural(sum(row['count'] for row in rows), 'batch', 'batches')} of "
+            f"{subject.client_id or 'a producer'} "
+            f"for {subject.topic} {'is' if sum(row['count'] for row in rows) == 1 else 'are'} larger than "
+            "the topic "
             f"takes, and refused.{size}",
             filter=having(client_id=subject.client_id, error="MESSAGE_TOO_LARGE"),
             **told,
@@ -173,8 +182,10 @@ def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             _subject(row),
-            f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} again and "
-            f"again for up to {span(row['tried_ns'])}, and never got an answer that it was written: its records are "
+            f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
+            "again and "
+            f"again for up to {span(row['tried_ns'])}, and never got an answer that it was written: its "
+            "records are "
             "probably lost.",
             count=row["given_up"],
             measure=row["tried_ns"] / SECOND,
@@ -203,7 +214,8 @@ def acks_none(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: no broker ever "
+            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: no broker "
+            "ever "
             "answers, so that what is lost is lost without a trace.",
             count=records,
             measure=records,
@@ -232,7 +244,8 @@ def acks_leader_only(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1: of its "
-            f"{replicated[subject.topic]} replicas only the leader confirms them, and what the others have not "
+            f"{replicated[subject.topic]} replicas only the leader confirms them, and what the others have "
+            "not "
             "copied is lost with it.",
             count=records,
             measure=records,
@@ -251,8 +264,10 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 _subject(row),
                 f"{plural(row['resent_appended'], 'record')} of {row['client_id'] or 'a producer'} "
-                f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}: the client sent "
-                f"{plural(row['resent'], 'batch', 'batches')} again after an answer did not come, and the broker had "
+                f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}: the "
+                "client sent "
+                f"{plural(row['resent'], 'batch', 'batches')} again after an answer did not come, and the "
+                "broker had "
                 "written them already.",
                 count=row["resent_appended"],
                 measure=row["resent_appended"],
@@ -270,7 +285,8 @@ def duplicate_absorbed(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 _subject(row),
                 f"{row['client_id'] or 'A producer'} sent {plural(row['absorbed'], 'batch', 'batches')} for "
-                f"{_place(row)} again after an answer did not come; the broker knew them by their sequence numbers "
+                f"{_place(row)} again after an answer did not come; the broker knew them by their sequence "
+                "numbers "
                 "and wrote nothing twice.",
                 count=row["absorbed"],
                 measure=row["absorbed"],
@@ -293,7 +309,8 @@ def sequence_gap(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"Between the batches of {row['client_id'] or 'a producer'} for {_place(row)} "
-            f"{plural(row['lost_sequences'], 'record')} {'is' if row['lost_sequences'] == 1 else 'are'} missing: the "
+            f"{plural(row['lost_sequences'], 'record')} {'is' if row['lost_sequences'] == 1 else 'are'} "
+            "missing: the "
             "broker refuses what comes behind them (OUT_OF_ORDER_SEQUENCE_NUMBER).",
             count=row["gaps"],
             measure=row["lost_sequences"],
@@ -310,7 +327,8 @@ def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
     for subject, rows in by(forgotten, "client", "client_id", "topic").items():
         yield facts.finding(
             subject,
-            f"The broker has forgotten the producer {subject.client_id or ''} of {subject.topic}: all that it wrote "
+            f"The broker has forgotten the producer {subject.client_id or ''} of {subject.topic}: all that "
+            "it wrote "
             "there is gone (retention, or deleted), or it was silent for too long.".replace("  ", " "),
             filter=having(client_id=subject.client_id, error="UNKNOWN_PRODUCER_ID"),
             **_errors(rows),
@@ -325,7 +343,8 @@ def reordered_by_retry(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 _subject(row),
                 f"{plural(row['overtaken'], 'batch', 'batches')} of {row['client_id'] or 'a producer'} for "
-                f"{_place(row)} {'was' if row['overtaken'] == 1 else 'were'} refused at first and written after later "
+                f"{_place(row)} {'was' if row['overtaken'] == 1 else 'were'} refused at first and written "
+                "after later "
                 "ones: the records are not in the order in which they were sent.",
                 count=row["overtaken"],
                 measure=row["overtaken"],
@@ -353,7 +372,8 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the broker for an "
+            f"{_who(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the "
+            "broker for an "
             "id of its own, which the broker remembers for a day.",
             count=len(first),
             measure=len(first) * 60 * SECOND / max(lasted_ns, SECOND),
@@ -387,7 +407,8 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
         ahead = f"{most_ms / 86_400_000:,.0f} days" if most_ms > 3 * 86_400_000 else span(most_ms * 1e6)
         yield facts.finding(
             subject,
-            f"Records of {subject.client_id or 'a producer'} in {subject.topic} are dated up to {ahead} after they "
+            f"Records of {subject.client_id or 'a producer'} in {subject.topic} are dated up to {ahead} "
+            "after they "
             f"were sent ({plural(batches, 'batch', 'batches')}).{unit}",
             count=batches,
             measure=most_ms / 1000,

@@ -89,7 +89,8 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
         apis = named(sorted({api for row in rows for api in row["secrets"]}))
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} sends or is sent secrets (passwords, keys of tokens) in {apis} "
+            f"{subject.client_id or 'A client'} sends or is sent secrets (passwords, keys of tokens) in "
+            f"{apis} "
             f"over {plural(len(rows), 'connection')} without TLS.",
             count=len(rows),
             measure=len(rows),
@@ -153,7 +154,8 @@ def anonymous_clients(facts: Facts) -> Iterator[Finding]:
     for subject, some in _groups(nameless, lambda row: Subject(broker=row["broker"])).items():
         yield facts.finding(
             subject,
-            f"{named(sorted({row['client_id'] for row in some}))} read or wrote records without logging in, on a "
+            f"{named(sorted({row['client_id'] for row in some}))} read or wrote records without logging "
+            "in, on a "
             "listener of a broker where others log in.",
             count=len(some),
             measure=len(some),
@@ -276,7 +278,8 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} cannot log in as {subject.principal or 'anybody'}{again}: {reasons}.",
+            f"{subject.client_id or 'A client'} cannot log in as {subject.principal or 'anybody'}{again}: "
+            f"{reasons}.",
             severity=CRITICAL if often else WARNING,
             count=count,
             measure=count,
@@ -324,7 +327,8 @@ _OPERATIONS = {
     "DeleteAcls": ("change permissions of", "Alter"),
     "DescribeAcls": ("look at permissions of", "Describe"),
 }
-"""API: in words, and the operation that kafka-acls.sh allows (AclEntry, the table of Kafka's documentation)."""
+"""API: in words, and the operation that kafka-acls.sh allows (AclEntry, the table of Kafka's "
+"documentation)."""
 _RESOURCES = {
     "TOPIC_AUTHORIZATION_FAILED": ("topic", "--topic"),
     "GROUP_AUTHORIZATION_FAILED": ("group", "--group"),
@@ -354,7 +358,8 @@ def authorization_denied(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} ({user}) may not {words} {what}: refused {plural(count, 'time')}.",
+            f"{subject.client_id or 'A client'} ({user}) may not {words} {what}: refused "
+            f"{plural(count, 'time')}.",
             count=count,
             measure=count,
             fix=_grant(subject.principal, operations, option, name),
@@ -371,7 +376,8 @@ def _grant(principal: str | None, operations: list[str], option: str, name: str 
     allowed = " ".join(f"--operation {each}" for each in operations) or "--operation OPERATION"
     target = option if option == "--cluster" else f"{option} {name or 'NAME'}"
     return (
-        f"If it should be allowed: kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:{user} "
+        f"If it should be allowed: kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal "
+        f"User:{user} "
         f"{allowed} {target}. If not, correct the name or the user in the client's configuration."
     )
 
@@ -389,7 +395,8 @@ def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     for subject, rows in _groups(late, _who).items():
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the log-in had run "
+            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the log-in "
+            "had run "
             "out: the client did not log in again before.",
             count=len(rows),
             measure=len(rows),
