@@ -80,8 +80,8 @@ class Limits(NamedTuple):
     timeline_key_events: int = 20_000
     """The same of one group, transactional id or partition."""
     delivery_sets: int = 200_000
-    """Record sets that were produced, and as many that were fetched, of which it is remembered when; each takes
-    about 80 bytes."""
+    """Record sets that were produced, and as many that were fetched, of which it is remembered when; each
+    takes about 80 bytes."""
 
 
 DEFAULTS = Limits()

@@ -29,6 +29,8 @@ cdef class Segment(Value):
     cdef public int64_t length
     cdef public int64_t identity
     cdef public int64_t network
+    cdef public int window
+    cdef public bytes options
 
 @cython.no_gc
 @cython.final

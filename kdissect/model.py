@@ -168,7 +168,7 @@ class Segment(Value):
 
     __slots__ = (
         *("packet", "timestamp_ns", "source", "destination", "seq", "ack", "flags", "payload", "length"),
-        *("identity", "network"),
+        *("identity", "network", "window", "options"),
     )
 
     def __init__(
@@ -184,6 +184,8 @@ class Segment(Value):
         length: int,
         identity: int = 0,
         network: int = 0,
+        window: int = -1,
+        options: bytes = b"",
     ) -> None:
         self.packet = packet
         self.timestamp_ns = timestamp_ns
@@ -204,6 +206,10 @@ class Segment(Value):
         """What tells networks apart that may have the same addresses: the identifiers of the tunnels that
         the packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 where there is
         none."""
+        self.window = window
+        """The window as the header has it, not scaled; -1 where it is not known."""
+        self.options = options
+        """The TCP options of a SYN, and those that are longer than a timestamp: they may have a SACK."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------

@@ -17,14 +17,24 @@ from kdissect.analysis.cluster import (
 )
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.graph import Graph
 from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
+from kdissect.analysis.lag import Lag
+from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
+from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
+from kdissect.analysis.tcp import Tcp
+from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
@@ -32,13 +42,22 @@ from kdissect.limits import DEFAULTS, Limits
 
 _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
+    Latency,
     Topics,
     Positions,
+    Lag,
     Delivery,
     Groups,
     Members,
     Stays,
+    Rebalances,
+    RebalanceSteps,
+    Assignments,
+    Share,
     Connections,
+    Endpoints,
+    Repeats,
+    Tcp,
     Clients,
     Versions,
     Errors,
@@ -51,6 +70,9 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterTopics,
     ClusterConfigs,
     ClusterChanges,
+    Timeline,
+    Quorum,
+    Graph,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

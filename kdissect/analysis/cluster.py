@@ -7,14 +7,14 @@ from typing import Any, Self
 
 from kdissect.analysis.cluster_history import Span, list_text
 from kdissect.analysis.cluster_model import ClusterModel
-from kdissect.analysis.declared import PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
+from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
 from kdissect.analysis.fold import Row, View
 
 CLUSTER_COLUMN = column("cluster_id", "text", "the cluster; null where nothing tells it")
 HELD: tuple[Declared, ...] = (
     time_column("from_ns", "when it was told first; it may have been so before"),
     time_column("to_ns", "when it was told otherwise; null where it held to the end"),
-    column("source_exchange", "int64", "the exchange that told it"),
+    column("source_exchange", "int64", "the exchange that told it", unit=ID),
     column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
 )
 
@@ -59,14 +59,14 @@ class ClusterBrokers(_ClusterTable):
     about = "brokers and controllers, and how they were when"
     columns = (
         CLUSTER_COLUMN,
-        column("node_id", "int32", "the id of the node"),
+        column("node_id", "int32", "the id of the node", unit=ID),
         column("host", "text", "host that it is said to have"),
-        column("port", "int32", "port"),
+        column("port", "int32", "port", unit=ID),
         column("rack", "text", "its rack"),
         column("listener", "text", "name of the listener, where that is told"),
         column("fenced", "bool", "whether the controller keeps clients from it; null where not told"),
         column("controller", "bool", "whether it is the active controller; null where not told"),
-        column("epoch", "int64", "the broker epoch: another one each time it starts"),
+        column("epoch", "int64", "the broker epoch: another one each time it starts", unit=ID),
         column("software", "text", "what it runs, as its own requests say"),
         *HELD,
     )
@@ -134,8 +134,8 @@ class ClusterPartitions(_ClusterTable):
         TOPIC_COLUMN,
         column("topic_id", "text", "its id, where that is told"),
         PARTITION_COLUMN,
-        column("leader", "int32", "node that leads; -1 where none does"),
-        column("leader_epoch", "int32", "how often there was a leader before"),
+        column("leader", "int32", "node that leads; -1 where none does", unit=ID),
+        column("leader_epoch", "int32", "how often there was a leader before", unit=ID),
         column("replicas", "text", "nodes that have a copy, the preferred leader first"),
         column("isr", "text", "of them, those in sync"),
         column("elr", "text", "of those not in sync, those that may lead without loss (KIP-966)"),
@@ -234,8 +234,9 @@ class ClusterChanges(_ClusterTable):
             "node_id",
             "int32",
             "the broker: of leaders the one before, of in-sync replicas the one that changed",
+            unit=ID,
         ),
-        column("exchange", "int64", "the exchange that told it"),
+        column("exchange", "int64", "the exchange that told it", unit=ID),
         column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
         CLUSTER_COLUMN,
     )
@@ -252,7 +253,7 @@ class ClusterChanges(_ClusterTable):
                 "topic": each.topic,
                 "partition": each.partition,
                 "node_id": each.node,
-                "exchange": each.exchange,
+                "exchange": each.number,
                 "told_by": each.told_by,
                 "cluster_id": each.cluster,
             }

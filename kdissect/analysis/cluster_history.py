@@ -23,6 +23,12 @@ ORDER_NS = 10 * SECOND
 """So long after an order to elect or reassign, a new leader is taken for what it asked for."""
 
 
+Cluster = str | None
+"""The id of a cluster; None where nothing tells it."""
+Subject = tuple[Hashable, ...]
+"""Which thing it is about."""
+
+
 class Event(NamedTuple):
     """A statement and where it comes from."""
 
@@ -30,6 +36,8 @@ class Event(NamedTuple):
     number: int
     last_ns: int
     """When it was told last, in a row."""
+    last_number: int
+    """In which exchange."""
     told_by: str
     teller: str
     values: dict[str, Any]
@@ -60,7 +68,8 @@ class Change(NamedTuple):
     after: str | None
     by: str | None
     told_by: str
-    exchange: int
+    number: int
+    """The exchange that told it."""
     counts: bool
     topic: str | None = None
     partition: int | None = None
@@ -110,38 +119,37 @@ class Track:
 
     def run(self, events: Iterable[Event]) -> None:
         """Take in all events of the thing."""
-        waiting = sorted(events, key=lambda event: (event.ns, event.number))
-        at = 0
-        while at < len(waiting):
-            event = waiting[at]
-            at += 1
-            if not self._take(event) and event.last_ns > event.ns + BEHIND_NS:
-                late = event._replace(ns=event.last_ns)
-                place = next((i for i in range(at, len(waiting)) if waiting[i].ns > late.ns), len(waiting))
-                waiting.insert(place, late._replace(last_ns=late.ns))
+        told = list(events)
+        told += [
+            event._replace(ns=event.last_ns, number=event.last_number)
+            for event in told
+            if event.last_ns > event.ns + BEHIND_NS
+        ]
+        for event in sorted(told, key=lambda event: (event.ns, event.number)):
+            self._take(event)
         if self.values is not None:
             self._close(None)
 
-    def _take(self, event: Event) -> bool:
+    def _take(self, event: Event) -> None:
         """Believe an event, or not."""
         is_there = event.values.get("is_there", True)
         values = {name: value for name, value in event.values.items() if not name.startswith("is_")}
         if self._is_old(values):
-            return True
+            return
         if self.values is None:
-            if is_there:
+            if is_there and not event.values.get("is_echo"):
                 self._open(event, values)
-            return True
+            return
         if not is_there:
             if event.values.get("is_deleted"):
                 self._end(event)
-            return True
+            return
         if self.identity is not None:
             named, held = values.get(self.identity), self.values.get(self.identity)
             if named is not None and held is not None and named != held:
                 self._end(event)
                 self._open(event, values)
-                return True
+                return
         known = {**self._last, **self.values}
         moved = {
             name: (known[name], value)
@@ -152,7 +160,7 @@ class Track:
         if not is_newer:
             behind = [name for name, (_, value) in moved.items() if self._is_behind(event, name, value)]
             if behind:
-                return False
+                return
         if moved:
             if (self._from[0], self._from[1]) != (event.ns, event.number) and event.is_fresh:
                 self._close(event.ns)
@@ -166,7 +174,6 @@ class Track:
         self._counts = self._counts or event.counts
         if moved and self.notice is not None and event.is_fresh:
             self.notice(event, moved, self.values)
-        return True
 
     def _fill(self, values: dict[str, Any], is_newer: bool) -> None:
         """Take in what is told."""
@@ -182,8 +189,13 @@ class Track:
     def _is_old(self, values: dict[str, Any]) -> bool:
         if self.identity is not None and values.get(self.identity) in self._gone:
             return True
+        if self.values is None:
+            return False
+        named = values.get(self.identity or "")
+        if named is not None and named != self.values.get(self.identity or "", named):
+            return False  # of another thing, whose epochs are its own
         for name in self.versions:
-            known, told = (self.values or {}).get(name), values.get(name)
+            known, told = self.values.get(name), values.get(name)
             if known is None or told is None:
                 continue
             if told != known:
@@ -237,6 +249,3 @@ def list_text(nodes: Any) -> str | None:
 def leader_text(node: int) -> str:
     """A leader, or that there is none."""
     return "none" if node < 0 else str(node)
-
-
-Subject = tuple[Hashable, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TIME, DURATION, BYTES, BANDS, PLAIN = "time", "duration", "bytes", "bands", ""
-"""What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), or none of these."""
+TIME, DURATION, BYTES, BANDS, ID, PLAIN = "time", "duration", "bytes", "bands", "id", ""
+"""What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), a name (of a node, a
+port), or none of these."""
 
 
 class Declared(NamedTuple):

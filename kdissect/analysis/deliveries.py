@@ -6,7 +6,7 @@ All is decided here, over what is known in the end, so the order in which it was
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -32,6 +32,8 @@ class Batch(NamedTuple):
     counts: bool
     sample: tuple[int, ...] = ()
     """Timestamps of some of its records, in order, which stand for equally many each."""
+    producer: str | None = None
+    """The client id of whoever sent it."""
 
 
 class Arrival(NamedTuple):
@@ -47,6 +49,8 @@ class Arrival(NamedTuple):
     last_ms: int | None
     crc: int | None
     counts: bool
+    is_after_loss: bool = False
+    """Whether messages of the connection are missing between this request and the one before it."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class Outcome:
     records: int = 0
     read_again: int = 0
     unconsumed: int = 0
+    producers: set[str] = field(default_factory=set)
+    youngest: Histogram = field(default_factory=Histogram)
     send: Histogram = field(default_factory=Histogram)
     ack: Histogram = field(default_factory=Histogram)
     create: Histogram = field(default_factory=Histogram)
@@ -76,6 +82,55 @@ class _Placed(NamedTuple):
     batch: Batch
 
 
+class Loss(NamedTuple):
+    """What is missing of a connection."""
+
+    lost: list[int]
+    """When messages are missing, ascending."""
+    asks: list[int]
+    """When offsets are asked for, of any partition, ascending."""
+    anew: list[tuple[int, bool]]
+    """When a request names all that it fetches, and whether a session begins with it."""
+
+
+NO_LOSS = Loss([], [], [])
+
+
+def after_loss(arrivals: Iterable[Arrival], loss: Loss) -> Iterator[Arrival]:
+    """The arrivals of a connection and partition, each told whether an answer is missing before it that may
+    have brought records: it is the next that asks for anything, and the partition was asked for all the
+    time."""
+    if not loss.lost:
+        yield from arrivals
+        return
+    begun = {ns for ns, is_new in loss.anew if is_new}
+    anew = sorted(ns for ns, _ in loss.anew)
+    before: int | None = None
+    for each in sorted(arrivals, key=_when):
+        if each.offset is None or each.asked_ns is None:
+            yield each
+            continue
+        ns = each.asked_ns
+        is_lost = before is not None and ns not in begun and _missed(loss, before, ns)
+        if is_lost and before is not None and bisect_right(anew, before) < bisect_left(anew, ns):
+            is_lost = False  # it was not among all that was fetched meanwhile
+        before = ns
+        yield each._replace(is_after_loss=is_lost)
+
+
+def _missed(loss: Loss, before: int, ns: int) -> bool:
+    """Whether messages are missing between the two, and nothing else was asked for since."""
+    at = bisect_left(loss.lost, ns) - 1
+    if at < 0 or loss.lost[at] < before:
+        return False
+    following = bisect_right(loss.asks, loss.lost[at])
+    return following < len(loss.asks) and loss.asks[following] == ns
+
+
+def _when(arrival: Arrival) -> tuple[int, int]:
+    return arrival.asked_ns or arrival.came_ns, arrival.base or -1
+
+
 def deliver(
     batches: list[Batch],
     consumers: Mapping[C, list[Arrival]],
@@ -89,10 +144,7 @@ def deliver(
     """
     placed = _place(batches, consumers)
     bases = [each.base for each in placed]
-    ordered = {
-        consumer: sorted(arrivals, key=lambda each: (each.asked_ns or each.came_ns, each.base or -1))
-        for consumer, arrivals in consumers.items()
-    }
+    ordered = {consumer: sorted(arrivals, key=_when) for consumer, arrivals in consumers.items()}
     replicated: dict[int, int] = {}
     for follower in followers:
         for at, ns in _first_fetches(ordered[follower], placed, bases).items():
@@ -220,6 +272,8 @@ def _reach(
     furthest = -1
     for each in arrivals:
         if each.offset is not None:
+            if each.is_after_loss and wanted is not None and wanted < each.offset:
+                _count_lost(out, each, covered.add(wanted, each.offset - 1), placed, bases, reached)
             wanted = each.offset
             furthest = max(furthest, each.offset - 1)
         if each.base is None:
@@ -253,6 +307,24 @@ def _reach(
     return out
 
 
+def _count_lost(
+    out: Outcome,
+    arrival: Arrival,
+    fresh: list[tuple[int, int]],
+    placed: list[_Placed],
+    bases: list[int],
+    reached: set[int],
+) -> None:
+    """Count what was fetched in an answer that was not captured."""
+    for begin, end in fresh:
+        for at in _overlapping(placed, bases, begin, end):
+            one = placed[at]
+            if one.batch.sent_ns is None or arrival.asked_ns is None or one.batch.sent_ns <= arrival.asked_ns:
+                out.records += min(end, one.last) - max(begin, one.base) + 1
+                out.counts |= arrival.counts or one.batch.counts
+                reached.add(at)
+
+
 def _time(
     out: Outcome,
     one: _Placed,
@@ -277,8 +349,12 @@ def _time(
             times = records * (part + 1) // len(stamps) - records * part // len(stamps)
             if times:
                 out.create.add(came - ms * MILLISECOND, times)
+    if is_first and batch.producer is not None:
+        out.producers.add(batch.producer)
     if not is_first or sent is None:
         return
+    if batch.last_ms is not None:
+        out.youngest.add(sent - batch.last_ms * MILLISECOND)
     if batch.first_ms is not None:
         out.linger.add(sent - batch.first_ms * MILLISECOND)
     if acknowledged is not None:

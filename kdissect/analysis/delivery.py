@@ -1,29 +1,31 @@
 """Records on their way: produced, acknowledged, replicated, visible, fetched; by offset.
 
-What was produced is a batch with the offset that the broker gave it; what a consumer or a follower fetched are
-batches with their offsets. They are joined by offset when rows are asked for, so parts of a capture merge without
-seams. All comes from headers; no record is unpacked.
+What was produced is a batch with the offset that the broker gave it; what a consumer or a follower fetched
+are batches with their offsets. They are joined by offset when rows are asked for, so parts of a capture
+merge without seams. All comes from headers; no record is unpacked.
 
-* Where the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known: then the
-  checksum, the count and the timestamps tell the batch, which brokers keep as they are. Where only the answer was
-  captured, the offset tells where the batch begins.
-* A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the offset
-  that it asked for on, as a broker sends whole batches.
+* Where the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known: then
+  the checksum, the count and the timestamps tell the batch, which brokers keep as they are. Where only the
+  answer was captured, the offset tells where the batch begins.
+* A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the
+  offset that it asked for on, as a broker sends whole batches.
+* Where an answer was not captured and the next request asks for a later offset, the records between were
+  fetched, and it is not known when: they are counted in ``records``, and in no time.
 * A record is visible when any answer tells a high watermark beyond it.
-* The wait of a consumer that was busy is the time from the acknowledgement to its request, where that came later:
-  no fetch for the partition was outstanding in between.
-* The times of the single records of a batch are taken to lie evenly between its first and its largest timestamp;
-  where it is not compressed and they lie more than a few milliseconds apart, a sample of them is taken.
+* The wait of a consumer that was busy is the time from the acknowledgement to its request, where that came
+  later: no fetch for the partition was outstanding in between.
+* The times of the single records of a batch are taken to lie evenly between its first and its largest
+  timestamp; where it is not compressed and they lie more than a few milliseconds apart, a sample of them is
+  taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.affiliations import Affiliations, Speaker, speaker
-from kdissect.analysis.deliveries import Arrival, Batch, Outcome, deliver
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     GROUP_COLUMN,
@@ -31,10 +33,12 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
     column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.deliveries import NO_LOSS, Arrival, Batch, Loss, Outcome, after_loss, deliver
+from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
 from kdissect.analysis.heads import SAMPLE, Head, heads, sample
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
+from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -42,6 +46,8 @@ from kdissect.names import is_metadata_topic
 from kdissect.protocol.schema import ZERO_UUID
 
 FETCHES = ("Fetch", "ShareFetch")
+LOST = ("not captured", "gap", "skipped")
+"""Why a message may be missing that was on the wire."""
 _COUNTS, _CREATE_TIME = 1, 2
 """Flags of a kept batch: whether its exchange counts, and whether its timestamps are the producer's."""
 
@@ -52,7 +58,7 @@ _Read = tuple[int, Topic, int]
 
 @dataclass(slots=True)
 class _Reader:
-    """Who fetches on a connection."""
+    """Who speaks on a connection."""
 
     who: Speaker | None = None
     replica_id: int | None = None
@@ -83,6 +89,7 @@ class Delivery(Statistic):
         column("consumer", "text", "the client id of the consumer; broker N for a follower"),
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
+        column("producers", "texts", "client ids of those that produced what it fetched"),
         column("sets", "int64", "produced record sets of which it fetched records"),
         column(
             "records", "int64", "records that it fetched and of which the producing was captured", kept=True
@@ -106,6 +113,7 @@ class Delivery(Statistic):
         ),
         column("create_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("linger_p50_ns", "int64", "timestamp of a batch's first record to its Produce request"),
+        column("youngest_p50_ns", "int64", "largest timestamp of a batch to its Produce request"),
         column("produce_p50_ns", "int64", "Produce request to its answer"),
         column(
             "replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"
@@ -116,7 +124,7 @@ class Delivery(Statistic):
         column(
             "waited_p50_ns",
             "int64",
-            "acknowledgement to the request that fetched it, 0 where that was there first: the consumer was busy",
+            "acknowledgement to the request that fetched it, 0 where that came first: the consumer was busy",
         ),
         column("unconsumed", "int64", "records produced behind all that it fetched or asked for"),
     )
@@ -126,15 +134,20 @@ class Delivery(Statistic):
         self._labels = Labels(limits)
         self._affiliations = Affiliations(limits)
         self._readers: Rows[int, _Reader] = Rows(_Reader, limits.connections)
-        self._produced: Ledgers[_Place] = Ledgers(8, limits.rows, limits.delivery_sets)
-        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags."""
+        self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets)
+        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
+        connection."""
         self._samples: Ledgers[_Place] = Ledgers(2 + SAMPLE, limits.rows, limits.delivery_sets // 8)
         """sent, crc, timestamps: of batches whose records lie apart."""
         self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets)
-        """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without a
-        base where it is only asked for."""
+        """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
+        a base where it is only asked for."""
         self._heights: Ledgers[_Place] = Ledgers(2, limits.delivery_sets, limits.delivery_sets)
         """Time, high watermark: where it rose."""
+        self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets)
+        """By connection: when a message was not captured."""
+        self._anew: Ledgers[int] = Ledgers(2, limits.connections, limits.delivery_sets)
+        """By connection: when a request named all that it fetches, and its session epoch."""
         self._high: dict[_Place, tuple[int, int]] = {}
         """The highest so far, and when it was told: what comes later and is no higher tells nothing."""
         self._asked: dict[_Read, int] = {}
@@ -152,6 +165,8 @@ class Delivery(Statistic):
         self._labels.see(exchange)
         self._affiliations.see(exchange)
         api = exchange.api
+        if exchange.missing in LOST:
+            self._lost.add(exchange.connection, begun_ns(exchange))
         if api == "Produce":
             self._produce(exchange, flags)
         elif api in FETCHES:
@@ -165,6 +180,9 @@ class Delivery(Statistic):
             self._acknowledged(exchange, flags)
             return
         sent = exchange.request.frame.first_ns
+        producer = self._readers.row(exchange.connection)
+        if producer is not None and producer.who is None:
+            producer.who = speaker(exchange)
         for place in exchange.record_sets():
             if place.partition is None or place.message is not exchange.request:
                 continue
@@ -172,7 +190,7 @@ class Delivery(Statistic):
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
             for head in heads(place.data, self.limits):
-                length = max(head.count or head.last - head.base + 1, 1)
+                length = max(head.records or head.last - head.base + 1, 1)
                 self._produced.add(
                     key,
                     known(base),
@@ -181,6 +199,7 @@ class Delivery(Statistic):
                     known(acknowledged),
                     *_stamps(head),
                     flags | (_CREATE_TIME if head.is_create_time else 0),
+                    exchange.connection,
                 )
                 stamps = sample(head, place.data)
                 if stamps:
@@ -196,7 +215,9 @@ class Delivery(Statistic):
                 if number is not None and base >= 0 and not partition.get("errorCode"):
                     key = self._topic(topic.get("name"), topic.get("topicId")), number
                     came = exchange.response.frame.last_ns
-                    self._produced.add(key, base, NONE, NONE, came, NONE, NONE, NONE, flags)
+                    self._produced.add(
+                        key, base, NONE, NONE, came, NONE, NONE, NONE, flags, exchange.connection
+                    )
 
     # -- what was fetched -------------------------------------------------------------------------------
 
@@ -204,13 +225,17 @@ class Delivery(Statistic):
         reader = self._readers.row(exchange.connection)
         if reader is None:
             return
-        asked_ns = NONE
+        asked_ns, names_all = NONE, False
         named: dict[_Place, int] = {}
         if exchange.request is not None:
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
             replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
             reader.merge(_Reader(speaker(exchange), replica_id))
+            epoch = body.get("sessionEpoch", NO_SESSION)
+            names_all = epoch in (NEW_SESSION, NO_SESSION)
+            if names_all and replica_id < 0:
+                self._anew.add(exchange.connection, asked_ns, epoch)
             for topic in body.get("topics") or ():
                 name = self._topic(topic.get("topic"), topic.get("topicId"))
                 for partition in topic.get("partitions") or ():
@@ -222,7 +247,7 @@ class Delivery(Statistic):
             self._answered(exchange, exchange.response.body(), asked_ns, named, flags)
         for place, offset in named.items():
             key = exchange.connection, *place
-            if self._asked.get(key) != offset and not _is_metadata(place[0]):
+            if (names_all or self._asked.get(key) != offset) and not _is_metadata(place[0]):
                 self._remember(key, offset)
                 self._fetched.add(key, offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, flags)
 
@@ -240,10 +265,8 @@ class Delivery(Statistic):
                 if number is None:
                     continue
                 self._rise((name, number), partition.get("highWatermark", -1), first_ns)
-                offset = named.pop((name, number), None)
+                offset = named.get((name, number))
                 key = exchange.connection, name, number
-                if offset is not None:
-                    self._remember(key, offset)
                 for head in heads(partition.get("records") or b"", self.limits):
                     if head.is_control or not head.is_whole:
                         continue
@@ -257,7 +280,9 @@ class Delivery(Statistic):
                         *_stamps(head),
                         flags | (_CREATE_TIME if head.is_create_time else 0),
                     )
-                    offset = None
+                    if offset is not None:
+                        self._remember(key, named.pop((name, number)))
+                        offset = None
 
     def _remember(self, key: _Read, offset: int) -> None:
         if key in self._asked or len(self._asked) < self.limits.delivery_sets:
@@ -265,7 +290,7 @@ class Delivery(Statistic):
 
     def _rise(self, place: _Place, high: int, ns: int) -> None:
         highest, since_ns = self._high.get(place, (-1, ns))
-        if high > highest or (0 <= high and ns < since_ns):
+        if high > highest or (high >= 0 and ns < since_ns):
             if high > highest and (place in self._high or len(self._high) < self.limits.delivery_sets):
                 self._high[place] = high, ns
             self._heights.add(place, ns, high)
@@ -286,6 +311,8 @@ class Delivery(Statistic):
         ):
             mine.merge(theirs)
         self._fetched.merge(later._fetched)
+        self._lost.merge(later._lost)
+        self._anew.merge(later._anew)
         for place, told_then in later._high.items():
             if told_then[0] > self._high.get(place, (-1, 0))[0]:
                 self._high[place] = told_then
@@ -307,14 +334,19 @@ class Delivery(Statistic):
             ids.setdefault(name, set()).update(topic)
             rows = self._produced.rows((topic, partition))
             samples = {row[:2]: row[2:] for row in self._samples.rows((topic, partition))}
-            batches = (_batch(row, samples.get((row[2], row[6]), ())) for row in rows)
+            batches = (
+                _batch(row, samples.get((row[2], row[6]), ()), self._consumer(row[8]).who.client_id)
+                for row in rows
+            )
             produced.setdefault((name, partition), []).extend(batches)
         fetched: dict[tuple[str | None, int], dict[_Consumer, list[Arrival]]] = {}
+        losses = self._losses()
         for connection, topic, partition in self._fetched:
             place = self._labels.name(topic), partition
             if place in produced:
                 arrivals = fetched.setdefault(place, {}).setdefault(self._consumer(connection), [])
-                arrivals += map(_arrival, self._fetched.rows((connection, topic, partition)))
+                found = map(_arrival, self._fetched.rows((connection, topic, partition)))
+                arrivals += after_loss(found, losses.get(connection, NO_LOSS))
         heights: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
         for topic, partition in self._heights:
             place = self._labels.name(topic), partition
@@ -330,6 +362,21 @@ class Delivery(Statistic):
                     out.append(_result(place, consumer, group, outcome))
         self._cut = max(0, len(out) - self.limits.rows)
         return sorted(out[: self.limits.rows], key=_order)
+
+    def _losses(self) -> dict[int, Loss]:
+        """Where messages of connections are missing."""
+        asks: dict[int, set[int]] = {connection: set() for connection in self._lost}
+        for key in self._fetched:
+            if key[0] in asks:
+                asks[key[0]].update(row[3] for row in self._fetched.rows(key) if row[0] != NONE)
+        return {
+            connection: Loss(
+                sorted(row[0] for row in self._lost.rows(connection)),
+                sorted(each),
+                [(row[0], row[1] == NEW_SESSION) for row in self._anew.rows(connection)],
+            )
+            for connection, each in asks.items()
+        }
 
     def _consumer(self, connection: int) -> _Consumer:
         reader = self._readers.rows.get(connection) or _Reader()
@@ -354,8 +401,8 @@ def _is_metadata(topic: Topic) -> bool:
     return is_metadata_topic(topic.name or None, topic.topic_id or None)
 
 
-def _batch(row: tuple[int, ...], sample: tuple[int, ...]) -> Batch:
-    base, last, sent, acknowledged, first, largest, crc, flags = row
+def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> Batch:
+    base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
     return Batch(
         told(base),
@@ -367,6 +414,7 @@ def _batch(row: tuple[int, ...], sample: tuple[int, ...]) -> Batch:
         told(crc),
         bool(flags & _COUNTS),
         tuple(ms for ms in sample if ms != NONE),
+        producer,
     )
 
 
@@ -401,6 +449,7 @@ def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | Non
         "consumer": f"broker {consumer.replica_id}" if follows else consumer.who.client_id,
         "client": consumer.who.client or None,
         "group": group,
+        "producers": sorted(outcome.producers),
         "sets": outcome.sets,
         "records": outcome.records,
         "read_again": outcome.read_again,
@@ -412,6 +461,7 @@ def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | Non
         "create_to_fetched_p50_ns": create_50,
         "create_to_fetched_p99_ns": create_99,
         "linger_p50_ns": outcome.linger.percentiles(50)[0],
+        "youngest_p50_ns": outcome.youngest.percentiles(50)[0],
         "produce_p50_ns": outcome.produce.percentiles(50)[0],
         "replicate_p50_ns": outcome.replicate.percentiles(50)[0],
         "visible_p50_ns": outcome.visible.percentiles(50)[0],

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
 from kdissect.dissect import Event
+from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -30,6 +31,25 @@ Row = dict[str, Any]
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
+
+
+SHORTEST_NS = DURATIONS["us"]
+"""Of intervals."""
+
+
+def interval_ns(name: str, text: str) -> int:
+    """``1s``, ``0.5``, ``100ms``, ``5m`` in nanoseconds; without a unit they are seconds.
+
+    :param name: of the statistic that is asked for by interval.
+    :raises ValueError: it is not of that form, or shorter than a microsecond.
+    """
+    try:
+        length = duration_ns(text)
+    except ValueError:
+        length = 0
+    if length < SHORTEST_NS:
+        raise ValueError(f"{name},{text}: the interval is {FORM}, and no less than 1us")
+    return length
 
 
 class Fold(ABC):
@@ -81,6 +101,8 @@ class Statistic(Fold):
     """The columns of its rows, in order."""
     groupings: ClassVar[tuple[str, ...]] = ()
     """What rows may be told apart by where that is asked for: ``-z NAME,GROUPING``."""
+    takes_interval: ClassVar[bool] = False
+    """Whether it may be asked for by interval: ``-z NAME,100ms``."""
 
     @classmethod
     def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
@@ -88,13 +110,15 @@ class Statistic(Fold):
 
         :raises ValueError: that cannot be asked of it; the text says what can.
         """
+        if cls.takes_interval and len(how) == 1:
+            return cls(limits, interval_ns(cls.name, how[0]))  # type: ignore[call-arg]
         wrong = [word for word in how if word not in cls.groupings]
         if wrong and cls.groupings:
             raise ValueError(f"{cls.name},{wrong[0]}: rows are told apart by {', '.join(cls.groupings)}")
         if wrong:
             raise ValueError(
-                f"{','.join((cls.name, *how))}: nothing may follow {cls.name} but, for io, an interval such "
-                "as 100ms"
+                f"{','.join((cls.name, *how))}: nothing may follow {cls.name}"
+                + (" but one interval such as 100ms" if cls.takes_interval else "")
             )
         return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
 

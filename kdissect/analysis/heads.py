@@ -25,8 +25,8 @@ class Head(NamedTuple):
     """Offset of its first record: as sent in a Produce request, as assigned elsewhere."""
     last: int
     """Offset of its last record."""
-    count: int | None
-    """Records; None where that is not told."""
+    records: int | None
+    """How many it has; None where that is not told."""
     first_ms: int | None
     """Timestamp of its first record; None where there is none."""
     last_ms: int | None
@@ -56,8 +56,8 @@ def heads(data: bytes, limits: Limits) -> Iterator[Head]:
             base,
             wrap64(base + delta),
             count if count >= 0 else None,
-            first if first >= 0 else None,
-            last if last >= 0 else None,
+            first if 0 <= first <= MOST_MS else None,
+            last if 0 <= last <= MOST_MS else None,
             crc,
             not attributes & LOG_APPEND_TIME,
             bool(attributes & CONTROL),
@@ -70,6 +70,8 @@ def heads(data: bytes, limits: Limits) -> Iterator[Head]:
 
 
 _MAGIC_AT = 16
+MOST_MS = (1 << 63) // 2_000_000
+"""Of timestamps; what lies beyond is none that could be told in ns."""
 APART_MS = 4
 """Records that lie closer together need no closer look."""
 MOST_LOOKED_AT = 10_000
@@ -83,7 +85,7 @@ def sample(head: Head, data: bytes) -> list[int]:
 
     :param data: the set that the head is of.
     """
-    count, first, last = head.count, head.first_ms, head.last_ms
+    count, first, last = head.records, head.first_ms, head.last_ms
     if count is None or not 2 < count <= MOST_LOOKED_AT or head.start < 0 or first is None or last is None:
         return []
     if last - first <= APART_MS or not head.is_whole or not head.is_create_time:
@@ -115,10 +117,10 @@ def _messages(data: bytes, limits: Limits) -> Iterator[Head]:
         last = batch.last_offset
         count = None if count is None or records is None else count + records
         is_create_time &= batch.timestamp_type != "LogAppendTime"
-        if batch.max_timestamp >= 0:
+        if 0 <= batch.max_timestamp <= MOST_MS:
             stamps.append(batch.max_timestamp)
     if first is not None and last is not None:
-        ends = (stamps[0], max(stamps)) if stamps else (None, None)
-        yield Head(first, last, count, *ends, None, is_create_time, False, True)
+        begin, end = (stamps[0], max(stamps)) if stamps else (None, None)
+        yield Head(first, last, count, begin, end, None, is_create_time, False, True)
     if rest < len(data):
         yield from heads(data[rest:], limits)

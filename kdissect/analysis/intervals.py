@@ -7,32 +7,13 @@ captured has no row. A message counts for the interval in which it was complete.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.grades import Grades
-from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-
-SHORTEST_NS = DURATIONS["us"]
-"""Of intervals."""
-
-
-def interval_ns(text: str) -> int:
-    """``1s``, ``0.5``, ``100ms``, ``5m`` in nanoseconds; without a unit they are seconds.
-
-    :raises ValueError: it is not of that form, or shorter than a microsecond.
-    """
-    try:
-        length = duration_ns(text)
-    except ValueError:
-        length = 0
-    if length < SHORTEST_NS:
-        raise ValueError(f"io,{text}: the interval is {FORM}, and no less than 1us")
-    return length
 
 
 @dataclass(slots=True)
@@ -71,14 +52,12 @@ class Intervals(OneTable[int, _Interval]):
         *graded_errors("error codes in the responses"),
     )
 
+    takes_interval = True
+
     def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
         super().__init__(_Interval, limits)
         self._length_ns = length_ns
         """By number, counted from the epoch."""
-
-    @classmethod
-    def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
-        return cls(limits, interval_ns(how[0])) if len(how) == 1 else super().asked(limits, how)
 
     def _exchange(self, exchange: Exchange) -> None:
         produced, fetched = Batches(), Batches()

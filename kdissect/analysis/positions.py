@@ -30,19 +30,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.affiliations import Affiliations, Speaker
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    GROUP_COLUMN,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
     first_and_last,
     graded_errors,
+    time_column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns, least
+from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, least, told_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
+from kdissect.analysis.progress import progress
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -94,6 +99,7 @@ class Positions(Statistic):
         CLIENT_COLUMN,
         BROKER_COLUMN,
         CLIENT_ID_COLUMN,
+        GROUP_COLUMN,
         column("replica_id", "int32", "id of the broker that follows the partition; -1 for a consumer"),
         TOPIC_COLUMN,
         PARTITION_COLUMN,
@@ -101,6 +107,13 @@ class Positions(Statistic):
         column("high_watermark", "int64", "as last told by a response"),
         column("lag", "int64", "high_watermark - position", kept=True),
         column("max_lag", "int64", "the largest when a response told the high watermark"),
+        column("lag_first", "int64", "the first"),
+        column(
+            "lag_per_s",
+            "float64",
+            "how fast it grows, records a second: the median slope (Theil-Sen) between its points",
+        ),
+        column("lag_points", "int64", "how many points those are: one for each second, or fewer"),
         column("last_stable_offset", "int64", "as last told"),
         column("log_start_offset", "int64", "as last told"),
         column("fetched_to", "int64", "the offset after the last whole batch that a response brought"),
@@ -108,6 +121,30 @@ class Positions(Statistic):
         column("named", "int64", "of them, those that name it"),
         column("records", "int64", "records that responses brought, as the headers of batches announce"),
         column("bytes", "int64", "bytes of their record sets"),
+        column(
+            "stalled",
+            "int64",
+            "the most answers with records, two or more, while one offset was asked for: it does not move on",
+            rare=True,
+        ),
+        column("stalled_at", "int64", "that offset", rare=True),
+        time_column("stalled_first_ns", "time of the first of them"),
+        time_column("stalled_last_ns", "time of the last"),
+        column(
+            "lso_held_ns",
+            "int64",
+            "the longest that the last stable offset stood still below the high watermark while that rose: "
+            "an open transaction",
+            rare=True,
+        ),
+        column("out_of_range", "int64", "OFFSET_OUT_OF_RANGE: what it asked for is not there", rare=True),
+        column("reset_from", "int64", "the last time, the offset that was not there", rare=True),
+        column("reset_to", "int64", "and the one that it asked for next", rare=True),
+        column("reset_exchange", "int64", "and the number of the exchange", rare=True),
+        time_column("reset_ns", "and when"),
+        column("rewinds", "int64", "how often it asked for an offset before the last one", rare=True),
+        column("rewound_from", "int64", "the last time, from where", rare=True),
+        column("rewound_to", "int64", "and to where", rare=True),
         *graded_errors("error codes of the partition"),
         column("asked", "bool", "whether it is still asked for at the end"),
         column("session_id", "int32", "the connection's last fetch session (KIP-227)"),
@@ -124,6 +161,8 @@ class Positions(Statistic):
         self._labels = Labels(limits)
         self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, limits.rows)
         self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
+        self._affiliations = Affiliations(limits)
+        self._moves: Ledgers[_Key] = Ledgers(8, limits.rows, limits.timeline_events)
 
     def _exchange(self, exchange: Exchange) -> None:
         for row in self._replay(exchange):
@@ -135,6 +174,7 @@ class Positions(Statistic):
     def _replay(self, exchange: Exchange) -> Iterable[Position]:
         """Go on by one exchange; gives the rows of the partitions that it names."""
         self._labels.see(exchange)
+        self._affiliations.see(exchange)
         if exchange.api_key != FETCH:
             return ()
         fetcher = self._fetchers.row(exchange.connection)
@@ -177,6 +217,9 @@ class Positions(Statistic):
             row = self._row(exchange, topic, partition.get("partition"), touched)
             if row is not None and "fetchOffset" in partition:
                 row.ask(step, partition["fetchOffset"])
+                key = exchange.connection, topic, partition["partition"]
+                ns, offset = begun_ns(exchange), partition["fetchOffset"]
+                self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0)
                 fetcher.asked[topic, partition["partition"]] = row
 
     def _answer(
@@ -189,7 +232,15 @@ class Positions(Statistic):
             if row is not None:
                 code = partition.get("errorCode")
                 row.tell(partition, exchange.class_of(code) if code else None)
+                before = row.batches.records
                 row.batches.add(partition.get("records") or b"", self.limits)
+                told = (
+                    value if (value := partition.get(name, -1)) >= 0 else NONE
+                    for name in ("highWatermark", "lastStableOffset", "logStartOffset")
+                )
+                key = exchange.connection, topic, partition["partitionIndex"]
+                news = row.batches.records - before
+                self._moves.add(key, told_ns(exchange), exchange.number, NONE, *told, news, code or 0)
 
     def _row(
         self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
@@ -221,6 +272,8 @@ class Positions(Statistic):
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
+        self._affiliations.merge(later._affiliations)
+        self._moves.merge(later._moves)
         for connection, theirs in later._fetchers.rows.items():
             mine = self._fetchers.row(connection)
             if mine is not None:
@@ -250,7 +303,7 @@ class Positions(Statistic):
 
     @property
     def left_out(self) -> int:
-        return self._rows.left_out + self._fetchers.left_out
+        return self._rows.left_out + self._fetchers.left_out + self._moves.left_out
 
     def result(self) -> list[Row]:
         self._labels.settle()
@@ -262,11 +315,14 @@ class Positions(Statistic):
         return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
 
     def _result(self, fetcher: _Fetcher, connection: int, topic: Topic, number: int, row: Position) -> Row:
+        moved = progress(self._moves.rows((connection, topic, number)))
+        stall = moved.stall
         return {
             "connection": connection,
             "client": fetcher.client,
             "broker": fetcher.broker,
             "client_id": fetcher.client_id,
+            "group": self._group(fetcher, topic),
             "replica_id": fetcher.replica_id,
             "topic": self._labels.name(topic),
             "partition": number,
@@ -274,6 +330,9 @@ class Positions(Statistic):
             "high_watermark": row.high_watermark,
             "lag": row.lag,
             "max_lag": row.max_lag,
+            "lag_first": moved.lag_first,
+            "lag_per_s": moved.lag_per_s,
+            "lag_points": moved.points,
             "last_stable_offset": row.last_stable_offset,
             "log_start_offset": row.log_start_offset,
             "fetched_to": row.batches.end,
@@ -281,6 +340,19 @@ class Positions(Statistic):
             "named": row.named,
             "records": row.batches.records,
             "bytes": row.batches.set_bytes,
+            "stalled": stall.answers if stall is not None else 0,
+            "stalled_at": stall.offset if stall is not None else None,
+            "stalled_first_ns": stall.first_ns if stall is not None else None,
+            "stalled_last_ns": stall.last_ns if stall is not None else None,
+            "lso_held_ns": moved.lso_held_ns,
+            "out_of_range": moved.out_of_range,
+            "reset_from": moved.reset.before if moved.reset is not None else None,
+            "reset_to": moved.reset.after if moved.reset is not None else None,
+            "reset_exchange": moved.reset.exchange if moved.reset is not None else None,
+            "reset_ns": moved.reset.ns if moved.reset is not None else None,
+            "rewinds": moved.rewinds,
+            "rewound_from": moved.rewound[0] if moved.rewound is not None else None,
+            "rewound_to": moved.rewound[1] if moved.rewound is not None else None,
             **row.errors.columns(),
             "asked": row.since is not None,
             "session_id": fetcher.session_id,
@@ -288,3 +360,9 @@ class Positions(Statistic):
             "first_ns": row.span.first_ns,
             "last_ns": row.span.last_ns,
         }
+
+    def _group(self, fetcher: _Fetcher, topic: Topic) -> str | None:
+        if fetcher.replica_id >= 0:
+            return None
+        who = Speaker(address(fetcher.client), fetcher.client_id)
+        return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)

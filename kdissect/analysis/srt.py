@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.quotas import Quota
 from kdissect.analysis.waits import Wait, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.throttling import told_ms
 
 GROUPINGS = ("broker", "client", "client_id", "topic")
 """What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
@@ -32,6 +34,7 @@ class _Times:
     throttled: int = 0
     throttle_ms: int = 0
     throttle_max_ms: int = 0
+    quota: Quota = field(default_factory=Quota)
 
     def merge(self, later: _Times) -> None:
         self.latency.merge(later.latency)
@@ -42,6 +45,7 @@ class _Times:
         self.throttled += later.throttled
         self.throttle_ms += later.throttle_ms
         self.throttle_max_ms = max(self.throttle_max_ms, later.throttle_max_ms)
+        self.quota.merge(later.quota)
 
 
 _Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
@@ -97,6 +101,20 @@ class ResponseTimes(OneTable[_Key, _Times]):
         column("throttle_ms", "int64", "the times they tell, together, ms", rare=True),
         column("throttle_max_ms", "int64", "the longest of them, ms", rare=True),
         column(
+            "throttled_bytes_per_s",
+            "float64",
+            "where it is throttled, bytes a second that quotas count: Produce requests, Fetch responses",
+            unit="bytes",
+            rare=True,
+        ),
+        column(
+            "quota_bytes_per_s",
+            "float64",
+            "an estimate of the quota, from these bytes and the throttle times; null where not throttled",
+            unit="bytes",
+            rare=True,
+        ),
+        column(
             "bands",
             "int64s",
             "how many latencies were below 100 µs, 316 µs, 1 ms … 3.16 s (two bands a power of ten), and how "
@@ -131,7 +149,8 @@ class ResponseTimes(OneTable[_Key, _Times]):
         row.waited_out += known.wait is Wait.WAITED_OUT
         if known.broker_ns is not None:
             row.work.add(known.broker_ns)
-        throttle = exchange.response.body().get("throttleTimeMs", 0)
+        throttle = told_ms(exchange.response)
+        row.quota.add(exchange, throttle)
         if throttle > 0:
             row.throttled += 1
             row.throttle_ms += throttle
@@ -188,5 +207,7 @@ def _result(key: _Key, row: _Times) -> Row:
         "throttled": row.throttled,
         "throttle_ms": row.throttle_ms,
         "throttle_max_ms": row.throttle_max_ms,
+        "throttled_bytes_per_s": row.quota.rate,
+        "quota_bytes_per_s": row.quota.estimate,
         "bands": row.latency.bands(),
     }

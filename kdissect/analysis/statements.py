@@ -1,10 +1,10 @@
 """What captured messages say of a cluster: statements, each about one thing, kept by who said them.
 
-    statements.add(Statement("topic", ("orders",), (("partitions", 3),)), Source(ns, 17, "Metadata", "b:9092"))
+    statements.add(Statement("topic", ("orders",), (("partitions", 3),)), source)
 
-Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API, again
-and again, is kept once, with the first and the last time. So a broker that is behind the others does not
-make what is known go to and fro: what counts is when each broker began to say it.
+Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API,
+again and again, is kept once, with the first and the last time. So a broker that is behind the others does
+not make what is known go to and fro: what counts is when each broker began to say it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,12 @@ class Said:
     ns: int
     number: int
     last_ns: int
+    last_number: int
     counts: bool
 
     def copy(self) -> Said:
         """The same, to be changed by itself."""
-        return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.counts)
+        return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
 Line = dict[tuple[str, str], list[Said]]
@@ -79,7 +80,15 @@ class Statements:
 
     def add(self, statement: Statement, source: Source) -> None:
         """A statement, after those that were said before."""
-        said = Said(statement.fields, statement.by, source.ns, source.number, source.ns, source.counts)
+        said = Said(
+            statement.fields,
+            statement.by,
+            source.ns,
+            source.number,
+            source.ns,
+            source.number,
+            source.counts,
+        )
         self._add(statement.kind, statement.subject, (source.teller, source.told_by), said)
 
     def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
@@ -93,9 +102,9 @@ class Statements:
         row = line.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             last = row[-1]
-            if (said.ns, said.number) < (last.ns, last.number):
-                last.ns, last.number = said.ns, said.number
-            last.last_ns = max(last.last_ns, said.last_ns)
+            last.ns, last.number = min((last.ns, last.number), (said.ns, said.number))
+            latest = max((last.last_ns, last.last_number), (said.last_ns, said.last_number))
+            last.last_ns, last.last_number = latest
             last.counts = last.counts or said.counts
             return
         room = self._limits.timeline_key_events - sum(map(len, line.values()))

@@ -98,7 +98,7 @@ def _place(struct: Struct) -> int | None:
     """Where in a body ``maxWaitMs`` stands, with ``minBytes`` behind it; None where that depends on what is
     before it."""
     at, names = 0, [field.name for field in struct.fields]
-    if not ("maxWaitMs", "minBytes") in pairwise(names):
+    if ("maxWaitMs", "minBytes") not in pairwise(names):
         return None
     for opcode, name, _ in struct.plan[1]:
         if name == "maxWaitMs":

@@ -18,7 +18,7 @@ from kdissect.capture.links import IPV4, IPV6, LINK_TYPES, carried, network
 from kdissect.capture.tunnels import CARRIERS, UDP, begins_tunnel, inner, within
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import ACK, DecodeError, Fault, Packet, Segment
+from kdissect.model import ACK, SYN, DecodeError, Fault, Packet, Segment
 from kdissect.wording import plural
 
 TCP = 6
@@ -39,6 +39,8 @@ _tcp = Struct(">2s2sIIBB").unpack_from
 _TCP_LEAST = 14
 """Up to the flags: enough for a Segment where the snap length cut the rest."""
 _TCP_CHECKSUM_END = 18
+TIMESTAMP_HEADER = 32
+"""Bytes of a TCP header with a timestamp, as nearly all are; options beyond it may be news."""
 
 
 class DatagramReader:
@@ -229,6 +231,8 @@ def _segment(
         length - header_bytes,
         identity | int.from_bytes(data[16:18], "big") if has_checksum else 0,
         net,
+        int.from_bytes(data[14:16], "big") if has_checksum else -1,
+        data[20:header_bytes] if header_bytes > TIMESTAMP_HEADER or flags & SYN else b"",
     )
 
 

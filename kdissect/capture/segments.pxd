@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Packet, Segment
 
-cdef int ACK, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
+cdef int ACK, SYN, TIMESTAMP_HEADER, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
 
 cdef class SegmentReader:
     cdef public object _layers

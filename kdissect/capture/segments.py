@@ -6,11 +6,11 @@ Fifteen to twenty times faster than reading the headers with a library; every ot
 
 from __future__ import annotations
 
-from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, DatagramReader
+from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, TIMESTAMP_HEADER, DatagramReader
 from kdissect.capture.links import ETHERNET, IPV4, IPV6, LINK_TYPES, network
 from kdissect.capture.tunnels import CARRIERS
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import ACK, DecodeError, Endpoint, Fault, Packet, Segment
+from kdissect.model import ACK, SYN, DecodeError, Endpoint, Fault, Packet, Segment
 
 _IPV4_BYTES = 20 + 18
 """An IPv4 header without options, then TCP up to its checksum."""
@@ -93,6 +93,11 @@ class SegmentReader:
         segment.payload = raw[at + header_bytes : end] if at + header_bytes < end else b""
         segment.length = length - header_bytes
         segment.identity, segment.network = identity, 0
+        segment.window = raw[at + 14] << 8 | raw[at + 15]
+        if (header_bytes > TIMESTAMP_HEADER or flags & SYN) and at + header_bytes <= size:
+            segment.options = raw[at + 20 : at + header_bytes]
+        else:
+            segment.options = b""
         return segment
 
     def _pair(self, ends: bytes) -> tuple[Endpoint, Endpoint]:

@@ -138,9 +138,9 @@ class Judging:
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
             output.lines(finding_lines(shown, first_ns, self._paths))
-            if shown:
-                output.line("")
             if not self._given["quiet"]:
+                if shown:
+                    output.line("")
                 output.lines(closing_lines(judged, len(shown), len(wanted) - len(shown)))
             return
         self._write(file, FINDINGS, shown)

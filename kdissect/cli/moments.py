@@ -1,34 +1,44 @@
-"""Points in time as values of options: ``--since +30s``, ``--at 2026-11-22T12:00:00Z``."""
+"""Points in time as values of options: ``--since +30s``, ``--at -5s``, ``--at 2026-11-22T12:00:00Z``."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import NamedTuple
 
-from kdissect.analysis.fold import SECOND
+from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.cli.errors import Wrong
 from kdissect.durations import duration_ns
 from kdissect.filter.errors import FilterError
 from kdissect.filter.literals import moment
 from kdissect.filter.syntax import Word
+from kdissect.present.form import Clock
 
-_FORM = "+30s counts from the first packet; else 12:03:01, or 2026-11-22T12:03:01Z"
+FORM = "+30s (after the first packet), 12:03:01, 2026-11-22T12:03:01Z, or @MS (since the epoch)"
+FORM_AT_THE_END = f"-5s (before the last packet), {FORM}"
 
 
 class Moment(NamedTuple):
     """A point in time, as somebody wrote it."""
 
+    text: str
     ns: int
     from_first: bool = False
     """Whether it counts from the first packet; else from the epoch, or from midnight."""
     of_day: bool = False
     """Whether it is a time of the day of the first packet, local."""
+    before_last: bool = False
+    """Whether it counts back from the last packet."""
 
-    def ns_since_epoch(self, first_ns: int) -> int:
+    def ns_since_epoch(self, first_ns: int, last_ns: int | None = None) -> int:
         """When that is.
 
         :param first_ns: the time of the first packet.
+        :param last_ns: that of the last, where it may count from there.
         """
+        if self.before_last:
+            assert last_ns is not None
+            return last_ns - self.ns
         if self.from_first:
             return first_ns + self.ns
         if self.of_day:
@@ -36,20 +46,39 @@ class Moment(NamedTuple):
             return int(day.timestamp()) * SECOND + self.ns
         return self.ns
 
+    def within(self, option: str, first_ns: int, last_ns: int) -> int:
+        """When that is, in a capture that lasts so long.
 
-def moment_of(text: str, option: str) -> Moment:
+        :raises Wrong: the capture has nothing then.
+        """
+        ns = self.ns_since_epoch(first_ns, last_ns)
+        if not first_ns <= ns <= last_ns:
+            clock = Clock("u")
+            raise Wrong(
+                f"{option} {self.text}: the capture has nothing then; it lasts from {clock.text(first_ns)} "
+                f"to {clock.text(last_ns)}, +{(last_ns - first_ns) / SECOND:.3f}s"
+            )
+        return ns
+
+
+def moment_of(text: str, option: str, at_the_end: bool = False) -> Moment:
     """The point in time that a text means.
 
+    :param at_the_end: whether the last packet is known when it is asked for.
     :raises Wrong: it is none; the text says which forms there are.
     """
+    form = FORM_AT_THE_END if at_the_end else FORM
     text = text.strip()
-    if text.startswith("+"):
+    if text.startswith("+") or (at_the_end and text.startswith("-")):
         try:
-            return Moment(duration_ns(text[1:]), from_first=True)
-        except ValueError as error:
-            raise Wrong(f"{option} {error}") from None
+            length = duration_ns(text[1:])
+        except ValueError:
+            raise Wrong(f"{option} {text}: this is no time; give {form}") from None
+        return Moment(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
+    if re.fullmatch(r"@[0-9]{1,18}", text):
+        return Moment(text, int(text[1:]) * MILLISECOND)
     try:
         found = moment(Word(text, text, False, 0, len(text)), "ns", option)
     except FilterError:
-        raise Wrong(f"{option} {text}: there is no such time: {_FORM}") from None
-    return Moment(int(found.value), of_day=found.of_day)
+        raise Wrong(f"{option} {text or repr(text)}: this is no time; give {form}") from None
+    return Moment(text, int(found.value), of_day=found.of_day)

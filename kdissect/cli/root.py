@@ -19,6 +19,8 @@ COMMANDS = {
     "live": "The same from an interface, as it happens.",
     "explain": "Captures → what is wrong, why, and what to do.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
+    "cluster": "Captures → brokers, topics, leaders and settings at a time, and what changed.",
+    "graph": "Captures → who exchanges what with whom: dot, graphml, mermaid, json.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
     "spark": "Many captures → tables, on Spark.",

@@ -47,3 +47,8 @@ def of_numbers(numbers: Iterable[int]) -> str:
     """The filter for exchanges by number."""
     found = sorted(set(numbers))
     return f"number in {{{', '.join(map(str, found))}}}" if found else ""
+
+
+def quoted(text: str) -> str:
+    """A text in a display filter."""
+    return json.dumps(text, ensure_ascii=False)

@@ -222,14 +222,14 @@ EXCHANGES = Table(
         attribute_column(
             "network_ns",
             "int64",
-            "of latency_ns, the smallest round trip so far between capture point and broker on the connection; "
-            "null where not known",
+            "of latency_ns, smallest round trip so far between capture point and broker on the connection; "
+            "which is the network's; null where not known",
             "network",
         ),
         attribute_column(
             "throttle_ns",
             "int64",
-            "of latency_ns, how long a quota held it back: told by its own answer (brokers before 2.0), or by "
+            "of latency_ns, how long a quota held it back: told by its own answer (brokers before 2.0) or by "
             "the answer before, after which the broker reads nothing for that long; null where not known",
             "throttle",
         ),

@@ -25,8 +25,8 @@ class ErrorPage(NamedTuple):
 
 
 _CLASSES = {
-    FATAL: "fatal: the client gives the request up",
-    RETRIABLE: "retriable: the client goes on by itself",
+    FATAL: "Fatal: the client gives the request up.",
+    RETRIABLE: "Retriable: the client goes on by itself.",
 }
 
 
@@ -46,9 +46,10 @@ def error_page(error: KafkaError) -> ErrorPage:
 
 def error_lines(page: ErrorPage) -> Iterator[str]:
     """The page in 80 columns."""
-    grave = _CLASSES.get(page.error_class or "", "no error")
-    yield f"{page.name}   code {page.code}, {grave}"
+    yield f"{page.name}   code {page.code}"
     yield from paragraph(page.meaning, "  ")
+    if page.error_class is not None:
+        yield from paragraph(_CLASSES[page.error_class], "  ")
     if page.routine is not None:
         yield from paragraph(f"An ordinary step {page.routine}.", "  ")
     for at, cause in enumerate(page.causes):

@@ -10,6 +10,7 @@ CRITICAL rebalance-long   group orders                                 9.54 s
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -46,7 +47,7 @@ def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iter
 def _finding(
     finding: Finding, indent: str, first_ns: int | None, command: str, is_effect: bool
 ) -> Iterator[str]:
-    yield _heading(finding, indent)
+    yield heading(finding, indent)
     inner = indent + "  "
     yield from paragraph(finding.message, inner)
     if is_effect:
@@ -60,7 +61,8 @@ def _finding(
         yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
 
 
-def _heading(finding: Finding, indent: str) -> str:
+def heading(finding: Finding, indent: str = "") -> str:
+    """The first line of a finding."""
     word = finding.severity.upper()
     left = f"{indent}{word:<{_WORD}} {finding.id}   {sanitise(finding.where)}"
     measure = _measure(finding)
@@ -95,7 +97,7 @@ def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator
     for time, step in zip(times, steps, strict=True):
         number = "" if step.exchange is None else f"#{step.exchange}"
         before = indent + time.rjust(room) + " "
-        lines = _fold(sanitise(step.text, None), WIDTH - len(before) - len(number) - 1)
+        lines = fold_text(sanitise(step.text, None), WIDTH - len(before) - len(number) - 1)
         for at, line in enumerate(lines):
             text = (before if at == 0 else " " * len(before)) + line
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
@@ -107,12 +109,18 @@ def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]
     :param label: stands before the first.
     """
     first = indent if label is None else f"{indent}{label:<{_LABEL}}"
-    for at, line in enumerate(_fold(sanitise(text, None), WIDTH - len(first))):
+    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
         yield (first if at == 0 else " " * len(first)) + line
 
 
-def _fold(text: str, room: int) -> list[str]:
-    return textwrap.wrap(text, max(room, 20), break_long_words=False, break_on_hyphens=False) or [""]
+def fold_text(text: str, room: int) -> list[str]:
+    """A text in lines of so many cells; words stay whole."""
+    held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
+    lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+_UNIT = re.compile(r"(\d) (ns|µs|ms|s|B|KiB|MiB|GiB|%)\b")
 
 
 # -- the last lines ---------------------------------------------------------------------------------
@@ -130,7 +138,7 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
         yield f"nothing found: {plural(judged.rules, 'rule')} looked at {_captured(judged.context)}"
     else:
         yield f"captured: {_captured(judged.context)}"
-    yield from _fold(judged_text(judged), WIDTH)
+    yield from fold_text(judged_text(judged), WIDTH)
 
 
 def _captured(context: Context) -> str:

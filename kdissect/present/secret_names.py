@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kdissect.wording import REDACTED as REDACTED
+from kdissect.wording import REDACTED
 
+__all__ = ["REDACTED", "says_secret", "tells_of_secrets"]
 _WORDS = (
     *("password", "passwd", "pwd", "passphrase", "passcode", "secret", "token", "credential", "hmac", "salt"),
     *("jaas", "authorization", "cookie", "bearer", "userinfo", "signature"),

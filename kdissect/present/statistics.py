@@ -35,3 +35,8 @@ def table_of(statistic: type[Statistic]) -> Table:
 
 STATISTICS = {name: table_of(fold) for name, fold in FOLDS.items()}
 """The tables of ``stats`` by the name that ``-z`` gives them."""
+
+
+def titled(name: str, table: Table) -> Table:
+    """A table whose rows say which it is: for where rows of several stand below each other."""
+    return Table(name, (Column("table", "text", "the table", lambda _row, _options: name), *table.columns))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kdissect.analysis.declared import BANDS, BYTES, DURATION, TIME
+from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
@@ -35,6 +35,9 @@ def table_lines(
     :param room: cells of a line, where no line may be longer: texts are cut, the last columns are left out,
         and a line below says which.
     """
+    if not rows:
+        yield "(no rows)"
+        return
     texts = [
         [
             _shown(column, value, clock)
@@ -104,6 +107,8 @@ def _shown(column: Column, value: Any, clock: Clock) -> str:
         return size(value)
     if column.unit == BANDS:
         return bars(value)
+    if column.unit == ID:
+        return str(value)
     return form(value) if form is not None else f"{value:,}"
 
 

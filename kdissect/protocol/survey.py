@@ -28,8 +28,8 @@ from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.topics import has_id_and_name, is_topic
 
 PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE, THROTTLE = range(9)
-"""What a step does: pass a number of bytes; read one integer or uuid that is asked for; read a string or bytes,
-an array, a struct, a struct that may be null."""
+"""What a step does: pass a number of bytes; read one integer or uuid that is asked for; read a string or
+bytes, an array, a struct, a struct that may be null."""
 
 THROTTLE_FIELD = "throttleTimeMs"
 """An int32, of most responses."""

@@ -26,6 +26,7 @@ from kdissect.session.pairing import Event, Recognised
 from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
+from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
 from kdissect.wording import plural
@@ -59,6 +60,9 @@ class Connection(NamedTuple):
     """What proxies said before it was the client's; None where none did."""
     opened: bool = False
     """Whether the capture has its beginning, the client's SYN."""
+    tcp: dict[str, Any] | None = None
+    """What its segments tell of the network and of both ends (:mod:`kdissect.tcp.facts`); None where it shows
+    that it is not Kafka's."""
 
 
 class Conversation:
@@ -310,6 +314,7 @@ class Conversation:
             tls=self._tls.summary() if self._tls is not None else None,
             proxies=self._proxies or None,
             opened=duplex.streams[client].opened,
+            tcp=tcp_facts(duplex, client) if protocol in ("kafka", "tls") or not sum(self._bytes) else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------

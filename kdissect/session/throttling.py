@@ -12,8 +12,9 @@ Where nothing shows it, the answer was held back only if it took at least as lon
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
-from kdissect.message import Message, Request, Response
+from kdissect.message import Message, Request
 from kdissect.protocol.apis import PRODUCE, api_key
 from kdissect.protocol.survey import THROTTLE_FIELD
 
@@ -41,9 +42,10 @@ def answers_first(request: Request) -> bool:
     return key >= _NEWER_API or version >= _since().get(key, version + 1)
 
 
-def offers_answers_first(response: Response) -> bool:
-    """Whether the versions that a broker offers show it; ``response`` is one to ApiVersions."""
-    for each in response.body().get("apiKeys") or ():
+def offers_answers_first(offered: dict[str, Any]) -> bool:
+    """Whether the versions that a broker offers show it; ``offered`` is the body of its answer to
+    ApiVersions."""
+    for each in offered.get("apiKeys") or ():
         if each.get("apiKey") == PRODUCE:
             return bool((each.get("maxVersion") or 0) >= _SINCE["Produce"])
     return False

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.model cimport Segment
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef int RST
+cdef int FIN, RST, SYN
 
 cdef class Duplex:
     cdef public object _backlogs
@@ -16,11 +16,15 @@ cdef class Duplex:
     cdef public int64_t last_packet
     cdef public int64_t packets
     cdef public bint reset
+    cdef public object reset_side
+    cdef public object closed_side
+    cdef public object closed_ns
+    cdef public object syns
     cdef public tuple streams
 
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef bint is_finished(self) except -1
     @cython.locals(
-        flags=cython.int, side=cython.int, known=int64_t, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
+        flags=cython.int, side=cython.int, window=cython.int, known=int64_t, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)

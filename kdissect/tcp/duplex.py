@@ -15,7 +15,7 @@ from collections.abc import Sequence, Set
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import ACK, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
+from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
 from kdissect.tcp.reassembly import Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
 
@@ -55,6 +55,8 @@ class Duplex:
         "_backlogs",
         "_limit",
         "_queued_cost",
+        "closed_ns",
+        "closed_side",
         "endpoints",
         "first_ns",
         "held_bytes",
@@ -62,7 +64,9 @@ class Duplex:
         "last_packet",
         "packets",
         "reset",
+        "reset_side",
         "streams",
+        "syns",
     )
 
     def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
@@ -77,6 +81,14 @@ class Duplex:
         self.last_ns = segment.timestamp_ns
         self.last_packet = segment.packet
         self.reset = False
+        self.reset_side: Side | None = None
+        """Who reset it first."""
+        self.syns = 0
+        """How often it was tried to open it."""
+        self.closed_side: Side | None = None
+        """Who said first that it is over, by FIN or reset."""
+        self.closed_ns: int | None = None
+        """When."""
         self.held_bytes = 0
         """What all bytes that wait cost, as the limits count it."""
         self._backlogs: tuple[_Backlog, _Backlog] | None = None
@@ -140,15 +152,22 @@ class Duplex:
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
-        if flags & RST:
-            self.reset = True
         side = 0 if segment.source == self.endpoints[0] else 1
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
+        if flags & (RST | SYN | FIN):
+            self._note_flags(side, flags, timestamp_ns)
+        if not flags & (RST | SYN):
+            window = segment.window
+            ours.window = max(ours.window, window)
+            if window == 0 or ours._zero_since_ns >= 0:
+                ours.offer(window, timestamp_ns)
+            if segment.options and ack is not None and theirs.troubles is not None:
+                theirs.hear_sack(segment.options, ack)
         freed: Sequence[Chunk | Gap | Fault] = ()
         if ack is not None and not flags & RST:  # a reset's numbers are often made up
-            freed = theirs.acknowledge(ack, packet, timestamp_ns)
+            freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
         pieces = ours.feed(segment)
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:
@@ -175,6 +194,17 @@ class Duplex:
         if self._queued_cost > self._limit:
             out += self.give_up(self._limit, "for the other direction")
         return out
+
+    def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
+        if flags & RST:
+            if not self.reset:
+                self.reset_side = side
+            self.reset = True
+        elif flags & SYN:
+            self.syns += side == 0
+            return
+        if self.closed_side is None:
+            self.closed_side, self.closed_ns = side, timestamp_ns
 
     def give_up(self, limit: int, where: str = "in all connections") -> Sequence[Piece]:
         """Give out what waits, with the gaps before it, because more than ``limit`` bytes wait; each

@@ -30,13 +30,25 @@ cdef class Reassembler:
     cdef public int64_t _timed_end
     cdef public int64_t _timed_ns
     cdef public int64_t round_trip_ns
+    cdef public int64_t path_ns
+    cdef public list round_trips
+    cdef public int64_t _passed
+    cdef public int64_t _stride
+    cdef public int64_t syn_ns
+    cdef public int64_t syn_acknowledged_ns
+    cdef public bytes syn_options
+    cdef public int window
+    cdef public int64_t _zero_since_ns
+    cdef public object troubles
 
     @cython.locals(
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
     @cython.locals(offset=int64_t, before=int64_t, round_trip_ns=int64_t)
-    cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns)
+    cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns, bint is_bare=*)
+    cdef _note_round_trip(self, int64_t round_trip_ns)
+    cpdef offer(self, int window, int64_t timestamp_ns)
     @cython.locals(base=int64_t, distance=int64_t)
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _begin_timing(self, int64_t timestamp_ns)

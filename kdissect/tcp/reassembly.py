@@ -30,8 +30,10 @@ from collections.abc import Sequence
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import FIN, RST, SYN, Chunk, Fault, Gap, Segment
-from kdissect.tcp.copies import Copies
+from kdissect.tcp.copies import COPY_NS, Copies
 from kdissect.tcp.initials import Initials, signed_distance
+from kdissect.tcp.options import first_block
+from kdissect.tcp.troubles import REORDERED_NS, Resent, Troubles
 from kdissect.tcp.waiting import Piece, Waiting
 from kdissect.wording import plural
 
@@ -58,6 +60,9 @@ FARTHEST_AHEAD = 64 << 20
 """How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
 segment farther ahead would turn all that follows into retransmissions."""
 
+ROUND_TRIPS = 32
+"""So many round trips of a direction are kept."""
+
 _LAST_NUMBER = 0xFFFF_FFFF
 _HALF_WAY = 0x7FFF_FFFF
 """Of sequence numbers, which have 32 bits; with names, as compiled a number so large is an object."""
@@ -76,10 +81,13 @@ class Reassembler:
         "_last",
         "_limits",
         "_overdue_since",
+        "_passed",
         "_stray_end",
+        "_stride",
         "_timed_end",
         "_timed_ns",
         "_waiting",
+        "_zero_since_ns",
         "acknowledged",
         "copied",
         "ended_at",
@@ -88,8 +96,15 @@ class Reassembler:
         "kept",
         "next",
         "opened",
+        "path_ns",
         "retransmitted",
         "round_trip_ns",
+        "round_trips",
+        "syn_acknowledged_ns",
+        "syn_ns",
+        "syn_options",
+        "troubles",
+        "window",
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -132,6 +147,27 @@ class Reassembler:
         self.round_trip_ns = -1
         """The smallest round trip so far between the capture point and the receiver; -1 as long as none is
         known."""
+        self.path_ns = -1
+        """The smallest of those whose acknowledgement waited for nothing that the receiver had to say: of the
+        handshake, or without bytes."""
+        self.round_trips: list[int] | None = None
+        """Some of the latter, spread evenly over all, not more than :data:`ROUND_TRIPS`."""
+        self._stride = 1
+        """Of so many, one is kept."""
+        self._passed = 0
+        """How many were left out since the last that was kept."""
+        self.syn_ns = -1
+        """The round trip of the SYN."""
+        self.syn_acknowledged_ns = -1
+        """When the SYN was acknowledged first."""
+        self.syn_options: bytes | None = None
+        """The options of the SYN."""
+        self.window = -1
+        """The largest window that the sender offered, not scaled; -1 if none was seen."""
+        self._zero_since_ns = -1
+        """Since when its window is closed; -1 where it is open."""
+        self.troubles: Troubles | None = None
+        """Made when there is first any."""
 
     @property
     def done(self) -> bool:
@@ -233,8 +269,13 @@ class Reassembler:
             return out
         return self._feed_slow(piece, identity)
 
-    def acknowledge(self, ack: int, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
-        """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back."""
+    def acknowledge(
+        self, ack: int, packet: int, timestamp_ns: int, is_bare: bool = True
+    ) -> Sequence[Chunk | Gap | Fault]:
+        """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back.
+
+        :param is_bare: whether it came without bytes, so that it waited for nothing.
+        """
         if self._base is None:
             self._base, self.acknowledged = ack, 0
             return ()
@@ -247,9 +288,15 @@ class Reassembler:
             if self.opened and not self.is_settled and not self.next:
                 self._hear(ack)
             return freed
-        before = offset - 1 if self.acknowledged is None else self.acknowledged
+        if self.acknowledged is None:
+            before = offset - 1
+            self.syn_acknowledged_ns = timestamp_ns
+        else:
+            before = self.acknowledged
         if offset > before:
             self.acknowledged = before = offset
+            if self.troubles is not None:
+                self.troubles.acknowledged(timestamp_ns)
             if offset > 0:
                 self._initials = None
         if 0 <= self._timed_end <= offset:
@@ -257,6 +304,8 @@ class Reassembler:
                 round_trip_ns = timestamp_ns - self._timed_ns
                 if round_trip_ns < self.round_trip_ns or self.round_trip_ns < 0:
                     self.round_trip_ns = round_trip_ns
+                if is_bare or self._timed_end == 0:
+                    self._note_round_trip(round_trip_ns)
             self._timed_end = -1
         if before > self.next:
             freed += self._declare(packet, timestamp_ns)
@@ -291,9 +340,12 @@ class Reassembler:
             if self._base is None or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
                 self._base, self._base_is_sure, self.acknowledged = seq, True, None
                 self._initial, self.opened = seq, True
+                self.syn_options = segment.options
                 self._timed_end, self._timed_ns = 0, segment.timestamp_ns
                 return None
             if seq == (self._base if self._initial is None else self._initial):
+                if segment.timestamp_ns - self._timed_ns > COPY_NS:
+                    self._timed_end = -1  # it was sent again: nobody knows which copy is acknowledged
                 if self._initials is not None:
                     self._initials.add(seq)  # sent again, it is the newest
                     self.opened = True
@@ -362,6 +414,50 @@ class Reassembler:
         if self.acknowledged is None or self.next > self.acknowledged:
             self._timed_end, self._timed_ns = self.next, timestamp_ns
 
+    def _note_round_trip(self, round_trip_ns: int) -> None:
+        if self._timed_end == 0:
+            self.syn_ns = round_trip_ns
+        if round_trip_ns < self.path_ns or self.path_ns < 0:
+            self.path_ns = round_trip_ns
+        self._passed += 1
+        if self._passed < self._stride:
+            return
+        self._passed = 0
+        if self.round_trips is None:
+            self.round_trips = []
+        self.round_trips.append(round_trip_ns)
+        if len(self.round_trips) >= ROUND_TRIPS:
+            del self.round_trips[1::2]
+            self._stride *= 2
+
+    def _note_resent(self, piece: Piece, due_ns: int) -> None:
+        if self.troubles is None:
+            self.troubles = Troubles()
+        gap_ns = max(0, piece.timestamp_ns - due_ns)
+        self.troubles.resent(Resent(piece.offset, piece.end, piece.packet, piece.timestamp_ns, gap_ns))
+
+    def hear_sack(self, options: bytes, ack: int) -> None:
+        """The peer's acknowledgement has options, which may say that it had some bytes before (RFC 2883)."""
+        block = first_block(options) if self.troubles is not None and self._base is not None else None
+        if block is not None and self.troubles is not None and self._place(block[1]) <= self._place(ack):
+            self.troubles.duplicate(self._place(block[0]), self._place(block[1]))
+
+    def offer(self, window: int, timestamp_ns: int) -> None:
+        """The sender offers a window that is 0, or the one after it."""
+        if self.troubles is None:
+            self.troubles = Troubles()
+        if window == 0:
+            if self._zero_since_ns < 0 <= timestamp_ns:
+                self.troubles.zeros += 1
+                self._zero_since_ns = timestamp_ns
+        elif window > 0:
+            self.troubles.closed(self.shut_ns(timestamp_ns))
+            self._zero_since_ns = -1
+
+    def shut_ns(self, now_ns: int) -> int:
+        """For how long the sender's window has been closed; 0 where it is open."""
+        return 0 if self._zero_since_ns < 0 else max(0, int(now_ns) - int(self._zero_since_ns))
+
     def _place(self, seq: int) -> int:
         assert self._base is not None
         base = self._base
@@ -392,6 +488,9 @@ class Reassembler:
         if piece.end <= self.next:
             if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
                 self._count_again(piece.length, is_copy)
+                if not is_copy and (self.acknowledged is None or piece.end > self.acknowledged):
+                    last_ns = piece.timestamp_ns if self._last is None else self._last.timestamp_ns
+                    self._note_resent(piece, last_ns)
                 self._compare(piece, out)
             return out
         if self._is_stray(piece):
@@ -404,6 +503,10 @@ class Reassembler:
             piece = piece.part(self.next, piece.end)
         if self._waiting is None:
             self._waiting = Waiting()
+        if self._waiting and piece.offset < self._waiting.end and not is_copy:
+            since_ns = self._waiting.since_ns
+            if piece.timestamp_ns - since_ns >= REORDERED_NS:
+                self._note_resent(piece, since_ns)
         cost = self._waiting.cost
         again, agree = self._waiting.add(piece)
         self.kept = self._waiting.cost > cost and piece.offset > self.next

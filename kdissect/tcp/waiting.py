@@ -60,6 +60,11 @@ class Waiting:
         return self._pieces[0].offset
 
     @property
+    def since_ns(self) -> int:
+        """When the first of them was captured, which showed that there is a hole; there must be pieces."""
+        return self._pieces[0].timestamp_ns
+
+    @property
     def end(self) -> int:
         """Where the last of them ends; there must be pieces."""
         return self._pieces[-1].end

@@ -18,9 +18,17 @@ from tests.kafka import request, response
 from tests.lab import Case
 from tests.tcp.segments import BROKER, CLIENT
 
-SPEC = [",".join((name, *found.groupings)) for name, found in STATISTICS.items() if name != "io"]
-SPEC += ["io,100ms"]
+SPEC = [
+    ",".join((name, *found.groupings)) for name, found in STATISTICS.items() if name not in ("io", "timeline")
+]
+SPEC += ["io,100ms", "lag,1s", "timeline,100ms"]
 """Every statistic, as it tells most apart."""
+OF_OTHERS = {
+    "quorum": "sweep-39-controller",
+    "share": "java43-share-2",
+    "transactions": "java39-transactions",
+}
+"""Where a statistic has rows that has none in ``java43-groups``."""
 
 
 def fold(text: str, events: Iterable[Event], limits: Limits = DEFAULTS) -> Statistic:

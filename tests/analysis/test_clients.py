@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.intervals import interval_ns
+from kdissect.analysis.fold import interval_ns
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 from tests.acceptance.test_request_log import LOGGED_CASES
@@ -99,7 +99,7 @@ def test_connections_that_speak_something_else_are_there_too() -> None:
 @pytest.mark.parametrize("case", ["java43-groups", "zk39-ibp28"])
 @pytest.mark.parametrize("interval", ["1s", "100ms"])
 def test_intervals_have_what_was_complete_in_them(case: str, interval: str) -> None:
-    length = interval_ns(interval)
+    length = interval_ns("io", interval)
     want: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for event in events_of(case):
         if isinstance(event, Exchange):
@@ -136,7 +136,7 @@ def test_intervals_have_what_was_complete_in_them(case: str, interval: str) -> N
     ("text", "ns"), [("1s", 10**9), ("0.5", 5 * 10**8), ("100ms", 10**8), ("5m", 300 * 10**9), ("1us", 1000)]
 )
 def test_intervals_are_read(text: str, ns: int) -> None:
-    assert interval_ns(text) == ns
+    assert interval_ns("io", text) == ns
 
 
 @pytest.mark.parametrize("text", ["io,0", "io,1x", "io,-1", "io,1e3", "io,", "io,0.1us", "io,1s,2s", "io,²"])

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.intervals import interval_ns
+from kdissect.analysis.fold import MILLISECOND, interval_ns
 from tests.acceptance.request_log import address
 from tests.acceptance.test_request_log import LOGGED_CASES
 from tests.analysis.folds import fold, ids_of, logged
@@ -99,7 +98,7 @@ def test_intervals_together_are_the_whole_log(case: str) -> None:
         1 for each, *_ in answered(case) for _ in codes(each.response, (None, None), ids_of(case))
     )
     assert sum(row["errors"] + row["routine"] for row in rows) == logged_errors
-    assert {row["interval_ns"] for row in rows} == {interval_ns("100ms")} == {100 * MILLISECOND}
+    assert {row["interval_ns"] for row in rows} == {interval_ns("io", "100ms")} == {100 * MILLISECOND}
 
 
 @pytest.mark.parametrize("case", LOGGED_CASES)

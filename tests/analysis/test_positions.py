@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kdissect.analysis.fold import MILLISECOND
 from kdissect.exchange import Exchange
 from tests.acceptance.test_payloads import PAYLOAD_CASES
 from tests.acceptance.test_request_log import LOGGED_CASES
 from tests.analysis.folds import events_of, fold, ids_of, logged, made, rows_of
+from tests.analysis.traffic import commit, fetch
 from tests.lab import Case
 
 State = dict[int, int]
@@ -202,3 +204,33 @@ def test_sessions_occur_in_the_captures() -> None:
     assert sum(row["fetches"] for row in rows) > 3 * sum(row["named"] for row in rows) > 0
     assert all(row["session_id"] for row in rows)
     assert any(isinstance(event, Exchange) and event.api == "Fetch" for event in events_of("java43-groups"))
+
+
+def test_a_position_that_records_do_not_move_is_a_stall() -> None:
+    events = [fetch((0, 10), 5, [(5, [1])], 20, epoch=0), fetch((20, 30), 6, [(6, [1])], 20)]
+    events += [fetch((at, at + 5), None, [(6, [1])], 20) for at in range(100, 200, 10)]
+    (row,) = fold("positions", events).result()
+    assert (row["stalled"], row["stalled_at"]) == (11, 6)
+    assert (row["stalled_first_ns"], row["stalled_last_ns"]) == (30 * MILLISECOND, 195 * MILLISECOND)
+    (row,) = fold("positions", events[:2]).result()
+    assert (row["stalled"], row["stalled_at"]) == (0, None)
+
+
+def test_a_position_that_goes_back_is_a_rewind_and_the_lag_has_a_trend() -> None:
+    events = [
+        fetch((second * 1_000, second * 1_000 + 5), second * 10, [], second * 50) for second in range(20)
+    ]
+    (row,) = fold("positions", [*events, fetch((20_000, 20_005), 3, [], 1_000)]).result()
+    assert (row["rewinds"], row["rewound_from"], row["rewound_to"]) == (1, 190, 3)
+    assert row["lag_first"] == 0
+    assert row["lag_per_s"] == pytest.approx(40, rel=0.05)
+
+
+def test_the_group_of_a_fetcher_is_known_from_its_other_connection() -> None:
+    fetches = [fetch((0, 10), 5, [(5, [1])], 20, epoch=0)]
+    (row,) = fold("positions", fetches).result()
+    assert row["group"] is None
+    (row,) = fold("positions", [*fetches, commit((20, 21), 6)]).result()
+    assert row["group"] == "readers"
+    (row,) = fold("positions", [*fetches, commit((20, 21), 6), commit((20, 21), 6, group="others")]).result()
+    assert row["group"] is None, "it may be of either"

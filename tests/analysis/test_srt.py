@@ -70,6 +70,7 @@ def test_a_wait_that_is_said_to_be_waited_out_was(case: str) -> None:
             assert own_ns(line) >= (longest - TIMER_GRAIN_MS) * MILLISECOND
             assert line["remoteTimeMs"] > 0.95 * longest
             assert exchange.served_ns is not None
+            assert known.wait_ns is not None
             assert known.wait_ns == min(longest * MILLISECOND, exchange.served_ns)
             assert known.broker_ns == exchange.served_ns - known.wait_ns
         elif known.wait is Wait.POSSIBLE:

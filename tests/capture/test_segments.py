@@ -43,7 +43,7 @@ def segment(data: bytes, link_type: int = 1, wire_length: int | None = None) -> 
 
 def test_a_segment_has_the_headers_values() -> None:
     expected = Segment(
-        5, 77, SOURCE4 + PORTS[0], DESTINATION4 + PORTS[1], 1_000, 2_000, 0x18, b"data", 4, 7 << 16
+        5, 77, SOURCE4 + PORTS[0], DESTINATION4 + PORTS[1], 1_000, 2_000, 0x18, b"data", 4, 7 << 16, 0, 512
     )
     assert segment(ethernet(ipv4(tcp(b"data")))) == expected
     expected = expected._replace(source=SOURCE6 + PORTS[0], destination=DESTINATION6 + PORTS[1], identity=0)

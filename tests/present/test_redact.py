@@ -15,8 +15,8 @@ import kdissect
 from kdissect.embedded.framing import read_metadata
 from kdissect.present.redact import SECRETS, is_secret, is_secret_record
 from kdissect.present.secret_names import REDACTED
-from kdissect.protocol.config_names import is_secret_config
 from kdissect.protocol import apis
+from kdissect.protocol.config_names import is_secret_config
 from kdissect.protocol.schema import Struct, data_struct, message_struct
 from tests.cli.run import ROOT, run
 from tests.present.captures import OPEN, SECRET, secret_talks, write_capture

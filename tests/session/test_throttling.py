@@ -68,7 +68,11 @@ def test_what_a_broker_offers_says_which_of_the_two_it_does() -> None:
     """A slow answer of a new broker to an old client: it was not the quota that made it slow."""
     for newest, first_throttle, second_throttle in ((7, 0, 98), (5, 100, 0)):
         keys = [{"apiKey": 0, "minVersion": 0, "maxVersion": newest}]
-        talk = Talk().ask(request("ApiVersions", 0, 9)).answer(response("ApiVersions", 0, 9, errorCode=0, apiKeys=keys))
+        talk = (
+            Talk()
+            .ask(request("ApiVersions", 0, 9))
+            .answer(response("ApiVersions", 0, 9, errorCode=0, apiKeys=keys))
+        )
         talk.ask(beat(1, 1)).answer(beaten(1, 1, 100)).ask(beat(1, 2)).answer(beaten(1, 2))
         _, first, second = run(timed(talk, 0, 0, 0, 1, 2, 10, 130, 132, 240))[0]
         assert parts(first)[1] == first_throttle

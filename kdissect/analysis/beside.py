@@ -1,0 +1,81 @@
+"""What stands beside one exchange: what was in flight, what led to it and followed, what failed with it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import MILLISECOND, begun_ns, told_ns
+from kdissect.exchange import Exchange
+
+MOST_BEFORE = MOST_AFTER = 4
+MOST_IN_FLIGHT = 8
+MOST_ERRORS = 8
+MARGIN_NS = 500 * MILLISECOND
+"""What fails so shortly before or after it is told."""
+
+Key = tuple[str, object]
+
+
+def keys_of(exchange: Exchange) -> Iterator[Key]:
+    """What an exchange has in common with others of the same course of events."""
+    for name in exchange.transactional_ids:
+        yield "transactional id", name
+    if exchange.request is None:
+        return
+    body = exchange.request.body()
+    groups = exchange.groups
+    if groups:
+        member = body.get("memberId")
+        for group in groups:
+            yield "member of", (group, member) if member else (group, exchange.client)
+    producer = body.get("producerId", -1)
+    if isinstance(producer, int) and producer >= 0:
+        yield "producer", producer
+
+
+class Beside:
+    """Is fed the whole capture in which an exchange stands, once it is known.
+
+    :param subject: the exchange.
+    """
+
+    def __init__(self, subject: Exchange) -> None:
+        self.before: deque[Exchange] = deque(maxlen=MOST_BEFORE)
+        """What led to it: of the same transaction, producer or member; else of its connection."""
+        self.after: list[Exchange] = []
+        self.in_flight: list[Exchange] = []
+        """Those of its connection that were under way at the same time."""
+        self.in_flight_left_out = 0
+        self.errors: list[Exchange] = []
+        """Those of the same broker that failed at about the same time."""
+        self._number = subject.number
+        self._connection = subject.connection
+        self._broker = subject.broker
+        self._begun_ns, self._told_ns = begun_ns(subject), told_ns(subject)
+        self._keys = frozenset(keys_of(subject))
+
+    def feed(self, exchange: Exchange) -> None:
+        """Take in the next exchange."""
+        if exchange.number == self._number:
+            return
+        begun, told = begun_ns(exchange), told_ns(exchange)
+        if exchange.connection == self._connection and begun < self._told_ns and told > self._begun_ns:
+            if len(self.in_flight) < MOST_IN_FLIGHT:
+                self.in_flight.append(exchange)
+            else:
+                self.in_flight_left_out += 1
+        is_near = told >= self._begun_ns - MARGIN_NS and begun <= self._told_ns + MARGIN_NS
+        has_failed = exchange.broker == self._broker and exchange.error_class in ("fatal", "retriable")
+        if is_near and has_failed and len(self.errors) < MOST_ERRORS:
+            self.errors.append(exchange)
+        if self._belongs(exchange):
+            if exchange.number < self._number:
+                self.before.append(exchange)
+            elif len(self.after) < MOST_AFTER:
+                self.after.append(exchange)
+
+    def _belongs(self, exchange: Exchange) -> bool:
+        if not self._keys:
+            return exchange.connection == self._connection
+        return not self._keys.isdisjoint(keys_of(exchange))

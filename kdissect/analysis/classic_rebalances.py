@@ -1,0 +1,361 @@
+"""The rebalances of a classic group: JoinGroup, SyncGroup, LeaveGroup, Heartbeat; Connect's too.
+
+A rebalance begins with what triggers it (:mod:`kdissect.analysis.triggers`). Its members are told, join
+again, are all answered at once when the last has come or the coordinator waits no longer, and are given what
+the leader assigns. Generations between two that were told were those of an empty group. What goes on when
+the capture ends is a rebalance too, without a generation where none was told yet.
+"""
+
+from __future__ import annotations
+
+from kdissect.analysis.classic_rounds import REBALANCE_IN_PROGRESS, Round, rounds_of
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.group_marks import Held, Join, Leave, Sync, places
+from kdissect.analysis.group_rebalance import (
+    ASSIGNED,
+    EXPIRED,
+    FETCHED,
+    JOINED,
+    LEFT,
+    NOTIFIED,
+    SYNCED,
+    GroupLine,
+    Moved,
+    Rebalance,
+    Step,
+)
+from kdissect.analysis.triggers import (
+    EARLY,
+    UNKNOWN_MEMBER_ID,
+    Window,
+    identity,
+    notified,
+    session_of,
+    trigger_of,
+)
+
+EAGER = ("range", "roundrobin", "sticky")
+"""Assignors with which members give all up before they join again (KIP-429)."""
+
+
+def classic_rebalances(line: GroupLine) -> list[Rebalance]:
+    """The rebalances of a classic group, in the order of time."""
+    rounds = rounds_of(line)
+    found: list[Rebalance] = []
+    before: Round | None = None
+    for at, each in enumerate(rounds):
+        after = rounds[at + 1] if at + 1 < len(rounds) else None
+        if each.is_seen:
+            found.append(_rebalance(line, before, each, after))
+        before = each
+    unfinished = _unfinished(line, before)
+    return found if unfinished is None else [*found, unfinished]
+
+
+def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round | None) -> Rebalance:
+    """One that members were told the generation of."""
+    joined_ns = now.joined_ns
+    window = _window(line, before, now.generation, now.joins, now.roster, joined_ns or now.told_ns)
+    out = _begun(line, window)
+    told: list[Join | Sync] = [*now.joins, *now.syncs]
+    protocols = [each.protocol for each in told if each.protocol]
+    out.protocol = protocols[0] if protocols else None
+    own = [sync for sync in now.syncs if not now.joins or sync.member in {join.member for join in now.joins}]
+    good = [sync for sync in own if sync.error == 0 and sync.told_ns is not None]
+    leader = next((sync for sync in own if sync.assigned), None)
+    out.joined_ns = joined_ns
+    out.assigned_ns = leader.ns if leader is not None else None
+    out.synced_ns = max((sync.told_ns for sync in good if sync.told_ns is not None), default=None)
+    delays = [sync.delay_ms for sync in own if sync.delay_ms is not None]
+    out.delay_ms = max(delays, default=None)
+    until_ns = after.told_ns if after is not None else line.end_ns or now.told_ns
+    if good:
+        out.completed = True
+    elif any(sync.is_lost or not line.is_heard(sync.who) for sync in own) or not line.is_whole(
+        now.told_ns, until_ns
+    ):
+        out.completed = None
+    else:
+        out.completed = False
+        out.until_ns = until_ns
+    if before is not None:
+        _removed(line, out, before, joined_ns or now.told_ns)
+    _roster(line, out, before, now, window)
+    _assignments(out, before, now)
+    _stopped(line, out, before, now, after)
+    out.errors += sum(bool(each.error) and not each.routine for each in own)
+    out.counts |= any(join.counts for join in now.joins) or any(sync.counts for sync in own)
+    numbers = [join.number for join in now.joins[-1:]]
+    out.exchanges += numbers + ([leader.number] if leader is not None else [])
+    for sync in good:
+        out.steps.append(Step(sync.told_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
+    if leader is not None:
+        gives = f"assigns to {len(leader.assigned)}"
+        out.steps.append(Step(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))
+    for sync in good:
+        ns = line.fetched_from(sync.member, set(now.later()), sync.told_ns or sync.ns)
+        if ns is not None and (after is None or ns < after.told_ns):
+            out.steps.append(Step(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
+    return out
+
+
+def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> None:
+    """Members that were told that they are none any more, after they were silent for too long."""
+    leaves = {mark.member for mark in line.marks if isinstance(mark, Leave)}
+    told = {step.member for step in out.steps if step.step == EXPIRED} | leaves
+    for key, run in line.refusals.items():
+        is_theirs = key.error == UNKNOWN_MEMBER_ID and key.generation == before.generation
+        if not is_theirs or key.member in told or not before.told_ns <= run.first_ns <= until_ns:
+            continue
+        step = line.expired(key.member, run.first_ns, run.first)
+        session_ms = session_of(line, key.member, key.instance)
+        if step.silent_ns and session_ms and step.silent_ns >= EARLY * session_ms * MILLISECOND:
+            out.steps.append(step)
+            told.add(key.member)
+
+
+def _window(
+    line: GroupLine,
+    before: Round | None,
+    generation: int | None,
+    joins: list[Join],
+    roster: dict[str, str | None] | None,
+    until_ns: int,
+) -> Window:
+    """What is known of how it began."""
+    since = before.told_ns if before is not None else 0
+    leaves = [mark for mark in line.marks if isinstance(mark, Leave) and since < mark.ns <= until_ns]
+    waiting = [
+        mark
+        for mark in line.marks
+        if isinstance(mark, Join) and mark.told_ns is None and since < mark.ns <= until_ns
+    ]
+    members = before.later() if before is not None else {}
+    is_full = before is not None and before.roster is not None
+    if before is not None and not is_full:
+        heard = (key for runs in (line.beats, line.commits) for key in runs)
+        for key in heard:
+            if key.generation == before.generation and key.member:
+                members.setdefault(key.member, None)
+    if before is not None and generation is not None and generation != before.generation + 1:
+        first_ns = min((join.ns for join in joins), default=until_ns)
+        if _is_over(line, before, members, is_full, leaves, first_ns):
+            return Window(None, {}, True, generation, joins, [], roster, until_ns)
+        return Window(None, members, False, generation, [], [], roster, until_ns)
+    answered = {join.number for join in joins}
+    asked = [*joins, *(join for join in waiting if join.number not in answered)]
+    asked.sort(key=lambda join: (join.ns, join.number))
+    return Window(before, members, is_full, generation, asked, leaves, roster, until_ns)
+
+
+def _is_over(
+    line: GroupLine,
+    before: Round,
+    members: dict[str, str | None],
+    is_full: bool,
+    leaves: list[Leave],
+    ns: int,
+) -> bool:
+    """Whether all members of a generation had left, or were silent for the time of their sessions."""
+    gone = {identity(leave.member, leave.instance, members) for leave in leaves if leave.ns < ns}
+    for member, instance in members.items():
+        if member in gone:
+            continue
+        last_ns, session_ms = line.last_sign(member, ns), session_of(line, member, instance)
+        if last_ns is None or session_ms is None or ns - last_ns < session_ms * MILLISECOND:
+            return False
+    return is_full and before.is_seen
+
+
+def _begun(line: GroupLine, window: Window) -> Rebalance:
+    """A rebalance with what began it, and the steps that members took on the way to joining."""
+    kinds = [join.kind for join in window.joins if join.kind]
+    out = Rebalance(line.group, "classic", window.generation, protocol_type=kinds[0] if kinds else None)
+    trigger = trigger_of(line, window)
+    if trigger is not None:
+        out.trigger, out.trigger_confidence = trigger.word, trigger.confidence
+        out.trigger_member, out.trigger_who = trigger.member, trigger.who
+        out.trigger_reason, out.trigger_exchange = trigger.reason, trigger.exchange
+        out.begin_ns = trigger.begin_ns
+        if trigger.exchange is not None:
+            out.exchanges.append(trigger.exchange)
+        if trigger.word == "session-timeout" and trigger.member is not None:
+            out.steps.append(line.expired(trigger.member, trigger.begin_ns))
+    told = notified(line, window)
+    if told is not None:
+        out.notified_ns = told.first_ns
+        out.exchanges.append(told.first)
+    since = window.before.told_ns if window.before is not None else 0
+    generation = window.before.generation if window.before is not None else (window.generation or 0) - 1
+    first: dict[str, Step] = {}
+    for key, run in line.refusals.items():
+        if key.error == REBALANCE_IN_PROGRESS and key.generation == generation and key.api != "JoinGroup":
+            out.counts |= run.counts
+            if since <= run.first_ns <= window.until_ns:
+                step = Step(run.first_ns, run.first, key.member, NOTIFIED, run.who)
+                if key.member not in first or first[key.member].ns > step.ns:
+                    first[key.member] = step
+    out.steps += first.values()
+    for join in window.joins:
+        detail = join.reason or (f"instance {join.instance}" if join.instance else None)
+        member = join.member or join.instance or ""
+        out.steps.append(Step(join.ns, join.number, member, JOINED, join.who, detail))
+        out.counts |= join.counts
+    for leave in window.leaves:
+        member = (
+            identity(leave.member, leave.instance, window.members) or leave.member or leave.instance or ""
+        )
+        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, leave.reason))
+        out.counts |= leave.counts
+    out.last_join_ns = max((join.ns for join in window.joins), default=None)
+    return out
+
+
+def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, window: Window) -> None:
+    """Who was in the group before and after, and who was waited for."""
+    roster = now.roster
+    out.members = len(roster) if roster is not None else None
+    known = window.members if window.is_full else None
+    if known is None and now.generation == 1:
+        known = {}
+    gone = {identity(leave.member, leave.instance, window.members) for leave in window.leaves}
+    if out.trigger == "session-timeout":
+        gone.add(out.trigger_member)
+    if known is not None:
+        out.before = len(known)
+    if roster is not None and known is not None:
+        out.joined = sum(identity(each, name, known) is None for each, name in roster.items())
+        lost = [each for each, name in known.items() if identity(each, name, roster) is None]
+        out.left = len(lost)
+        if out.trigger is not None:
+            out.missing = [each for each in lost if each not in gone]
+        for member in out.missing or ():
+            ns = now.joined_ns or now.told_ns
+            out.steps.append(Step(ns, None, member, EXPIRED, line.clients.get(member), "did not join again"))
+    waits = sorted(window.joins, key=lambda join: (join.ns, join.number))
+    if roster is None or not set(roster) <= {join.member for join in waits}:
+        out.last_join_ns = None  # another may have joined later
+    elif len(waits) > 1:
+        out.waited_for.append(waits[-1].member)
+    out.waited_for += [each for each in out.missing or () if each not in out.waited_for]
+
+
+def _assignments(out: Rebalance, before: Round | None, now: Round) -> None:
+    """Which partitions went where."""
+    assigned = now.assigned
+    if assigned is None:
+        return
+    last = before.assigned if before is not None and before.generation == now.generation - 1 else None
+    if before is not None and last is not None:
+        last = _renamed(last, before)
+    if out.before == 0:
+        last = {}
+    out.moves = moves_of(assigned, last)
+    out.partitions = sum(len(each) for held in assigned.values() for _, each in held)
+    if last is not None:
+        owners = {place: member for member, held in last.items() for place in places(held)}
+        moved = [
+            (owners[place], member)
+            for member, held in assigned.items()
+            for place in places(held)
+            if owners.get(place, member) != member
+        ]
+        out.moved = len(moved)
+        stay = set(assigned)
+        out.revoked = sum(change.change == "lost" and change.member in stay for change in out.moves)
+
+
+def _renamed(assigned: dict[str, Held], before: Round) -> dict[str, Held]:
+    """What members had, under the ids that static ones had in the end."""
+    names = {join.member: join.instance for join in (*before.joins, *before.again) if join.instance}
+    latest = {instance: member for member, instance in before.later().items() if instance}
+    return {latest.get(names.get(member) or "", member): held for member, held in assigned.items()}
+
+
+def moves_of(assigned: dict[str, Held], last: dict[str, Held] | None) -> list[Moved]:
+    """What each member kept, gained and lost."""
+    out: list[Moved] = []
+    for member in sorted({*assigned, *(last or ())}):
+        now = set(places(assigned.get(member, ())))
+        had = set(places(last.get(member, ()))) if last is not None else None
+        for topic, partition in sorted(now | (had or set())):
+            place = topic, partition
+            if had is None:
+                change = None
+            else:
+                change = "lost" if place not in now else "kept" if place in had else "gained"
+            out.append(Moved(member, topic, partition, change))
+    return out
+
+
+def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, after: Round | None) -> None:
+    """How long consumption stood still, of the partition that waited longest: from the last Fetch of the
+    member that had it, but not before the rebalance began if that member lives, to the first Fetch of the
+    one that has it now. Where Fetches do not tell, from begin to the last assignment."""
+    until_ns = out.synced_ns if out.completed else out.until_ns
+    if out.begin_ns is None or until_ns is None:
+        return
+    out.stopped_ns = max(0, until_ns - out.begin_ns)
+    assigned = now.assigned
+    last = before.assigned if before is not None else None
+    if assigned is None or before is None or last is None or not out.completed:
+        return
+    last = _renamed(last, before)
+    alive = {*before.later(), *now.later()}
+    joined = {join.member: join.ns for join in now.joins}
+    from_ns: dict[str, int] = {}
+    for member, held in last.items():
+        if not any(True for _ in places(held)):
+            continue
+        ns = line.fetched_until(member, alive, joined.get(member, until_ns))
+        if member in joined and out.protocol in EAGER:
+            from_ns[member] = joined[member] if ns is None else ns
+        elif ns is not None:
+            from_ns[member] = (
+                ns if member == out.trigger_member or member in joined else max(ns, out.begin_ns)
+            )
+        if member in from_ns and out.trigger != "session-timeout":
+            from_ns[member] = max(from_ns[member], out.begin_ns)
+    to_ns: dict[str, int] = {}
+    for sync in now.syncs:
+        if sync.error == 0 and sync.told_ns is not None:
+            ns = line.fetched_from(sync.member, alive, sync.told_ns)
+            to_ns[sync.member] = sync.told_ns if ns is None or (after and ns >= after.told_ns) else ns
+    owners = {place: member for member, held in last.items() for place in places(held)}
+    stops: list[int] = []
+    for member, held in assigned.items():
+        for place in places(held):
+            owner = owners.get(place)
+            if owner is None or (owner == member and out.protocol not in EAGER):
+                continue
+            if owner not in from_ns or member not in to_ns:
+                return
+            stops.append(to_ns[member] - from_ns[owner])
+    out.stopped_ns = max(0, *stops, 0)
+
+
+def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
+    """What goes on when the capture ends: members are told to join again, have left, or wait."""
+    end_ns = line.end_ns
+    if end_ns is None:
+        return None
+    window = _window(line, before, None, [], None, end_ns)
+    heard = [join for join in window.joins if not join.is_lost and line.is_heard(join.who)]
+    window = window._replace(joins=heard)
+    told = notified(line, window) if before is not None else None
+    gone = {identity(leave.member, leave.instance, window.members) for leave in window.leaves}
+    rest = [member for member in window.members if member not in gone]
+    left = [leave for leave in window.leaves if identity(leave.member, leave.instance, window.members)]
+    if not window.joins and told is None and (not left or not rest):
+        return None
+    out = _begun(line, window)
+    out.completed = False
+    out.until_ns = end_ns
+    if before is not None and window.is_full:
+        out.before = len(window.members)
+        came = {join.member for join in window.joins}
+        out.missing = [each for each in rest if each not in came and each != out.trigger_member]
+        out.waited_for = list(out.missing)
+    if out.begin_ns is not None and (told is not None or window.joins):
+        out.stopped_ns = max(0, end_ns - out.begin_ns)
+    return out

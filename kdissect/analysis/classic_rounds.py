@@ -1,0 +1,147 @@
+"""The rounds of a classic group: which JoinGroups were answered together with which generation.
+
+A JoinGroup that is answered with a generation in force (a static member that comes back, KIP-345, or a
+member that asks again) belongs to no round. The coordinator answers all of a round at once, so what was
+asked after the first answer is none of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.fold import least
+from kdissect.analysis.group_marks import Held, Join, Sync
+from kdissect.analysis.group_rebalance import GroupLine
+
+EMPTY: dict[str, str | None] = {}
+
+
+@dataclass(slots=True)
+class Round:
+    """A generation as its members joined it."""
+
+    generation: int
+    told_ns: int
+    """When the first was told of it; the first sign of it, where no JoinGroup was captured."""
+    joins: list[Join] = field(default_factory=list)
+    again: list[Join] = field(default_factory=list)
+    """JoinGroups that were answered with it when it was in force."""
+    syncs: list[Sync] = field(default_factory=list)
+    is_seen: bool = True
+    """Whether it began in the capture; else it was in force when it was first heard of."""
+
+    @property
+    def joined_ns(self) -> int | None:
+        """When the last was told of it."""
+        return max((join.told_ns for join in self.joins if join.told_ns is not None), default=None)
+
+    @property
+    def roster(self) -> dict[str, str | None] | None:
+        """All members with their instance ids, as the leader was told them; None where that was not
+        captured."""
+        for join in (*self.joins, *self.again):
+            if join.roster:
+                return dict(join.roster)
+        leader = next((sync for sync in self.syncs if sync.assigned), None)
+        if leader is None:
+            return None
+        known = {join.member: join.instance for join in (*self.joins, *self.again)}
+        return {member: known.get(member) for member, _ in leader.assigned}
+
+    def later(self) -> dict[str, str | None]:
+        """All members that are known of it, with the ids that static ones had in the end."""
+        found = dict(self.roster or {join.member: join.instance for join in self.joins})
+        for sync in self.syncs:
+            found.setdefault(sync.member, sync.instance)
+        for join in self.again:
+            if join.instance is not None:
+                found = {each: name for each, name in found.items() if name != join.instance}
+            found[join.member] = join.instance
+        return found
+
+    @property
+    def assigned(self) -> dict[str, Held] | None:
+        """What each member was given; None where it is not known of all."""
+        leader = next((sync for sync in self.syncs if sync.assigned), None)
+        if leader is not None:
+            if any(held is None for _, held in leader.assigned):
+                return None
+            return {member: held for member, held in leader.assigned if held is not None}
+        roster = self.roster
+        given = {sync.member: sync.given for sync in self.syncs if sync.given is not None}
+        if roster is None or not set(roster) <= set(given):
+            return None
+        return given
+
+
+def rounds_of(line: GroupLine) -> list[Round]:
+    """The rounds of a group, in the order of time."""
+    joins = [mark for mark in line.marks if isinstance(mark, Join)]
+    answered = [
+        join for join in joins if join.error == 0 and join.generation >= 0 and join.told_ns is not None
+    ]
+    answered.sort(key=lambda join: (join.told_ns or 0, join.number))
+    syncs = [mark for mark in line.marks if isinstance(mark, Sync) and mark.generation >= 0]
+    signs = _signs(line)
+    found: list[Round] = []
+    for join in answered:
+        assert join.told_ns is not None
+        current = found[-1] if found else None
+        if current is not None and current.generation == join.generation:
+            (current.joins if join.ns <= current.told_ns else current.again).append(join)
+            continue
+        sign = signs.get(join.generation)
+        in_force = sign is not None and sign < join.ns and (current is None or sign > current.told_ns)
+        if in_force:
+            assert sign is not None
+            found.append(Round(join.generation, sign, again=[join], is_seen=False))
+        elif current is None and _may_be_in_force(join, answered):
+            found.append(Round(join.generation, join.told_ns, again=[join], is_seen=False))
+        else:
+            found.append(Round(join.generation, join.told_ns, [join]))
+    for sync in syncs:
+        _place(sync, found, signs)
+    for generation, ns in signs.items():
+        if not any(each.generation == generation for each in found):
+            found.append(Round(generation, ns, is_seen=False))
+    found.sort(key=lambda each: (each.told_ns, each.generation))
+    return found
+
+
+def _signs(line: GroupLine) -> dict[int, int]:
+    """When each generation was first seen in force, by what only members of it ask."""
+    found: dict[int, int] = {}
+    for runs in (line.beats, line.commits):
+        for key, run in runs.items():
+            if key.generation >= 0 and key.member:
+                found[key.generation] = min(run.first_ns, found.get(key.generation, run.first_ns))
+    for refusal, run in line.refusals.items():
+        if refusal.generation >= 0 and refusal.error == REBALANCE_IN_PROGRESS and refusal.api != "JoinGroup":
+            first = min(run.first_ns, found.get(refusal.generation, run.first_ns))
+            found[refusal.generation] = first
+    return found
+
+
+REBALANCE_IN_PROGRESS = 27
+
+
+def _may_be_in_force(join: Join, answered: list[Join]) -> bool:
+    """Whether the first JoinGroup of a capture may be that of a static member that came back: it follows
+    another leader, and nobody else joins with it."""
+    others = [each for each in answered if each.generation == join.generation and each is not join]
+    together = any(each.ns <= (join.told_ns or 0) for each in others)
+    return join.instance is not None and join.leader != join.member and not together
+
+
+def _place(sync: Sync, found: list[Round], signs: dict[int, int]) -> None:
+    """Put a SyncGroup to its round; one that no JoinGroup was captured of makes one."""
+    same = [each for each in found if each.generation == sync.generation]
+    fitting = [each for each in same if each.told_ns <= (sync.told_ns or sync.ns)]
+    if fitting or same:
+        (fitting or same)[-1].syncs.append(sync)
+        return
+    sign = signs.get(sync.generation)
+    in_force = sign is not None and sign < sync.ns
+    first = least(sign, sync.ns)
+    assert first is not None
+    found.append(Round(sync.generation, first, syncs=[sync], is_seen=not in_force and bool(sync.assigned)))

@@ -1,0 +1,400 @@
+"""The rebalances of consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
+
+The coordinator raises the group's epoch when a member joins, leaves or is silent for too long, or when what
+is subscribed changes, and gives members their targets in the answers to their heartbeats, first what they
+must give back, then what they gain. Each rise is a row: from what made the coordinator raise it to the time
+when all members that are known were told of it and hold what they were given. Who was silent is not on the
+wire: that nobody else acted, and that a member was not heard of any more, tells it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.group_marks import Beat, Held, Run, Who, places
+from kdissect.analysis.group_rebalance import (
+    ASSIGNED,
+    CERTAIN,
+    JOINED,
+    LEFT,
+    LIKELY,
+    REVOKED,
+    STATUS,
+    SYNCED,
+    GroupLine,
+    Moved,
+    Rebalance,
+    Step,
+)
+
+JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
+"""Member epochs of requests."""
+STATUS_CODES = {
+    0: "STALE_TOPOLOGY",
+    1: "MISSING_SOURCE_TOPICS",
+    2: "INCORRECTLY_PARTITIONED_TOPICS",
+    3: "MISSING_INTERNAL_TOPICS",
+    4: "SHUTDOWN_APPLICATION",
+    5: "ASSIGNMENT_DELAYED",
+}
+"""Statuses of streams groups (StreamsGroupHeartbeatResponse.Status)."""
+LOST = (25, 110)
+"""UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
+SILENT = 3
+"""A member that was not heard of for so many of its heartbeat intervals is silent."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member as of now."""
+
+    who: Who
+    instance: str | None
+    epoch: int = 0
+    target: Held | None = None
+    owned: Held | None = None
+    tasks: dict[str, Held] = field(default_factory=dict)
+    topics: tuple[str, ...] | None = None
+    interval_ms: int | None = None
+    rebalance_ms: int | None = None
+    is_known: bool = True
+    """Whether what it has is known: it joined in the capture."""
+
+
+@dataclass(slots=True)
+class _Row(Rebalance):
+    """A rebalance while it goes on."""
+
+    is_dark: bool = False
+    """Whether its generation was told by what was not captured."""
+
+
+class _Replay:
+    """The heartbeats of a group, one after another."""
+
+    def __init__(self, line: GroupLine) -> None:
+        self.line = line
+        self.rows: list[_Row] = []
+        self.open: list[_Row] = []
+        """Those that not all members have come to."""
+        self.members: dict[str, _Member] = {}
+        self.gone: dict[str, int] = {}
+        """Static members that will come back: by instance id, when they went."""
+        self.epoch: int | None = None
+        self.last_ns: int | None = None
+        """When a heartbeat was last answered."""
+        self.owners: dict[tuple[str, int], str] = {}
+        """Who had each partition last."""
+        beats = [mark for mark in line.marks if isinstance(mark, Beat)]
+        first: dict[str, Beat] = {}
+        for beat in beats:
+            first.setdefault(beat.member, beat)
+        joined = {name for name, beat in first.items() if beat.asked_epoch == JOINS}
+        self.has_strangers = not {*first, *(key.member for key in line.beats if key.member)} <= joined
+        """Whether there are members that did not join in the capture."""
+        self.first_ns = min((beat.ns for beat in beats), default=0)
+        self.interval_ms = next((beat.interval_ms for beat in beats if beat.interval_ms), None)
+
+    def hear(self, name: str, run: Run, epoch: int) -> None:
+        """A member is heard of that tells nothing new."""
+        member = self.members.get(name)
+        if member is None:
+            member = self.members[name] = _Member(run.who, None, epoch, is_known=False)
+        if self.epoch is None or epoch > self.epoch:
+            self.epoch = epoch  # what told it was not captured
+            for each in self.open:
+                each.is_dark = each.generation is None
+        member.epoch = max(member.epoch, epoch)
+
+    def take(self, beat: Beat) -> None:
+        """The next heartbeat."""
+        if beat.asked_epoch in (LEAVES, GOES_FOR_NOW):
+            self._leave(beat)
+            return
+        if beat.error in LOST:
+            self._lost(beat)
+        if beat.error != 0 or beat.epoch is None or beat.told_ns is None:
+            return
+        is_new = beat.asked_epoch == JOINS and beat.member not in self.members
+        member = self.members.get(beat.member)
+        if member is None:
+            member = self.members[beat.member] = _Member(beat.who, beat.instance, is_known=is_new)
+        changed = (
+            member.topics is not None and beat.topics is not None and set(beat.topics) != set(member.topics)
+        )
+        member.topics = beat.topics or member.topics
+        member.interval_ms = beat.interval_ms or member.interval_ms
+        member.rebalance_ms = beat.rebalance_ms or member.rebalance_ms
+        if is_new:
+            self._join(beat)
+        elif changed:
+            self._begin(beat, "subscription-changed", CERTAIN, beat.ns)
+        if self.epoch is None or beat.epoch > self.epoch:
+            self._rise(beat)
+        self._complains(beat)
+        self._owns(beat, member)
+        self._gives(beat, member)
+        member.epoch = beat.epoch
+        self._settle(beat)
+        self.last_ns = beat.told_ns
+
+    def _begin(self, beat: Beat, word: str, confidence: str, ns: int, member: str | None = None) -> _Row:
+        out = _Row(self.line.group, beat.kind, None)
+        out.trigger, out.trigger_confidence, out.begin_ns = word, confidence, ns
+        out.trigger_member = member or beat.member
+        out.trigger_who, out.trigger_exchange = beat.who, beat.number
+        out.exchanges.append(beat.number)
+        out.counts = beat.counts
+        out.before = len(self.members) - (word == "new-member")
+        self.rows.append(out)
+        self.open.append(out)
+        return out
+
+    def _join(self, beat: Beat) -> None:
+        if beat.instance is not None and beat.instance in self.gone:
+            del self.gone[beat.instance]
+            if self.epoch is not None and (beat.epoch or 0) <= self.epoch:
+                return  # it came back to what it had
+            out = self._begin(beat, "static-restart", CERTAIN, beat.ns)
+        else:
+            out = self._begin(beat, "new-member", CERTAIN, beat.ns)
+        out.steps.append(Step(beat.ns, beat.number, beat.member, JOINED, beat.who, beat.instance))
+
+    def _leave(self, beat: Beat) -> None:
+        if beat.error:
+            return
+        member = self.members.pop(beat.member, None)
+        if beat.asked_epoch == GOES_FOR_NOW:
+            instance = beat.instance or (member.instance if member is not None else None)
+            if instance is not None:
+                self.gone[instance] = beat.ns
+            return
+        for each in self.open:
+            each.waited_for = [name for name in each.waited_for if name != beat.member]
+        if not self.members:
+            self._close(beat.ns)
+            return  # nobody is left to be given anything
+        out = self._begin(beat, "member-left", CERTAIN, beat.ns)
+        out.before = len(self.members) + (member is not None)
+        out.steps.append(Step(beat.ns, beat.number, beat.member, LEFT, beat.who))
+
+    def _lost(self, beat: Beat) -> None:
+        """A member is told that it is none any more."""
+        self.members.pop(beat.member, None)
+
+    def _rise(self, beat: Beat) -> None:
+        """The group's epoch rose: give it to what raised it, or find that out."""
+        assert beat.epoch is not None
+        first = self.epoch is None
+        waiting = [each for each in self.open if each.generation is None and not each.is_dark]
+        rise = beat.epoch - (self.epoch if self.epoch is not None else beat.epoch - len(waiting))
+        self.epoch = beat.epoch
+        if not waiting:
+            if not first:
+                self._unprompted(beat)
+            return
+        if first and self.has_strangers:
+            for each in waiting:  # it may be an epoch of before
+                each.is_dark = True
+            return
+        if rise == len(waiting):
+            for at, each in enumerate(waiting, beat.epoch - rise + 1):
+                each.generation = at
+        else:
+            waiting[0 if rise < len(waiting) else -1].generation = beat.epoch
+
+    def _unprompted(self, beat: Beat) -> None:
+        """It rose although nobody joined or left."""
+        assert beat.told_ns is not None
+        silent = self._silent(beat)
+        if silent is not None:
+            out = self._begin(beat, "session-timeout", LIKELY, beat.told_ns, silent)
+            out.trigger_who = self.line.clients.get(silent)
+            self.members.pop(silent, None)
+            out.steps.append(self.line.expired(silent, beat.told_ns))
+        elif self._is_whole(beat.told_ns) and not any(each.is_dark for each in self.open):
+            out = self._begin(beat, *self._grown(beat), beat.told_ns)
+            out.trigger_member = out.trigger_who = None
+        else:
+            out = self._begin(beat, "unknown", LIKELY, beat.told_ns)
+            out.trigger = out.trigger_confidence = out.trigger_member = out.trigger_who = None
+            out.begin_ns = None
+        out.generation = beat.epoch
+        out.notified_ns = beat.told_ns
+
+    def _grown(self, beat: Beat) -> tuple[str, str]:
+        """Whether there is something to assign that nobody had before."""
+        had = {place for each in self.members.values() for place in places(each.target or ())}
+        if any(place not in had for place in places(beat.given or ())):
+            return "metadata-changed", LIKELY
+        return "unknown", LIKELY
+
+    def _silent(self, beat: Beat) -> str | None:
+        """A member that was not heard of for several of its heartbeats, and that is heard of no more but to
+        be told that it is none."""
+        assert beat.told_ns is not None
+        found: list[tuple[int, str]] = []
+        for name, member in self.members.items():
+            last_ns = self.line.last_sign(name, beat.told_ns)
+            interval_ms = member.interval_ms or self.interval_ms
+            if name == beat.member or last_ns is None or interval_ms is None:
+                continue
+            if beat.told_ns - last_ns >= SILENT * interval_ms * MILLISECOND and self._is_out(name, beat):
+                found.append((last_ns, name))
+        return min(found)[1] if found else None
+
+    def _is_out(self, name: str, beat: Beat) -> bool:
+        """Whether a member says nothing more, or is refused when it does."""
+        later = [run for key, run in self.line.beats.items() if key.member == name and run.last_ns > beat.ns]
+        refused = [
+            run.first_ns
+            for key, run in self.line.refusals.items()
+            if key.member == name and key.error in LOST and run.first_ns > beat.ns
+        ]
+        if not refused:
+            again = (
+                mark.ns
+                for mark in self.line.marks
+                if isinstance(mark, Beat) and mark.member == name and mark.ns > beat.ns
+            )
+            return not later and next(again, None) is None
+        return not any(run.last_ns < min(refused) for run in later)
+
+    def _complains(self, beat: Beat) -> None:
+        """The coordinator of a streams group says what is wrong with it."""
+        names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
+        if names and self.rows:
+            detail = ", ".join(names)
+            step = Step(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
+            self.rows[-1].steps.append(step)
+
+    def _owns(self, beat: Beat, member: _Member) -> None:
+        """What a member says that it has."""
+        if beat.owned is None:
+            return
+        had, member.owned = set(places(member.owned or ())), beat.owned
+        gave = had - set(places(beat.owned))
+        if gave:
+            for each in self.open[-1:]:
+                detail = f"gave {len(gave)} back"
+                each.steps.append(Step(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
+                each.counts |= beat.counts
+
+    def _gives(self, beat: Beat, member: _Member) -> None:
+        """What a member is given."""
+        member.tasks.update(beat.tasks or ())
+        if beat.given is None or beat.told_ns is None:
+            return
+        had, now = set(places(member.target or ())), set(places(beat.given))
+        member.target = beat.given
+        if beat.kind == "share":
+            member.owned = beat.given
+        lost = len(had - now)
+        moved = sum(self.owners.get(place, beat.member) != beat.member for place in now - had)
+        self.owners.update(dict.fromkeys(now, beat.member))
+        for each in self.open[-1:]:
+            detail = f"is to give {lost} back" if lost else f"is given {len(now - had)}"
+            revoking = lost or None
+            each.steps.append(
+                Step(beat.told_ns, beat.number, beat.member, ASSIGNED, beat.who, detail, revoking)
+            )
+            each.counts |= beat.counts
+            if each.generation is not None and each.assigned_ns is None:
+                each.assigned_ns = beat.told_ns
+                each.exchanges.append(beat.number)
+            each.revoked = (each.revoked or 0) + lost
+            for topic, partition in sorted(now ^ had):
+                change = "gained" if (topic, partition) in now else "lost"
+                each.moves.append(Moved(beat.member, topic, partition, change, self._task(beat)))
+            each.moved = (each.moved or 0) + moved
+
+    def _task(self, beat: Beat) -> str | None:
+        return "active" if beat.kind == "streams" else None
+
+    def _settle(self, beat: Beat) -> None:
+        """Whether all members have come to the epochs of the rows that are open."""
+        assert beat.told_ns is not None
+        for each in list(self.open):
+            generation = each.generation
+            if generation is None:
+                continue
+            behind = [name for name, member in self.members.items() if member.epoch < generation]
+            behind += [
+                name
+                for name, member in self.members.items()
+                if name not in behind and member.target is not None and not _holds(member)
+            ]
+            told = any(step.member == beat.member and step.step == SYNCED for step in each.steps)
+            if beat.member not in behind and not told:
+                each.steps.append(Step(beat.told_ns, beat.number, beat.member, SYNCED, beat.who))
+                each.synced_ns = beat.told_ns
+            if not behind:
+                each.completed = True
+                each.waited_for = []
+                self._finish(each)
+                self.open.remove(each)
+            else:
+                each.waited_for = behind
+
+    def _finish(self, each: _Row) -> None:
+        each.members = len(self.members)
+        each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
+        each.moved, each.revoked = each.moved or 0, each.revoked or 0
+        if each.begin_ns is not None and each.synced_ns is not None:
+            each.stopped_ns = max(0, each.synced_ns - each.begin_ns) if each.moved else 0
+        self._doubt(each, each.synced_ns or each.first_ns())
+
+    def _doubt(self, each: _Row, ns: int) -> None:
+        """Take back what follows from all that members were told, where not all of it was captured."""
+        if self._is_whole(ns) and all(member.is_known for member in self.members.values()):
+            return
+        each.members = each.before = each.partitions = each.moved = each.revoked = None
+        each.assigned_ns = each.stopped_ns = each.synced_ns = None
+        each.moves = []
+        each.completed = True if each.completed else None
+
+    def _is_whole(self, ns: int) -> bool:
+        return self.line.is_whole(self.first_ns, ns)
+
+    def _close(self, ns: int) -> None:
+        """Nobody is left, or the capture ended."""
+        for each in self.open:
+            each.completed = False
+            each.until_ns = ns
+            self._doubt(each, ns)
+        self.open = []
+
+    def end(self) -> None:
+        """The capture ended."""
+        end_ns = self.line.end_ns
+        if end_ns is not None:
+            for each in self.open:
+                each.missing = list(each.waited_for)
+                if each.begin_ns is not None and each.generation is not None:
+                    each.stopped_ns = max(0, end_ns - each.begin_ns) if each.moved else None
+            self._close(end_ns)
+
+
+def _holds(member: _Member) -> bool:
+    """Whether a member has what it was given."""
+    if member.owned is None:
+        return not any(True for _ in places(member.target or ()))
+    return set(places(member.owned)) == set(places(member.target or ()))
+
+
+def epoch_rebalances(line: GroupLine) -> list[Rebalance]:
+    """The rebalances of a group of heartbeats, in the order of time."""
+    replay = _Replay(line)
+    beats = [mark for mark in line.marks if isinstance(mark, Beat)]
+    runs = sorted(
+        ((run.first_ns, key, run) for key, run in line.beats.items() if key.member), key=lambda each: each[:2]
+    )
+    at = 0
+    for beat in beats:
+        while at < len(runs) and runs[at][0] < beat.ns:
+            replay.hear(runs[at][1].member, runs[at][2], runs[at][1].generation)
+            at += 1
+        replay.take(beat)
+    replay.end()
+    return list(replay.rows)

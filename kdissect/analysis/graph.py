@@ -1,0 +1,281 @@
+"""Who does what with what: clients, topics, groups and brokers, and what flows between them.
+
+``client produces topic``, ``client fetches topic``, ``client member-of group``, ``client commits group``,
+``group commits topic``, ``client administers topic`` (or the broker that was asked, where it is about none),
+``broker replicates topic``. What brokers ask each other beside replication is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.batches import Batches
+from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import BETWEEN_BROKERS
+
+CLIENT, TOPIC, GROUP, BROKER = KINDS = ("client", "topic", "group", "broker")
+PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES = RELATIONS = (
+    *("produces", "fetches", "commits", "member-of", "administers", "replicates"),
+)
+_MEMBERS = (
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "ConsumerGroupHeartbeat",
+    "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
+)
+_ADMIN = frozenset(
+    (
+        *("CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords", "ElectLeaders"),
+        *("AlterConfigs", "IncrementalAlterConfigs", "AlterReplicaLogDirs", "AlterPartitionReassignments"),
+        *("AlterClientQuotas", "AlterUserScramCredentials", "UpdateFeatures", "UnregisterBroker"),
+        *("CreateAcls", "DeleteAcls", "DeleteGroups", "OffsetDelete", "AddRaftVoter", "RemoveRaftVoter"),
+        *("DeleteShareGroupOffsets", "AlterShareGroupOffsets", "CreateDelegationToken"),
+    )
+)
+"""Requests that change something of the cluster, as an administrator does."""
+Body = dict[str, Any]
+
+
+class _Edge(NamedTuple):
+    """One thing that does something with another; topics as the wire names them."""
+
+    source: str | Topic
+    source_kind: str
+    target: str | Topic
+    target_kind: str
+    relation: str
+    client_id: str | None
+    principal: str | None
+    host: str
+
+
+@dataclass(slots=True)
+class _Flow:
+    """What flowed, over one connection."""
+
+    exchanges: int = 0
+    records: int | None = None
+    bytes: int | None = None
+    encrypted: bool = True
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Flow) -> None:
+        self.exchanges += later.exchanges
+        self.records = _sum(self.records, later.records)
+        self.bytes = _sum(self.bytes, later.bytes)
+        self.encrypted = self.encrypted and later.encrypted
+        self.span.merge(later.span)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
+
+
+@dataclass(slots=True)
+class _Named:
+    """What a connection says of its client."""
+
+    software: str | None = None
+    mechanism: str | None = None
+
+    def merge(self, later: _Named) -> None:
+        self.software = later.software or self.software
+        self.mechanism = later.mechanism or self.mechanism
+
+
+class Graph(Statistic):
+    """The statistic ``graph``: a row for each pair of things and what the one does with the other."""
+
+    name = "graph"
+    about = "clients, topics, groups, brokers, and what flows"
+    columns = (
+        column("from", "text", "who: a client id, else an address; a group; the id of a broker"),
+        column("from_kind", "text", ", ".join((CLIENT, GROUP, BROKER))),
+        column("to", "text", "with what"),
+        column("to_kind", "text", ", ".join((TOPIC, GROUP, BROKER))),
+        column("relation", "text", ", ".join(RELATIONS)),
+        CLIENT_ID_COLUMN,
+        column("software", "text", "name and version of the client, from ApiVersions (KIP-511)"),
+        column("principal", "text", "who is logged in, as the login says it"),
+        column("host", "text", "address of the client"),
+        column("connections", "int64", "connections over which that went"),
+        column("exchanges", "int64", "requests"),
+        column("records", "int64", "records that were sent or fetched; null where there are none to count"),
+        column("bytes", "int64", "bytes of their record sets"),
+        column("bytes_per_s", "float64", "the same in a second, from the first to the last"),
+        *first_and_last("request"),
+        column("encrypted", "bool", "whether all of it went through TLS"),
+        column("authenticated", "text", "the SASL mechanism of the login; null without one that was seen"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._labels = Labels(limits)
+        self._named: Rows[int, _Named] = Rows(_Named, limits.rows)
+        self._flows: Rows[tuple[int, _Edge], _Flow] = Rows(_Flow, limits.rows)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        self._learn(exchange)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._other(exchange)
+        if exchange.request is None:
+            return
+        ns = begun_ns(exchange)
+        for edge, batches in self._edges(exchange, exchange.api or ""):
+            flow = self._flows.row((exchange.connection, edge))
+            if flow is None:
+                continue
+            flow.exchanges += 1
+            flow.encrypted = flow.encrypted and exchange.is_encrypted
+            flow.span.add(ns, exchange.number)
+            flow.span.add(told_ns(exchange), exchange.number)
+            if batches is not None:
+                flow.records = _sum(flow.records, batches.records)
+                flow.bytes = _sum(flow.bytes, batches.set_bytes)
+
+    def _learn(self, exchange: Exchange) -> None:
+        api = exchange.api
+        if api not in ("ApiVersions", "SaslHandshake") or exchange.request is None:
+            return
+        named, body = self._named.row(exchange.connection), exchange.request.body()
+        if named is None:
+            return
+        if api == "SaslHandshake":
+            named.mechanism = body.get("mechanism") or named.mechanism
+        elif body.get("clientSoftwareName"):
+            version = body.get("clientSoftwareVersion") or ""
+            named.software = f"{body['clientSoftwareName']} {version}".strip()
+
+    def _edges(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
+        if api in ("Produce", "Fetch", "ShareFetch"):
+            yield from self._records(exchange, api)
+        elif api in _MEMBERS or api in ("OffsetCommit", "TxnOffsetCommit"):
+            yield from self._group(exchange, api)
+        elif api in _ADMIN:
+            yield from self._administered(exchange)
+
+    def _edge(self, exchange: Exchange, target: str | Topic, kind: str, relation: str) -> _Edge:
+        host = address(exchange.client)
+        name = exchange.client_id or host
+        return _Edge(name, CLIENT, target, kind, relation, exchange.client_id, exchange.principal, host)
+
+    def _records(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
+        assert exchange.request is not None
+        follower = -1
+        if api == "Fetch":
+            request = exchange.request.body()
+            state = request.get("replicaState") or {}
+            follower = state.get("replicaId", request.get("replicaId", -1))
+        found: dict[Topic, Batches] = {}
+        asked = exchange.request if api == "Produce" else exchange.response
+        for place in exchange.record_sets():
+            if place.message is asked:
+                topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
+                found.setdefault(topic, Batches()).add(place.data, place.message.limits)
+        for topic, batches in found.items():
+            if follower >= 0:
+                host = address(exchange.client)
+                edge = _Edge(str(follower), BROKER, topic, TOPIC, REPLICATES, exchange.client_id, None, host)
+            else:
+                relation = PRODUCES if api == "Produce" else FETCHES
+                edge = self._edge(exchange, topic, TOPIC, relation)
+            yield edge, batches
+
+    def _group(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
+        assert exchange.request is not None
+        request = exchange.request.body()
+        group = request.get("groupId")
+        if not group:
+            return
+        if api in _MEMBERS:
+            yield self._edge(exchange, group, GROUP, MEMBER_OF), None
+            return
+        yield self._edge(exchange, group, GROUP, COMMITS), None
+        for topic in request.get("topics") or ():
+            name, topic_id = topic.get("name"), topic.get("topicId")
+            label = self._labels.topic(name, None if name else topic_id)
+            if label != NOWHERE:
+                edge = self._edge(exchange, label, TOPIC, COMMITS)
+                yield edge._replace(source=group, source_kind=GROUP), None
+
+    def _administered(self, exchange: Exchange) -> Iterator[tuple[_Edge, Batches | None]]:
+        if exchange.api in BETWEEN_BROKERS:
+            return
+        for topic in exchange.topics:
+            yield self._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None
+        if not exchange.topics:
+            yield self._edge(exchange, exchange.broker, BROKER, ADMINISTERS), None
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._named.merge(later._named)
+        self._flows.merge(later._flows)
+
+    @property
+    def left_out(self) -> int:
+        return self._named.left_out + self._flows.left_out
+
+    def result(self) -> list[Row]:
+        self._labels.settle()
+        flows: dict[tuple[_Edge, str, str], tuple[_Flow, set[int]]] = {}
+        for (connection, edge), flow in self._flows.rows.items():
+            named = self._named.rows.get(connection, _Named())
+            if isinstance(edge.target, Topic):
+                edge = edge._replace(target=self._labels.name(edge.target) or "")
+            key = edge, named.software or "", named.mechanism or ""
+            whole, connections = flows.setdefault(key, (_Flow(), set()))
+            whole.merge(flow)
+            connections.add(connection)
+        rows = [_result(*key, flow, len(over)) for key, (flow, over) in flows.items()]
+        return sorted(rows, key=_order)
+
+
+NOWHERE = Topic("", "")
+
+
+def _order(row: Row) -> tuple[str, ...]:
+    names = (
+        "from_kind",
+        "from",
+        "relation",
+        "to_kind",
+        "to",
+        "host",
+        "principal",
+        "software",
+        "authenticated",
+    )
+    return tuple(row[name] or "" for name in names)
+
+
+def _result(edge: _Edge, software: str, mechanism: str, flow: _Flow, connections: int) -> Row:
+    return {
+        "from": edge.source,
+        "from_kind": edge.source_kind,
+        "to": edge.target,
+        "to_kind": edge.target_kind,
+        "relation": edge.relation,
+        "client_id": edge.client_id,
+        "software": software or None,
+        "principal": edge.principal,
+        "host": edge.host,
+        "connections": connections,
+        "exchanges": flow.exchanges,
+        "records": flow.records,
+        "bytes": flow.bytes,
+        "bytes_per_s": None if flow.bytes is None else flow.span.rate(flow.bytes),
+        "first_ns": flow.span.first_ns,
+        "last_ns": flow.span.last_ns,
+        "encrypted": flow.encrypted,
+        "authenticated": mechanism or None,
+    }

@@ -1,0 +1,320 @@
+"""What the exchanges of a group tell, each by itself, as small tuples by time.
+
+Nothing is decided here: who began a rebalance, and how it went, follows when rows are asked for
+(:mod:`kdissect.analysis.classic_rebalances`, :mod:`kdissect.analysis.epoch_rebalances`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kdissect.analysis.assigned import subscription
+from kdissect.analysis.stays import WAITED
+from kdissect.embedded.decoded import Context, Embedded
+from kdissect.embedded.fields import decode_field
+from kdissect.exchange import Exchange
+
+Held = tuple[tuple[str, tuple[int, ...]], ...]
+"""Partitions by topic (its id, where only that is told), tasks by connector or subtopology."""
+
+
+class Who(NamedTuple):
+    """Who sent a request."""
+
+    client: str
+    client_id: str | None
+    connection: int
+
+
+class Join(NamedTuple):
+    """A JoinGroup request and its answer."""
+
+    ns: int
+    number: int
+    counts: bool
+    who: Who
+    told_ns: int | None
+    """When it was answered; None where it was not, or the answer was not captured."""
+    error: int | None
+    is_lost: bool
+    """Whether an answer may have come that was not captured."""
+    version: int
+    asked: str
+    """The member id in the request."""
+    instance: str | None
+    member: str
+    """The member id in the answer, else in the request."""
+    generation: int
+    leader: str
+    protocol: str | None
+    kind: str
+    """The protocol type."""
+    reason: str | None
+    session_ms: int | None
+    rebalance_ms: int | None
+    topics: tuple[str, ...] | None
+    owned: Held | None
+    roster: tuple[tuple[str, str | None], ...]
+    """Member and instance ids of all members, which the leader is told."""
+    routine: bool
+
+
+class Sync(NamedTuple):
+    """A SyncGroup request and its answer."""
+
+    ns: int
+    number: int
+    counts: bool
+    who: Who
+    told_ns: int | None
+    error: int | None
+    is_lost: bool
+    member: str
+    instance: str | None
+    generation: int
+    protocol: str | None
+    given: Held | None
+    assigned: tuple[tuple[str, Held | None], ...]
+    """What the leader gives to each."""
+    delay_ms: int | None
+    """How long Connect leaves tasks idle on purpose (KIP-415)."""
+    routine: bool
+
+
+class Leave(NamedTuple):
+    """A member that a LeaveGroup makes leave; refused ones are none."""
+
+    ns: int
+    number: int
+    counts: bool
+    who: Who
+    told_ns: int | None
+    member: str
+    instance: str | None
+    reason: str | None
+
+
+class Beat(NamedTuple):
+    """A heartbeat of one of the newer groups that tells something new."""
+
+    ns: int
+    number: int
+    counts: bool
+    who: Who
+    kind: str
+    told_ns: int | None
+    error: int | None
+    member: str
+    instance: str | None
+    asked_epoch: int
+    epoch: int | None
+    owned: Held | None
+    given: Held | None
+    tasks: tuple[tuple[str, Held], ...] | None
+    """What Streams gives beside active tasks: standby and warmup."""
+    topics: tuple[str, ...] | None
+    rebalance_ms: int | None
+    interval_ms: int | None
+    assignor: str | None
+    status: tuple[int, ...]
+    """Status codes of Streams."""
+
+
+Mark = Join | Sync | Leave | Beat
+
+
+@dataclass(slots=True)
+class Run:
+    """Something that was said again and again."""
+
+    first_ns: int
+    last_ns: int
+    first: int
+    """The first exchange."""
+    last: int
+    count: int
+    counts: bool
+    who: Who
+    """Who said it last."""
+
+    def merge(self, later: Run) -> None:
+        """Add what was said later."""
+        self.first_ns, self.first = min((self.first_ns, self.first), (later.first_ns, later.first))
+        if (later.last_ns, later.last) >= (self.last_ns, self.last):
+            self.last_ns, self.last, self.who = later.last_ns, later.last, later.who
+        self.count += later.count
+        self.counts |= later.counts
+
+
+def who_of(exchange: Exchange) -> Who:
+    """Who sent the request of an exchange."""
+    return Who(exchange.client, exchange.client_id, exchange.connection)
+
+
+def answer_of(exchange: Exchange) -> tuple[int | None, int | None, bool]:
+    """When it was answered, with which error, and whether an answer may have been lost."""
+    if exchange.response is None:
+        return None, None, exchange.missing not in WAITED
+    return exchange.response.frame.last_ns, exchange.response.body().get("errorCode"), False
+
+
+def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
+    """What a JoinGroup tells."""
+    assert exchange.request is not None
+    response = exchange.response.body() if exchange.response is not None else {}
+    told_ns, error, is_lost = answer_of(exchange)
+    topics, owned = subscription(request)
+    return Join(
+        exchange.request.frame.last_ns,
+        exchange.number,
+        counts,
+        who_of(exchange),
+        told_ns,
+        error,
+        is_lost,
+        exchange.api_version or 0,
+        request.get("memberId") or "",
+        request.get("groupInstanceId"),
+        response.get("memberId") or request.get("memberId") or "",
+        response.get("generationId", -1) if not error else -1,
+        response.get("leader") or "",
+        response.get("protocolName"),
+        response.get("protocolType") or request.get("protocolType") or "",
+        request.get("reason") or None,
+        request.get("sessionTimeoutMs"),
+        request.get("rebalanceTimeoutMs"),
+        topics,
+        owned,
+        tuple(
+            (each.get("memberId") or "", each.get("groupInstanceId"))
+            for each in response.get("members") or ()
+        ),
+        bool(error) and error in exchange.routine,
+    )
+
+
+def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
+    """What a SyncGroup tells."""
+    assert exchange.request is not None
+    response = exchange.response.body() if exchange.response is not None else {}
+    told_ns, error, is_lost = answer_of(exchange)
+    given, delay = _assignment("SyncGroupResponse", [response], response, Context(request))
+    assigned = []
+    for each in request.get("assignments") or ():
+        theirs, late = _assignment("SyncGroupRequest", [request, each], each, Context())
+        assigned.append((each.get("memberId") or "", theirs))
+        delay = late if delay is None else delay
+    return Sync(
+        exchange.request.frame.last_ns,
+        exchange.number,
+        counts,
+        who_of(exchange),
+        told_ns,
+        error,
+        is_lost,
+        request.get("memberId") or "",
+        request.get("groupInstanceId"),
+        request.get("generationId", -1),
+        response.get("protocolName") or request.get("protocolName"),
+        given,
+        tuple(assigned),
+        delay,
+        bool(error) and error in exchange.routine,
+    )
+
+
+def _assignment(
+    message: str, ancestors: list[dict[str, Any]], values: dict[str, Any], context: Context
+) -> tuple[Held | None, int | None]:
+    """What is assigned, and Connect's delay; None where it is not told in a form that is known."""
+    found = decode_field(message, ancestors, "assignment", values.get("assignment"), context)
+    if not isinstance(found, Embedded) or found.struct is None or found.faults:
+        return (() if values.get("assignment") == b"" else None), None
+    if "assignedPartitions" in found.values:
+        return held_of(found.values["assignedPartitions"], "topic"), None
+    delay = found.values.get("delay")
+    return held_of(found.values.get("assignment"), "connector", "tasks"), delay
+
+
+def leaves_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Iterator[Leave]:
+    """The members that a LeaveGroup makes leave."""
+    assert exchange.request is not None
+    response = exchange.response.body() if exchange.response is not None else {}
+    told_ns, error, _ = answer_of(exchange)
+    members = request.get("members")
+    if members is None:
+        members = [{"memberId": request.get("memberId")}]
+    answers = response.get("members") or []
+    for at, each in enumerate(members):
+        if error or (at < len(answers) and answers[at].get("errorCode")):
+            continue
+        yield Leave(
+            exchange.request.frame.last_ns,
+            exchange.number,
+            counts,
+            who_of(exchange),
+            told_ns,
+            each.get("memberId") or "",
+            each.get("groupInstanceId"),
+            each.get("reason") or None,
+        )
+
+
+def beat_of(exchange: Exchange, request: dict[str, Any], kind: str, counts: bool) -> Beat:
+    """What a heartbeat of a newer group tells."""
+    assert exchange.request is not None
+    response = exchange.response.body() if exchange.response is not None else {}
+    told_ns, error, _ = answer_of(exchange)
+    if kind == "streams":
+        owned = held_of(request.get("activeTasks"), "subtopologyId")
+        given = held_of(response.get("activeTasks"), "subtopologyId")
+        tasks = tuple(
+            (name, held)
+            for name in ("standby", "warmup")
+            if (held := held_of(response.get(f"{name}Tasks"), "subtopologyId")) is not None
+        )
+    else:
+        owned = held_of(request.get("topicPartitions"), "topicId")
+        assignment = response.get("assignment")
+        given = None if assignment is None else held_of(assignment.get("topicPartitions"), "topicId")
+        tasks = ()
+    topics = request.get("subscribedTopicNames")
+    return Beat(
+        exchange.request.frame.last_ns,
+        exchange.number,
+        counts,
+        who_of(exchange),
+        kind,
+        told_ns,
+        error,
+        request.get("memberId") or response.get("memberId") or "",
+        request.get("instanceId"),
+        request.get("memberEpoch", 0),
+        response.get("memberEpoch") if error == 0 else None,
+        owned,
+        given,
+        tasks,
+        tuple(topics) if topics is not None else None,
+        _positive(request.get("rebalanceTimeoutMs")),
+        _positive(response.get("heartbeatIntervalMs")),
+        request.get("serverAssignor"),
+        tuple(each.get("statusCode", 0) for each in response.get("status") or ()),
+    )
+
+
+def _positive(value: int | None) -> int | None:
+    return value if value is not None and value > 0 else None
+
+
+def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "partitions") -> Held | None:
+    """Partitions as messages have them."""
+    if topics is None:
+        return None
+    return tuple((str(each.get(topic) or ""), tuple(each.get(partitions) or ())) for each in topics)
+
+
+def places(held: Held) -> Iterator[tuple[str, int]]:
+    """Each partition."""
+    return ((topic, partition) for topic, partitions in held for partition in partitions)

@@ -1,0 +1,210 @@
+"""What is known of one rebalance of a group, and one group's share of the timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from kdissect.analysis.fold import address, most
+from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, Run, Sync, Who
+from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
+from kdissect.analysis.stretches import Stretches
+
+CERTAIN, LIKELY = "certain", "likely"
+NOTIFIED, REVOKED, JOINED, ASSIGNED, SYNCED, FETCHED, LEFT, EXPIRED, STATUS = (
+    *("notified", "revoked", "joined", "assigned", "synced", "fetched", "left", "expired", "status"),
+)
+"""Steps."""
+
+
+class Step(NamedTuple):
+    """What a member did, or what was done to it."""
+
+    ns: int
+    exchange: int | None
+    member: str
+    step: str
+    who: Who | None
+    detail: str | None = None
+    revoking: int | None = None
+    """How many partitions it is to give back."""
+    silent_ns: int | None = None
+    """How long it was not heard of."""
+
+
+class Moved(NamedTuple):
+    """A partition, or a task, of a member."""
+
+    member: str
+    topic: str
+    partition: int
+    change: str | None
+    """``kept``, ``gained``, ``lost``; None where what was before is not known."""
+    task: str | None = None
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """A rebalance. None is what the capture does not tell."""
+
+    group: str
+    kind: str
+    generation: int | None
+    protocol_type: str | None = None
+    """``consumer``, ``connect``; of classic groups only."""
+    protocol: str | None = None
+    trigger: str | None = None
+    trigger_confidence: str | None = None
+    trigger_member: str | None = None
+    trigger_who: Who | None = None
+    trigger_reason: str | None = None
+    trigger_exchange: int | None = None
+    begin_ns: int | None = None
+    notified_ns: int | None = None
+    last_join_ns: int | None = None
+    joined_ns: int | None = None
+    assigned_ns: int | None = None
+    synced_ns: int | None = None
+    stopped_ns: int | None = None
+    waited_for: list[str] = field(default_factory=list)
+    missing: list[str] | None = None
+    members: int | None = None
+    before: int | None = None
+    """How many members there were when it began."""
+    joined: int | None = None
+    left: int | None = None
+    partitions: int | None = None
+    moved: int | None = None
+    revoked: int | None = None
+    delay_ms: int | None = None
+    completed: bool | None = None
+    errors: int = 0
+    exchanges: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    moves: list[Moved] = field(default_factory=list)
+    counts: bool = False
+    until_ns: int | None = None
+    """The last that is known of one that is not completed."""
+
+    def first_ns(self) -> int:
+        """The first that is known of it."""
+        times = (self.begin_ns, self.notified_ns, self.last_join_ns, self.assigned_ns, self.joined_ns)
+        known = [each for each in (*times, *(step.ns for step in self.steps)) if each is not None]
+        return min(known, default=0)
+
+
+class GroupLine:
+    """What the timeline holds of one group, sorted."""
+
+    def __init__(
+        self,
+        timeline: GroupTimeline,
+        group: str,
+        beats: dict[BeatKey, Run],
+        commits: dict[BeatKey, Run],
+        refusals: dict[RefusalKey, Run],
+    ) -> None:
+        self.group = group
+        self.marks: list[Mark] = cast("list[Mark]", timeline.lines.line(group))
+        self.beats = beats
+        self.commits = commits
+        self.refusals = refusals
+        self._timeline = timeline
+        self.clients: dict[str, Who] = {}
+        """Who a member is."""
+        for mark in self.marks:
+            if isinstance(mark, (Join, Sync, Beat)) and mark.member:
+                self.clients[mark.member] = mark.who
+        for runs in (beats, commits):
+            for key, run in runs.items():
+                self.clients.setdefault(key.member, run.who)
+        shared: dict[tuple[str, str | None], set[str]] = {}
+        for member, who in self.clients.items():
+            shared.setdefault((address(who.client), who.client_id), set()).add(member)
+        self._members_of = shared
+        connections = {who.connection for who in self.clients.values()}
+        connections |= {mark.who.connection for mark in self.marks}
+        self._connections = connections
+
+    @property
+    def end_ns(self) -> int | None:
+        """When the capture ended."""
+        return self._timeline.end_ns
+
+    def is_whole(self, first_ns: int, last_ns: int) -> bool:
+        """Whether nothing is known to be lost of the connections of members between two times."""
+        holes = self._timeline.holes
+        found = (holes.get(connection) for connection in self._connections)
+        return not any(each is not None and each.touches(first_ns, last_ns) for each in found)
+
+    def expired(self, member: str, ns: int, exchange: int | None = None) -> Step:
+        """The step of a member that is not heard of any more at a time, with what is known of why."""
+        who = self.clients.get(member)
+        last_ns = self.last_sign(member, ns - 1)
+        end = self._timeline.ends.get(who.connection) if who is not None else None
+        if end is not None and end[0] <= ns:
+            detail = f"its connection had ended ({end[1]})"
+        elif end is not None or who is not None:
+            detail = "its connection stayed open"
+        else:
+            detail = "not heard of any more"
+        silent_ns = ns - last_ns if last_ns is not None else None
+        return Step(ns, exchange, member, EXPIRED, who, detail, silent_ns=silent_ns)
+
+    def is_heard(self, who: Who) -> bool:
+        """Whether the broker's side of a connection was captured at all."""
+        return who.connection in self._timeline.answered
+
+    def last_sign(self, member: str, until_ns: int) -> int | None:
+        """The last time before another at which a member was heard of."""
+        found: int | None = None
+        for runs in (self.beats, self.commits):
+            for key, run in runs.items():
+                if key.member == member and run.first_ns <= until_ns:
+                    found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
+        for refusal, run in self.refusals.items():
+            if refusal.member == member and run.first_ns <= until_ns:
+                found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
+        for mark in self.marks:
+            if not isinstance(mark, Leave) and mark.member == member and mark.ns <= until_ns:
+                told = mark.told_ns if mark.told_ns is not None and mark.told_ns <= until_ns else mark.ns
+                found = most(found, told)
+        return found
+
+    def _fetched(self, member: str, alive: set[str]) -> Stretches | None:
+        """The Fetches of a member, where no other that lived with it has the same client."""
+        who = self.clients.get(member)
+        if who is None:
+            return None
+        whose = address(who.client), who.client_id
+        if len(self._members_of.get(whose, set()) & alive) > 1:
+            return None
+        return self._timeline.fetches.get(whose)
+
+    def fetched_until(self, member: str, alive: set[str], ns: int) -> int | None:
+        """The last time before another at which it was fetching."""
+        found = self._fetched(member, alive)
+        return None if found is None else found.last_until(ns)
+
+    def fetched_from(self, member: str, alive: set[str], ns: int) -> int | None:
+        """The first time from another at which it was fetching."""
+        found = self._fetched(member, alive)
+        return None if found is None else found.first_from(ns)
+
+
+def lines_of(timeline: GroupTimeline) -> list[GroupLine]:
+    """Each group's share."""
+    beats: dict[str, dict[BeatKey, Run]] = {}
+    commits: dict[str, dict[BeatKey, Run]] = {}
+    refusals: dict[str, dict[RefusalKey, Run]] = {}
+    for key, run in timeline.beats.items():
+        beats.setdefault(key.group, {})[key] = run
+    for key, run in timeline.commits.items():
+        commits.setdefault(key.group, {})[key] = run
+    for refusal, run in timeline.refusals.items():
+        refusals.setdefault(refusal.group, {})[refusal] = run
+    groups = sorted({*timeline.lines, *beats, *commits, *refusals})
+    return [
+        GroupLine(timeline, group, beats.get(group, {}), commits.get(group, {}), refusals.get(group, {}))
+        for group in groups
+    ]

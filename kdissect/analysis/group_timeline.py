@@ -1,0 +1,259 @@
+"""What groups did, by time: the fold that the statistics of rebalances are views of.
+
+Marks (:mod:`kdissect.analysis.group_marks`) stand on the line of their group. What repeats is kept as one:
+heartbeats without an error, commits and refusals of a member in a generation, the Fetches of a client that
+follow each other, and the places where a connection was not captured whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, begun_ns, most, told_ns
+from kdissect.analysis.group_marks import (
+    Run,
+    beat_of,
+    join_of,
+    leaves_of,
+    sync_of,
+    who_of,
+)
+from kdissect.analysis.labels import Labels
+from kdissect.analysis.membership import COMMITS, HEARTBEATS
+from kdissect.analysis.stays import WAITED
+from kdissect.analysis.stretches import Stretches
+from kdissect.analysis.timelines import Timelines
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
+
+FETCH_GAP_NS = 20 * MILLISECOND
+"""Fetches of a client that follow each other so soon are one stretch of consumption."""
+HOLE_GAP_NS = SECOND // 10
+
+
+class BeatKey(NamedTuple):
+    """Whose heartbeats, or commits."""
+
+    group: str
+    member: str
+    generation: int
+
+
+class RefusalKey(NamedTuple):
+    """What was refused, to whom."""
+
+    group: str
+    member: str
+    generation: int
+    api: str
+    error: int
+    is_routine: bool
+    instance: str | None
+
+
+class GroupTimeline(Fold):
+    """Marks of groups by time."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self.lines: Timelines[str] = Timelines(limits)
+        self.beats: dict[BeatKey, Run] = {}
+        self.commits: dict[BeatKey, Run] = {}
+        self.refusals: dict[RefusalKey, Run] = {}
+        self.fetches: dict[tuple[str, str | None], Stretches] = {}
+        self.holes: dict[int, Stretches] = {}
+        """By connection."""
+        self.labels = Labels(limits)
+        self.end_ns: int | None = None
+        self.ends: dict[int, tuple[int, str]] = {}
+        """When connections were over, and how."""
+        self.answered: dict[int, None] = {}
+        """Connections on which a broker was heard at all."""
+        self.changes = 0
+        """How often something was added that rows follow from."""
+        self._left_out = 0
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self.changes += 1
+        self.labels.see(exchange)
+        self.end_ns = most(self.end_ns, told_ns(exchange))
+        if exchange.request is None or (exchange.response is None and exchange.missing not in _NOT_LOST):
+            self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, begun_ns(exchange), told_ns(exchange))
+        if exchange.request is None:
+            return
+        api = exchange.api or ""
+        if api == "Fetch":
+            if exchange.response is not None:
+                whose = address(exchange.client), exchange.client_id
+                self._stretch(self.fetches, whose, FETCH_GAP_NS, begun_ns(exchange), told_ns(exchange))
+            return
+        take = _TAKEN.get(api)
+        if take is not None:
+            request = exchange.request.body()
+            if exchange.response is not None:
+                self._hear(exchange.connection)
+            if isinstance(request.get("groupId"), str):
+                take(self, exchange, request, counts)
+
+    def _hear(self, connection: int) -> None:
+        if len(self.answered) < self.limits.rows:
+            self.answered[connection] = None
+
+    def _stretch(
+        self, kept: dict[Any, Stretches], key: Any, gap_ns: int, first_ns: int, last_ns: int
+    ) -> None:
+        found = kept.get(key)
+        if found is None:
+            if len(kept) >= self.limits.rows:
+                self._left_out += 1
+                return
+            found = kept[key] = Stretches(gap_ns, self.limits.timeline_key_events)
+        found.add(first_ns, last_ns)
+
+    def _join(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        mark = join_of(exchange, request, counts)
+        self.lines.add(request["groupId"], mark)
+        if mark.error:
+            self._refused(
+                exchange,
+                request,
+                mark.member,
+                mark.instance,
+                request.get("generationId", -1),
+                mark.error,
+                counts,
+            )
+
+    def _sync(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        mark = sync_of(exchange, request, counts)
+        self.lines.add(request["groupId"], mark)
+        if mark.error:
+            self._refused(exchange, request, mark.member, mark.instance, mark.generation, mark.error, counts)
+
+    def _leave(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        for mark in leaves_of(exchange, request, counts):
+            self.lines.add(request["groupId"], mark)
+
+    def _heartbeat(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        member, generation = request.get("memberId") or "", request.get("generationId", -1)
+        error = exchange.response.body().get("errorCode") if exchange.response is not None else None
+        if error:
+            instance = request.get("groupInstanceId")
+            self._refused(exchange, request, member, instance, generation, error, counts)
+        elif error == 0:
+            self._run(self.beats, BeatKey(request["groupId"], member, generation), exchange, counts)
+
+    def _commit(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        member = request.get("memberId") or ""
+        generation = request.get("generationIdOrMemberEpoch", request.get("generationId", -1))
+        if exchange.response is None or not member:
+            return
+        if exchange.error is None:
+            self._run(self.commits, BeatKey(request["groupId"], member, generation), exchange, counts)
+            return
+        instance = request.get("groupInstanceId")
+        for code in dict.fromkeys(code for code, _ in exchange.error_codes()):
+            self._refused(exchange, request, member, instance, generation, code, counts)
+
+    def _group_heartbeat(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
+        mark = beat_of(exchange, request, HEARTBEATS[exchange.api or ""], counts)
+        if mark.error:
+            self._refused(exchange, request, mark.member, mark.instance, mark.asked_epoch, mark.error, counts)
+        for held in (mark.owned, mark.given):
+            for topic_id, _ in held or ():
+                self.labels.topic(None, topic_id)
+        told = (mark.owned, mark.given, mark.tasks or None, mark.topics, mark.status or None)
+        if mark.error == 0 and mark.epoch == mark.asked_epoch and told == (None,) * 5:
+            key = BeatKey(request["groupId"], mark.member, mark.asked_epoch)
+            self._run(self.beats, key, exchange, counts)
+        else:
+            self.lines.add(request["groupId"], mark)
+
+    def _refused(
+        self,
+        exchange: Exchange,
+        request: dict[str, Any],
+        member: str,
+        instance: str | None,
+        generation: int,
+        error: int,
+        counts: bool,
+    ) -> None:
+        routine = error in exchange.routine
+        api = exchange.api or ""
+        key = RefusalKey(request["groupId"], member, generation, api, error, routine, instance)
+        self._run(self.refusals, key, exchange, counts)
+
+    def _run(self, kept: dict[Any, Run], key: Any, exchange: Exchange, counts: bool) -> None:
+        ns = told_ns(exchange)
+        self._add(kept, key, Run(ns, ns, exchange.number, exchange.number, 1, counts, who_of(exchange)))
+
+    def _add(self, kept: dict[Any, Run], key: Any, run: Run) -> None:
+        found = kept.get(key)
+        if found is not None:
+            found.merge(run)
+        elif len(kept) >= self.limits.rows:
+            self._left_out += 1
+        else:
+            kept[key] = Run(run.first_ns, run.last_ns, run.first, run.last, run.count, run.counts, run.who)
+
+    def _connection(self, connection: Connection) -> None:
+        self.changes += 1
+        self.end_ns = most(self.end_ns, connection.end_ns)
+        self._end(connection.connection, (connection.end_ns, connection.end))
+
+    def _end(self, connection: int, end: tuple[int, str]) -> None:
+        if len(self.ends) < self.limits.rows:
+            self.ends[connection] = end
+
+    def merge(self, later: Self) -> None:
+        self.changes += 1
+        self.lines.merge(later.lines)
+        pairs: tuple[tuple[dict[Any, Run], dict[Any, Run]], ...] = (
+            (self.beats, later.beats),
+            (self.commits, later.commits),
+            (self.refusals, later.refusals),
+        )
+        for mine, theirs in pairs:
+            for key, run in theirs.items():
+                self._add(mine, key, run)
+        for whose, stretches in later.fetches.items():
+            for first_ns, last_ns in stretches:
+                self._stretch(self.fetches, whose, FETCH_GAP_NS, first_ns, last_ns)
+        for connection, stretches in later.holes.items():
+            for first_ns, last_ns in stretches:
+                self._stretch(self.holes, connection, HOLE_GAP_NS, first_ns, last_ns)
+        for connection in later.answered:
+            self._hear(connection)
+        self.labels.merge(later.labels)
+        self.end_ns = most(self.end_ns, later.end_ns)
+        for connection, end in later.ends.items():
+            self._end(connection, end)
+        self._left_out += later._left_out
+
+    @property
+    def left_out(self) -> int:
+        stretches = (*self.fetches.values(), *self.holes.values())
+        return self._left_out + self.lines.left_out + sum(each.left_out for each in stretches)
+
+
+_NOT_LOST = (*WAITED, "acks=0", "waiting")
+"""Why a response is absent although nothing was lost."""
+
+_TAKEN: dict[str, Callable[[GroupTimeline, Exchange, dict[str, Any], bool], None]] = {
+    **dict.fromkeys(HEARTBEATS, GroupTimeline._group_heartbeat),
+    **dict.fromkeys(COMMITS, GroupTimeline._commit),
+    "JoinGroup": GroupTimeline._join,
+    "SyncGroup": GroupTimeline._sync,
+    "Heartbeat": GroupTimeline._heartbeat,
+    "LeaveGroup": GroupTimeline._leave,
+}
+"""What is taken of each API."""

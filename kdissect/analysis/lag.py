@@ -1,0 +1,399 @@
+"""How far consumer groups are behind: what they committed, where the log ends, and how that changes.
+
+* Committed is what an accepted OffsetCommit says, or a TxnOffsetCommit from the end of its transaction on, or
+  what an answer to OffsetFetch tells; of share groups the start offset that is told or written.
+* The log ends at the newest offset that any answer told: behind what was produced, the high watermark of a
+  fetch, the latest offset of ListOffsets, or a committed one.
+
+What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
+interval in which one of the two was told, with what held at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
+from kdissect.analysis.fold import SECOND, Row, Statistic, told_ns
+from kdissect.analysis.heads import heads
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.ledgers import Ledgers
+from kdissect.analysis.timelines import Mark, Timelines
+from kdissect.analysis.trend import sampled, slope_per_s
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.schema import ZERO_UUID
+
+COMMIT, PENDING, TOLD = "commit", "pending", "told"
+LATEST = -1
+"""The timestamp for which ListOffsets gives the end of the log."""
+NO_OFFSET = -1
+
+_Key = tuple[str, Topic, int]
+_Place = tuple[Topic, int]
+
+
+class _Commit(NamedTuple):
+    """From when on what is committed."""
+
+    ns: int
+    offset: int | None
+    kind: str
+    client_id: str | None
+    exchange: int
+    counts: bool
+
+
+@dataclass(slots=True)
+class _Course:
+    """Commits and ends of a log, in the order of time."""
+
+    commits: list[_Commit] = field(default_factory=list)
+    ends: list[tuple[int, int]] = field(default_factory=list)
+
+    def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
+        """Time, committed and log end from then on. What happens at one time is one step."""
+        moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
+        highest = -1
+        for ns, offset in sorted(self.ends):
+            if offset > highest:  # the others were news only to a part of the capture
+                highest = offset
+                moves.append((ns, 0, offset))
+        committed: int | None = None
+        end: int | None = None
+        moves.sort(key=lambda move: move[:2])
+        for at, (ns, is_commit, told) in enumerate(moves):
+            if is_commit:
+                committed = told
+            if told is not None and (end is None or told > end):
+                end = told
+            if at + 1 == len(moves) or moves[at + 1][0] != ns:
+                yield ns, committed, end
+
+
+class Lag(Statistic):
+    """The statistic ``lag``."""
+
+    name = "lag"
+    about = "consumer groups: committed, end of the log, lag; lag,1s over time"
+    columns = (
+        GROUP_COLUMN,
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        time_column("ns", "end of the interval; null unless asked for (lag,1s)"),
+        column("committed", "int64", "the offset that the group committed last, or that an answer told"),
+        column("log_end", "int64", "the newest offset that any answer told"),
+        column("lag", "int64", "log_end - committed", kept=True),
+        column("lag_max", "int64", "the largest, of the interval where one is asked for"),
+        column("lag_first", "int64", "when both were first known"),
+        column(
+            "lag_per_s",
+            "float64",
+            "how fast it grows, records a second: the median slope (Theil-Sen) between its points",
+        ),
+        column("points", "int64", "how many points those are: one for each second, or fewer"),
+        column("written_per_s", "float64", "how fast the log grew meanwhile, records a second"),
+        column("committed_per_s", "float64", "how fast the committed offset did"),
+        column("commits", "int64", "commits that were accepted"),
+        column("committers", "texts", "client ids that committed"),
+        column("rewinds", "int64", "commits of an offset before the one that was committed", rare=True),
+        column("rewound_from", "int64", "of the last of them, the offset before", rare=True),
+        column("rewound_to", "int64", "and the one that it committed", rare=True),
+        column("rewound_by", "text", "and the client id that did", rare=True),
+        column("rewind_exchange", "int64", "and the number of the exchange", rare=True),
+        time_column("first_ns", "time of the first commit, or answer that tells one"),
+        time_column("last_ns", "time of the last"),
+        column("exchanges", "int64s", "the first and last commits"),
+    )
+    takes_interval = True
+
+    def __init__(self, limits: Limits = DEFAULTS, every_ns: int | None = None) -> None:
+        super().__init__(limits)
+        self._every_ns = every_ns
+        self._labels = Labels(limits)
+        self._commits: Timelines[_Key] = Timelines(limits)
+        """``(ns, number, kind, offset, client id, counts, producer)``."""
+        self._ended: Timelines[str] = Timelines(limits)
+        """By transactional id: ``(ns, number, whether it was committed)``."""
+        self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events)
+        self._highest: dict[_Place, tuple[int, int]] = {}
+        """The newest so far, and when it was told."""
+        self._cut = 0
+        """Rows that were too many when they were last asked for."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self._labels.see(exchange)
+        take = _TAKEN.get(exchange.api or "")
+        if take is not None and exchange.response is not None and exchange.request is not None:
+            take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
+
+    # -- where logs end ---------------------------------------------------------------------------------
+
+    def _produce(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
+    ) -> None:
+        for place in exchange.record_sets():
+            base = exchange.assigned_base_offset(place)
+            if base is None or place.partition is None:
+                continue
+            for head in heads(place.data, self.limits):
+                base += max(head.records or head.last - head.base + 1, 1)
+            topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
+            self._end(exchange, topic, place.partition, base)
+
+    def _fetch(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
+        for topic, partition in self._partitions(answer.get("responses"), "topic"):
+            self._end(
+                exchange, topic, partition.get("partitionIndex"), partition.get("highWatermark", NO_OFFSET)
+            )
+
+    def _list(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
+        latest = {
+            (topic, partition.get("partitionIndex"))
+            for topic, partition in self._partitions(asked.get("topics"), "name")
+            if partition.get("timestamp") == LATEST
+        }
+        for topic, partition in self._partitions(answer.get("topics"), "name"):
+            if (topic, partition.get("partitionIndex")) in latest and not partition.get("errorCode"):
+                offsets = partition.get("oldStyleOffsets") or [NO_OFFSET]
+                offset = partition.get("offset", max(offsets))
+                self._end(exchange, topic, partition["partitionIndex"], offset)
+
+    def _end(self, exchange: Exchange, topic: Topic, partition: int | None, offset: int) -> None:
+        """An answer tells that the log goes up to an offset. What is no news is not kept."""
+        if partition is None or offset < 0:
+            return
+        ns, place = told_ns(exchange), (topic, partition)
+        highest, since_ns = self._highest.get(place, (-1, ns))
+        if offset > highest or ns < since_ns:
+            if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):
+                self._highest[place] = offset, ns
+            self._ends.add(place, ns, offset)
+
+    # -- what is committed ------------------------------------------------------------------------------
+
+    def _commit(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
+    ) -> None:
+        """OffsetCommit and TxnOffsetCommit."""
+        kind, producer = COMMIT, None
+        if exchange.api == "TxnOffsetCommit":
+            kind, producer = PENDING, asked.get("transactionalId") or ""
+        accepted = {
+            (topic, partition.get("partitionIndex"))
+            for topic, partition in self._partitions(answer.get("topics"), "name")
+            if partition.get("errorCode") == 0
+        }
+        for topic, partition in self._partitions(asked.get("topics"), "name"):
+            number, offset = partition.get("partitionIndex"), partition.get("committedOffset")
+            if (topic, number) in accepted and offset is not None:
+                self._mark(exchange, asked.get("groupId"), topic, number, kind, offset, counts, producer)
+
+    def _fetched(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
+    ) -> None:
+        """OffsetFetch."""
+        for group in answer.get("groups") or [{**answer, "groupId": asked.get("groupId")}]:
+            if group.get("errorCode"):
+                continue
+            for topic, partition in self._partitions(group.get("topics"), "name"):
+                if partition.get("errorCode") == 0 and "committedOffset" in partition:
+                    number, offset = partition.get("partitionIndex"), partition["committedOffset"]
+                    self._mark(exchange, group.get("groupId"), topic, number, TOLD, offset, counts)
+
+    def _share(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
+        """DescribeShareGroupOffsets."""
+        for group in answer.get("groups") or ():
+            for topic, partition in self._partitions(group.get("topics"), "topicName"):
+                if partition.get("errorCode") == 0 and "startOffset" in partition:
+                    number, offset = partition.get("partitionIndex"), partition["startOffset"]
+                    self._mark(exchange, group.get("groupId"), topic, number, TOLD, offset, counts)
+
+    def _share_written(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
+    ) -> None:
+        """WriteShareGroupState, which brokers send."""
+        for topic, partition in self._partitions(asked.get("topics"), "name"):
+            if "startOffset" in partition and partition["startOffset"] >= 0:
+                number, offset = partition.get("partition"), partition["startOffset"]
+                self._mark(exchange, asked.get("groupId"), topic, number, TOLD, offset, counts)
+
+    def _mark(
+        self,
+        exchange: Exchange,
+        group: Any,
+        topic: Topic,
+        partition: int | None,
+        kind: str,
+        offset: int,
+        counts: bool,
+        producer: str | None = None,
+    ) -> None:
+        if not isinstance(group, str) or partition is None:
+            return
+        mark: Mark = (told_ns(exchange), exchange.number, kind, offset, exchange.client_id, counts, producer)
+        self._commits.add((group, topic, partition), mark)
+
+    def _transaction(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
+    ) -> None:
+        """EndTxn, and InitProducerId, which aborts what is open."""
+        name = asked.get("transactionalId")
+        if isinstance(name, str) and answer.get("errorCode") == 0:
+            is_committed = exchange.api == "EndTxn" and bool(asked.get("committed"))
+            self._ended.add(name, (told_ns(exchange), exchange.number, is_committed))
+
+    def _partitions(self, topics: Any, name: str) -> Iterator[tuple[Topic, dict[str, Any]]]:
+        for each in topics or ():
+            topic_id = each.get("topicId", ZERO_UUID)
+            topic = self._labels.topic(each.get(name), topic_id if topic_id != ZERO_UUID else None)
+            for partition in each.get("partitions") or ():
+                yield topic, partition
+
+    # -- all of it --------------------------------------------------------------------------------------
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._commits.merge(later._commits)
+        self._ended.merge(later._ended)
+        self._ends.merge(later._ends)
+        for place, told in later._highest.items():
+            if told[0] > self._highest.get(place, (-1, 0))[0]:
+                self._highest[place] = told
+
+    @property
+    def left_out(self) -> int:
+        return self._commits.left_out + self._ended.left_out + self._ends.left_out + self._cut
+
+    def result(self) -> list[Row]:
+        self._labels.settle()
+        courses: dict[tuple[str, str | None, int], _Course] = {}
+        for group, topic, partition in self._commits:
+            key = group, self._labels.name(topic), partition
+            commits = self._settled(self._commits.line((group, topic, partition)))
+            courses.setdefault(key, _Course()).commits.extend(commits)
+        ends: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
+        for topic, partition in self._ends:
+            rows = ((row[0], row[1]) for row in self._ends.rows((topic, partition)))
+            ends.setdefault((self._labels.name(topic), partition), []).extend(rows)
+        out: list[Row] = []
+        for key in sorted(courses, key=lambda key: (key[0], key[1] or "", key[2])):
+            course = courses[key]
+            if any(each.counts for each in course.commits):
+                course.commits.sort(key=lambda each: (each.ns, each.exchange))
+                course.ends = ends.get(key[1:], [])
+                out += self._rows(key, course)
+        self._cut = max(0, len(out) - self.limits.rows)
+        return out[: self.limits.rows]
+
+    def _settled(self, line: list[Mark]) -> Iterator[_Commit]:
+        """The commits of a line; those of a transaction when it was committed, if it was."""
+        for ns, number, kind, offset, client_id, counts, producer in line:
+            if kind == PENDING:
+                end = next((each for each in self._ended.line(producer) if each[:2] > (ns, number)), None)
+                if end is None or not end[2]:
+                    continue
+                ns, kind = end[0], COMMIT
+            known = offset if offset >= 0 else None
+            yield _Commit(ns, known, kind, client_id, number, counts)
+
+    def _rows(self, key: tuple[str, str | None, int], course: _Course) -> Iterator[Row]:
+        steps = list(course.steps())
+        whole = _whole(key, course, steps)
+        if self._every_ns is None:
+            yield whole
+            return
+        interval: int | None = None
+        largest: int | None = None
+        row: Row | None = None
+        for ns, committed, end in steps:
+            if committed is None and row is None:
+                continue
+            number = ns // self._every_ns
+            lag = end - committed if end is not None and committed is not None else None
+            if number != interval:
+                if row is not None:
+                    yield row
+                interval, largest = number, None
+            if lag is not None:
+                largest = lag if largest is None else max(largest, lag)
+            row = {
+                **whole,
+                "ns": (number + 1) * self._every_ns,
+                "committed": committed,
+                "log_end": end,
+                "lag": lag,
+                "lag_max": largest,
+            }
+        if row is not None:
+            yield row
+
+
+def _whole(
+    key: tuple[str, str | None, int], course: _Course, steps: list[tuple[int, int | None, int | None]]
+) -> Row:
+    """The row at the end."""
+    both = [
+        (ns, end - committed, committed, end)
+        for ns, committed, end in steps
+        if committed is not None and end is not None
+    ]
+    points = sampled([step[:2] for step in both])
+    committed, end = steps[-1][1:] if steps else (None, None)
+    commits = [each for each in course.commits if each.kind == COMMIT]
+    before: int | None = None
+    rewinds: list[tuple[int, _Commit]] = []
+    for each in commits:
+        if before is not None and each.offset is not None and each.offset < before:
+            rewinds.append((before, each))
+        before = each.offset if each.offset is not None else before
+    rewound_from, rewind = rewinds[-1] if rewinds else (None, None)
+    evidence = [each.exchange for each in commits]
+    span = both[-1][0] - both[0][0] if both else 0
+    return {
+        "group": key[0],
+        "topic": key[1],
+        "partition": key[2],
+        "ns": None,
+        "committed": committed,
+        "log_end": end,
+        "lag": end - committed if end is not None and committed is not None else None,
+        "lag_max": max((step[1] for step in both), default=None),
+        "lag_first": both[0][1] if both else None,
+        "lag_per_s": slope_per_s(points),
+        "points": len(points),
+        "written_per_s": (both[-1][3] - both[0][3]) * SECOND / span if span > 0 else None,
+        "committed_per_s": (both[-1][2] - both[0][2]) * SECOND / span if span > 0 else None,
+        "commits": len(commits),
+        "committers": sorted({each.client_id for each in commits if each.client_id is not None}),
+        "rewinds": len(rewinds),
+        "rewound_from": rewound_from,
+        "rewound_to": rewind.offset if rewind is not None else None,
+        "rewound_by": rewind.client_id if rewind is not None else None,
+        "rewind_exchange": rewind.exchange if rewind is not None else None,
+        "first_ns": course.commits[0].ns,
+        "last_ns": course.commits[-1].ns,
+        "exchanges": sorted({*evidence[:4], *evidence[-4:]}),
+    }
+
+
+_TAKEN = {
+    "Produce": Lag._produce,
+    "Fetch": Lag._fetch,
+    "ListOffsets": Lag._list,
+    "OffsetCommit": Lag._commit,
+    "TxnOffsetCommit": Lag._commit,
+    "OffsetFetch": Lag._fetched,
+    "DescribeShareGroupOffsets": Lag._share,
+    "WriteShareGroupState": Lag._share_written,
+    "EndTxn": Lag._transaction,
+    "InitProducerId": Lag._transaction,
+}

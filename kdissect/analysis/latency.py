@@ -1,0 +1,185 @@
+"""Where the time of exchanges goes: the parts of their latency, by API and version.
+
+The parts are those of the columns of an exchange (``behind_ns``, ``throttle_ns``, ``network_ns``, and
+``served_ns``, of which ``wait_ns`` and ``broker_ns`` are told where the wait is known). They add up to
+``latency_ns``. The transfers and the client's own time stand outside. Of a part, the exchanges count of which
+it is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.declared import Declared, column
+from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.srt import GROUPINGS
+from kdissect.analysis.waits import split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+PARTS = {
+    "behind": "waiting behind an earlier request of the connection",
+    "throttle": "held back for a quota",
+    "network": "the smallest round trip between capture point and broker",
+    "served": "what the broker took, waits that were asked for included",
+    "wait": "of served, the wait that was asked for, where it is known",
+    "broker": "of served, the broker's work, where the wait is known",
+}
+"""Those of a latency."""
+OUTSIDE = {
+    "request_transfer": "from the first byte of the request to its last",
+    "response_transfer": "from the first byte of the response to its last",
+    "think": "the client's time since the answer before, where nothing else was asked",
+}
+"""What is not in a latency."""
+_ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
+
+
+@dataclass(slots=True)
+class _Part:
+    """The times of a part, of which most are 0."""
+
+    zeros: int = 0
+    times: Histogram = field(default_factory=Histogram)
+
+    def add(self, ns: int | None) -> None:
+        if ns == 0:
+            self.zeros += 1
+        elif ns is not None:
+            self.times.add(ns)
+
+    def merge(self, later: _Part) -> None:
+        self.zeros += later.zeros
+        self.times.merge(later.times)
+
+    def all(self) -> Histogram:
+        """All of them."""
+        out = Histogram()
+        out.merge(self.times)
+        if self.zeros:
+            out.merge(Histogram(self.zeros, 0, 0, 0, {0: self.zeros}))
+        return out
+
+
+@dataclass(slots=True)
+class _Parts:
+    count: int = 0
+    parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in _ALL})
+
+    def merge(self, later: _Parts) -> None:
+        self.count += later.count
+        for name, part in later.parts.items():
+            self.parts[name].merge(part)
+
+
+_Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
+"""API key, API, version, broker, client, client id, topic."""
+
+
+def _columns() -> tuple[Declared, ...]:
+    out = []
+    for name, meaning in _ALL.items():
+        out += [
+            column(f"{name}_sum_ns", "int64", f"{meaning}: all together"),
+            column(f"{name}_p50_ns", "int64", "half of them are no longer (within 0.4 %)"),
+            column(f"{name}_p99_ns", "int64", "99 % are no longer (within 0.4 %)"),
+            column(f"{name}_max_ns", "int64", "the longest"),
+        ]
+        if name in PARTS:
+            out.append(
+                column(
+                    f"{name}_share_pct", "float64", "their sum, of that of all latencies of the row, percent"
+                )
+            )
+    return tuple(out)
+
+
+class Latency(OneTable[_Key, _Parts]):
+    """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.srt.GROUPINGS`."""
+
+    name = "latency"
+    about = "the parts of response times: queues, quotas, network, waits, work"
+    columns = (
+        column("api", "text", "Kafka's newest name of the API"),
+        column("api_version", "int16", "version of the API"),
+        column("broker", "text", "address:port of the broker; null unless asked for (latency,broker)"),
+        column("client", "text", "address of the client; null unless asked for (latency,client)"),
+        column("client_id", "text", "the client's id; null unless asked for (latency,client_id)"),
+        column("topic", "text", "the topic; null unless asked for (latency,topic), or where there is none"),
+        column("count", "int64", "exchanges with request and response"),
+        *_columns(),
+    )
+    groupings = GROUPINGS
+
+    def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
+        super().__init__(_Parts, limits)
+        self._by = by
+
+    def _exchange(self, exchange: Exchange) -> None:
+        latency = exchange.latency_ns
+        if latency is None or exchange.api is None:
+            return
+        rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
+        known = split(exchange)
+        values = (
+            *(latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns),
+            *(known.wait_ns, known.broker_ns),
+            *(exchange.request_transfer_ns, exchange.response_transfer_ns, exchange.think_ns),
+        )
+        for row in rows:
+            if row is not None:
+                row.count += 1
+                for part, value in zip(row.parts.values(), values, strict=True):
+                    part.add(value)
+
+    def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
+        return (exchange.topics if "topic" in self._by else None) or (None,)
+
+    def _key(self, exchange: Exchange, topic: str | None) -> _Key:
+        by = self._by
+        return (
+            exchange.api_key,
+            exchange.api or "",
+            exchange.api_version,
+            exchange.broker if "broker" in by else None,
+            address(exchange.client) if "client" in by else None,
+            exchange.client_id if "client_id" in by else None,
+            topic,
+        )
+
+    def result(self) -> list[Row]:
+        return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+
+
+def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:
+    api_key, _, version, broker, client, client_id, topic = key
+    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "", topic or "")
+    return (api_key is None, *known)
+
+
+def _result(key: _Key, row: _Parts) -> Row:
+    _, api, version, broker, client, client_id, topic = key
+    out: Row = {
+        "api": api,
+        "api_version": version,
+        "broker": broker,
+        "client": client,
+        "client_id": client_id,
+        "topic": topic,
+        "count": row.count,
+    }
+    whole = row.parts["latency"].times.total
+    for name, part in row.parts.items():
+        times = part.all()
+        p50, p99 = times.percentiles(50, 99)
+        out |= {
+            f"{name}_sum_ns": times.total if times.count else None,
+            f"{name}_p50_ns": p50,
+            f"{name}_p99_ns": p99,
+            f"{name}_max_ns": times.most,
+        }
+        if name in PARTS:
+            known = times.count and whole > 0
+            out[f"{name}_share_pct"] = round(100 * times.total / whole, 2) if known else None
+    return out

@@ -1,0 +1,163 @@
+"""Moments that a line of time shows: rebalances, moves of leaders, ends of transactions, each once.
+
+What was there before is known from whatever mentions it first, so that only news are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from kdissect.analysis.fold import begun_ns, told_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.schema import ZERO_UUID
+
+MOST_TEXTS = 20
+"""Marks of one interval."""
+_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
+_EPOCHS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+
+_First = tuple[int, bool, bool, str]
+"""When something was first told; whether that is a moment to be marked, and counts; what was told."""
+
+
+class Moments:
+    """What was told first, and when."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._labels = Labels(limits)
+        self._generations: dict[tuple[str, int], _First] = {}
+        """Of groups: a moment where a member joins it."""
+        self._leaders: dict[tuple[Topic, int, int], _First] = {}
+        """Of partitions, by leader epoch."""
+        self._ended: dict[tuple[str, int], _First] = {}
+        """Of transactional ids, by the exchange that ends a transaction."""
+        self._most = limits.rows
+
+    def see(self, exchange: Exchange, counts: bool) -> None:
+        """To be called with every exchange."""
+        self._labels.see(exchange)
+        api = exchange.api
+        if api in _MEMBERS or api in _EPOCHS:
+            self._member(exchange, counts)
+        elif api == "Metadata" and exchange.response is not None:
+            for topic in exchange.response.body().get("topics") or ():
+                name = self._labels.topic(topic.get("name"), None)
+                for partition in topic.get("partitions") or ():
+                    self._leader(
+                        exchange, name, partition.get("partitionIndex"), partition, counts, "leaderId"
+                    )
+        elif api in ("Produce", "Fetch") and exchange.error is not None:
+            self._hints(exchange, counts)
+        elif api == "EndTxn" and exchange.request is not None and exchange.response is not None:
+            body = exchange.request.body()
+            if exchange.response.body().get("errorCode") == 0 and isinstance(
+                body.get("transactionalId"), str
+            ):
+                outcome = "committed" if body.get("committed") else "aborted"
+                key = body["transactionalId"], exchange.number
+                self._add(self._ended, key, (told_ns(exchange), True, counts, outcome))
+
+    def _member(self, exchange: Exchange, counts: bool) -> None:
+        asked = exchange.request.body() if exchange.request is not None else {}
+        answer = exchange.response.body() if exchange.response is not None else {}
+        group = asked.get("groupId")
+        if not isinstance(group, str):
+            return
+        if exchange.api == "JoinGroup":
+            if answer.get("errorCode") == 0 and answer.get("generationId", -1) >= 0:
+                first = told_ns(exchange), True, counts, "generation"
+                self._add(self._generations, (group, answer["generationId"]), first)
+        elif exchange.api in _EPOCHS:
+            if answer.get("errorCode") == 0 and answer.get("memberEpoch", 0) > 0:
+                is_news = answer.get("assignment") is not None or "activeTasks" in answer
+                first = told_ns(exchange), is_news, counts, "member epoch"
+                self._add(self._generations, (group, answer["memberEpoch"]), first)
+        else:
+            generation = asked.get("generationId", asked.get("generationIdOrMemberEpoch", -1))
+            if generation >= 0:
+                self._add(self._generations, (group, generation), (begun_ns(exchange), False, counts, ""))
+
+    def _hints(self, exchange: Exchange, counts: bool) -> None:
+        """Brokers that are not the leader tell who is (KIP-951)."""
+        answer = exchange.response.body() if exchange.response is not None else {}
+        for topic in answer.get("responses") or ():
+            topic_id = topic.get("topicId", ZERO_UUID)
+            name = self._labels.topic(
+                topic.get("name") or topic.get("topic"), topic_id if topic_id != ZERO_UUID else None
+            )
+            for partition in topic.get("partitions") or topic.get("partitionResponses") or ():
+                hint = partition.get("currentLeader")
+                if isinstance(hint, dict):
+                    number = partition.get("partitionIndex", partition.get("index"))
+                    self._leader(exchange, name, number, hint, counts, "leaderId")
+
+    def _leader(
+        self,
+        exchange: Exchange,
+        topic: Topic,
+        partition: int | None,
+        told: dict[str, Any],
+        counts: bool,
+        name: str,
+    ) -> None:
+        epoch, leader = told.get("leaderEpoch", -1), told.get(name, -1)
+        if partition is not None and epoch >= 0 and leader >= 0:
+            first = told_ns(exchange), True, counts, str(leader)
+            self._add(self._leaders, (topic, partition, epoch), first)
+
+    def _add(self, known: dict[Any, _First], key: Any, first: _First) -> None:
+        before = known.get(key)
+        if before is None:
+            if len(known) < self._most:
+                known[key] = first
+        elif first[0] < before[0]:
+            known[key] = first
+
+    def merge(self, later: Moments) -> None:
+        """Add what was told later."""
+        self._labels.merge(later._labels)
+        for mine, theirs in (
+            (self._generations, later._generations),
+            (self._leaders, later._leaders),
+            (self._ended, later._ended),
+        ):
+            for key, first in theirs.items():
+                self._add(mine, key, first)
+
+    def texts(self, length_ns: int) -> dict[int, list[str]]:
+        """What happened in each interval, by its number; of many, the first and how many more."""
+        self._labels.settle()
+        found: dict[int, dict[str, list[int]]] = {}
+        for ns, text in self._marks():
+            times = found.setdefault(ns // length_ns, {})
+            times.setdefault(text, []).append(ns)
+        return {number: _told(texts) for number, texts in found.items()}
+
+    def _marks(self) -> Iterator[tuple[int, str]]:
+        for (group, generation), (ns, is_moment, counts, what) in self._generations.items():
+            if is_moment and counts:
+                yield ns, f"group {group}: {what} {generation}"
+        for (transactional_id, _), (ns, _, counts, outcome) in self._ended.items():
+            if counts:
+                yield ns, f"transaction {transactional_id} {outcome}"
+        leaders: dict[tuple[str, int], list[tuple[int, _First]]] = {}
+        for (topic, partition, epoch), first in self._leaders.items():
+            name = self._labels.name(topic) or ""
+            leaders.setdefault((name, partition), []).append((epoch, first))
+        for (name, partition), epochs in leaders.items():
+            epochs.sort()
+            for (_, (_, _, _, before)), (_, (ns, _, counts, leader)) in pairwise(epochs):
+                if leader != before and counts:
+                    yield ns, f"leader of {name}-{partition}: broker {leader}, before {before}"
+
+
+def _told(texts: dict[str, list[int]]) -> list[str]:
+    ordered = sorted(texts.items(), key=lambda each: (min(each[1]), each[0]))
+    out = [f"{text} ×{len(times)}" if len(times) > 1 else text for text, times in ordered[:MOST_TEXTS]]
+    if len(ordered) > MOST_TEXTS:
+        out.append(f"and {len(ordered) - MOST_TEXTS} more")
+    return out

@@ -1,0 +1,314 @@
+"""The nodes of a KRaft cluster: who asked for votes, who leads, how each follows the log of metadata, and how
+its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kdissect.analysis.declared import ID, column, time_column
+from kdissect.analysis.fold import MILLISECOND, Row, Rows, Statistic, begun_ns, least, most
+from kdissect.analysis.histogram import Histogram
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
+
+LATE_NS = 4_500 * MILLISECOND
+"""Half of ``broker.session.timeout.ms``, which is 9 s; a heartbeat comes every 2 s."""
+CAUGHT_UP = 8
+"""A node that lacks no more offsets than these follows the log: a record of its own comes every 500 ms."""
+_APIS = (
+    "Vote",
+    "BeginQuorumEpoch",
+    "EndQuorumEpoch",
+    "DescribeQuorum",
+    "Fetch",
+    "FetchSnapshot",
+    "BrokerHeartbeat",
+)
+Body = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Times of something that comes again and again, and how far they are apart."""
+
+    count: int = 0
+    gaps: Histogram = field(default_factory=Histogram)
+    late: int = 0
+    first: tuple[int, int] | None = None
+    """Time and epoch; gaps between lives of a node are none."""
+    last: tuple[int, int] | None = None
+
+    def add(self, ns: int, epoch: int = 0) -> None:
+        self.merge(_Turns(1, first=(ns, epoch), last=(ns, epoch)))
+
+    def merge(self, later: _Turns) -> None:
+        if later.first is None:
+            return
+        self.gaps.merge(later.gaps)
+        self.late += later.late
+        self.count += later.count
+        if self.first is None or self.last is None:
+            self.first, self.last = later.first, later.last
+            return
+        if self.last[1] == later.first[1]:
+            gap = max(0, later.first[0] - self.last[0])
+            self.gaps.add(gap)
+            self.late += gap >= LATE_NS
+        self.last = later.last
+
+
+@dataclass(slots=True)
+class _Node:
+    epoch: int | None = None
+    is_voter: bool = False
+    is_observer: bool = False
+    votes_asked: int = 0
+    votes_granted: int = 0
+    prevotes: int = 0
+    stood: set[int] = field(default_factory=set)
+    """Epochs in which it asked for votes."""
+    fetches: _Turns = field(default_factory=_Turns)
+    lag: tuple[int, int, int] | None = None
+    """Time, exchange, and offsets that it lacked, at the last."""
+    caught_ns: int | None = None
+    """When it was seen to lack none, at the last."""
+    behind_ns: int | None = None
+    """When it was seen first."""
+    snapshots: int = 0
+    beats: _Turns = field(default_factory=_Turns)
+    fenced: tuple[int, int, bool] | None = None
+    """Time, exchange, and whether it was."""
+
+    def merge(self, later: _Node) -> None:
+        self.epoch = most(self.epoch, later.epoch)
+        self.is_voter = self.is_voter or later.is_voter
+        self.is_observer = self.is_observer or later.is_observer
+        self.votes_asked += later.votes_asked
+        self.votes_granted += later.votes_granted
+        self.prevotes += later.prevotes
+        self.stood |= later.stood
+        self.fetches.merge(later.fetches)
+        self.lag = max((each for each in (self.lag, later.lag) if each is not None), default=None)
+        self.caught_ns = most(self.caught_ns, later.caught_ns)
+        self.behind_ns = least(self.behind_ns, later.behind_ns)
+        self.snapshots += later.snapshots
+        self.beats.merge(later.beats)
+        self.fenced = max((each for each in (self.fenced, later.fenced) if each is not None), default=None)
+
+
+class Quorum(Statistic):
+    """The statistic ``quorum``: a row a node."""
+
+    name = "quorum"
+    about = "nodes of KRaft: votes, elections, lag, heartbeats"
+    columns = (
+        column("node", "int32", "the id of the node", unit=ID),
+        column(
+            "role",
+            "text",
+            "leader, voter or observer; follower where it is not told which; broker where only its "
+            "heartbeats were seen",
+        ),
+        column("epoch", "int32", "the latest epoch of the quorum that it took part in"),
+        column("votes_asked", "int64", "votes that it asked others for", rare=True),
+        column("votes_granted", "int64", "of them, those that it was given", rare=True),
+        column(
+            "prevotes", "int64", "votes that it asked for to see whether it would win (KIP-996)", rare=True
+        ),
+        column("elections", "int64", "epochs in which it asked for votes", rare=True),
+        time_column("leader_since_ns", "of the leader, when it was first seen to be"),
+        column("fetches", "int64", "its Fetches of the log"),
+        column("fetch_gap_max_ns", "int64", "the longest time from one to the next"),
+        column("lag_offsets", "int64", "records that it lacked at its last Fetch, or as DescribeQuorum says"),
+        column("lag_ns", "int64", "how long it had been behind then; 0 where it was not"),
+        column("snapshots", "int64", "snapshots that it fetched", rare=True),
+        column("fenced", "bool", "whether the controller fenced it, at its last heartbeat"),
+        column("heartbeats", "int64", "its heartbeats to the controller"),
+        column("heartbeat_p50_ns", "int64", "half of the times between them are no longer"),
+        column("heartbeat_max_ns", "int64", "the longest"),
+        column("heartbeat_late", "int32", "how many took 4.5 s, half of a session, or longer", rare=True),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._nodes: Rows[int, _Node] = Rows(_Node, limits.rows)
+        self._leaders: dict[int, tuple[int, int]] = {}
+        """Epoch: when it was first seen who leads in it, and who."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        api = exchange.api
+        if api not in _APIS or exchange.request is None:
+            return
+        if (
+            api == "Fetch"
+            and METADATA_TOPIC not in (topics := exchange.topics)
+            and METADATA_TOPIC_ID not in topics
+        ):
+            return
+        request = exchange.request.body()
+        response = exchange.response.body() if exchange.response is not None else {}
+        if api == "Vote":
+            self._vote(request, response)
+        elif api == "BrokerHeartbeat":
+            self._heartbeat(exchange, request, response)
+        elif api == "DescribeQuorum":
+            self._described(exchange, response)
+        elif api == "Fetch":
+            self._fetch(exchange, request, response)
+        elif api == "FetchSnapshot":
+            self._snapshot(request)
+        else:
+            self._led(exchange, api, request)
+
+    def _row(self, node: Any) -> _Node | None:
+        return self._nodes.row(node) if isinstance(node, int) and node >= 0 else None
+
+    def _vote(self, request: Body, response: Body) -> None:
+        granted = [bool(each.get("voteGranted")) for each in _partitions(response)]
+        for at, each in enumerate(_partitions(request)):
+            candidate = self._row(each.get("replicaId", each.get("candidateId")))
+            if candidate is None:
+                continue
+            epoch = each.get("replicaEpoch", each.get("candidateEpoch"))
+            candidate.is_voter = True
+            candidate.epoch = most(candidate.epoch, epoch)
+            if each.get("preVote"):
+                candidate.prevotes += 1
+                continue
+            candidate.votes_asked += 1
+            if epoch is not None and len(candidate.stood) < self.limits.timeline_key_events:
+                candidate.stood.add(epoch)
+            candidate.votes_granted += at < len(granted) and granted[at]
+
+    def _led(self, exchange: Exchange, api: str | None, request: Body) -> None:
+        for each in _partitions(request):
+            leader, epoch = each.get("leaderId"), each.get("leaderEpoch")
+            row = self._row(leader)
+            if row is None or not isinstance(leader, int) or not isinstance(epoch, int):
+                continue
+            row.is_voter = True
+            row.epoch = most(row.epoch, epoch)
+            if api == "BeginQuorumEpoch":
+                self._lead(epoch, begun_ns(exchange), leader)
+
+    def _lead(self, epoch: int, ns: int, leader: int) -> None:
+        known = self._leaders.get(epoch)
+        if known is None and len(self._leaders) >= self.limits.rows:
+            return
+        self._leaders[epoch] = (ns, leader) if known is None else min(known, (ns, leader))
+
+    def _described(self, exchange: Exchange, response: Body) -> None:
+        ns = begun_ns(exchange)
+        for each in _partitions(response):
+            if each.get("errorCode"):
+                continue
+            leader, epoch = each.get("leaderId", -1), each.get("leaderEpoch", -1)
+            if leader >= 0 and epoch >= 0:
+                self._lead(epoch, ns, leader)
+            voters, observers = each.get("currentVoters") or (), each.get("observers") or ()
+            end = max((one.get("logEndOffset", -1) for one in voters), default=-1)
+            for one in (*voters, *observers):
+                row = self._row(one.get("replicaId"))
+                if row is None:
+                    continue
+                row.is_voter = row.is_voter or one in voters
+                row.is_observer = row.is_observer or one in observers
+                if one.get("replicaId") == leader:
+                    row.epoch = most(row.epoch, epoch)
+                self._lagged(row, ns, exchange.number, end - one.get("logEndOffset", end))
+
+    def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
+        node = (request.get("replicaState") or {}).get("replicaId", request.get("replicaId"))
+        row = self._row(node)
+        if row is None:
+            return
+        ns = begun_ns(exchange)
+        row.fetches.add(ns)
+        asked = [
+            each
+            for topic in request.get("topics") or ()
+            if is_metadata_topic(topic.get("topic"), topic.get("topicId"))
+            for each in topic.get("partitions") or ()
+        ]
+        told = [each for topic in response.get("responses") or () for each in topic.get("partitions") or ()]
+        if asked and told and not told[0].get("errorCode") and told[0].get("highWatermark", -1) >= 0:
+            row.epoch = most(row.epoch, asked[0].get("currentLeaderEpoch"))
+            behind = told[0]["highWatermark"] - asked[0].get("fetchOffset", 0)
+            self._lagged(row, ns, exchange.number, behind)
+
+    def _lagged(self, row: _Node, ns: int, number: int, offsets: int) -> None:
+        lag = ns, number, max(0, offsets)
+        row.lag = lag if row.lag is None else max(row.lag, lag)
+        row.behind_ns = least(row.behind_ns, ns)
+        if offsets <= CAUGHT_UP:
+            row.caught_ns = most(row.caught_ns, ns)
+
+    def _snapshot(self, request: Body) -> None:
+        row = self._row(request.get("replicaId"))
+        if row is not None:
+            row.snapshots += any(each.get("position") == 0 for each in _partitions(request))
+
+    def _heartbeat(self, exchange: Exchange, request: Body, response: Body) -> None:
+        row = self._row(request.get("brokerId"))
+        if row is None:
+            return
+        ns = begun_ns(exchange)
+        row.beats.add(ns, request.get("brokerEpoch", -1))
+        if response and response.get("errorCode") == 0:
+            told = ns, exchange.number, bool(response.get("isFenced"))
+            row.fenced = told if row.fenced is None else max(row.fenced, told)
+
+    def merge(self, later: Self) -> None:
+        self._nodes.merge(later._nodes)
+        for epoch, (ns, leader) in later._leaders.items():
+            self._lead(epoch, ns, leader)
+
+    @property
+    def left_out(self) -> int:
+        return self._nodes.left_out
+
+    def result(self) -> list[Row]:
+        since_ns, leader = self._leaders[max(self._leaders)] if self._leaders else (None, None)
+        return [
+            self._result(node, row, since_ns if node == leader else None)
+            for node, row in sorted(self._nodes.rows.items())
+        ]
+
+    def _result(self, node: int, row: _Node, since_ns: int | None) -> Row:
+        role = "broker"
+        if row.fetches.count or row.lag is not None or row.snapshots:
+            role = "follower"
+        if row.is_voter or row.is_observer:
+            role = "voter" if row.is_voter else "observer"
+        if since_ns is not None:
+            role = "leader"
+        lag_ns = None
+        if row.lag is not None:
+            start_ns = row.caught_ns if row.caught_ns is not None else row.behind_ns
+            lag_ns = max(0, row.lag[0] - start_ns) if start_ns is not None else None
+        return {
+            "node": node,
+            "role": role,
+            "epoch": row.epoch,
+            "votes_asked": row.votes_asked,
+            "votes_granted": row.votes_granted,
+            "prevotes": row.prevotes,
+            "elections": len(row.stood),
+            "leader_since_ns": since_ns,
+            "fetches": row.fetches.count,
+            "fetch_gap_max_ns": row.fetches.gaps.most,
+            "lag_offsets": None if row.lag is None else row.lag[2],
+            "lag_ns": lag_ns,
+            "snapshots": row.snapshots,
+            "fenced": None if row.fenced is None else row.fenced[2],
+            "heartbeats": row.beats.count,
+            "heartbeat_p50_ns": row.beats.gaps.percentiles(50)[0],
+            "heartbeat_max_ns": row.beats.gaps.most,
+            "heartbeat_late": row.beats.late,
+        }
+
+
+def _partitions(body: Body) -> list[Body]:
+    return [each for topic in body.get("topics") or () for each in topic.get("partitions") or ()]

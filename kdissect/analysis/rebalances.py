@@ -1,0 +1,288 @@
+"""Rebalances of groups, their steps, and what was assigned: three tables of one timeline.
+
+A row is a generation of a classic group (Kafka Connect's too), or a rise of the epoch of one of the newer
+groups. What the capture does not tell is null: who began it, where a packet that may have is missing; when,
+where that was before the capture.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from kdissect.analysis.classic_rebalances import classic_rebalances
+from kdissect.analysis.declared import (
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    GROUP_COLUMN,
+    GROUP_TYPES_COLUMN,
+    PARTITION_COLUMN,
+    column,
+    time_column,
+)
+from kdissect.analysis.epoch_rebalances import epoch_rebalances
+from kdissect.analysis.fold import Row, View
+from kdissect.analysis.group_marks import Beat
+from kdissect.analysis.group_rebalance import Rebalance, lines_of
+from kdissect.analysis.group_timeline import GroupTimeline
+from kdissect.limits import DEFAULTS, Limits
+
+MOST_EXCHANGES = 8
+GENERATION_COLUMN = column(
+    "generation", "int32", "the generation, or the group's epoch; null where none was told"
+)
+MEMBER_COLUMN = column("member_id", "text", "the member; a static one that has no id yet, by its instance id")
+
+
+class GroupRebalances(GroupTimeline):
+    """The timeline with the rebalances that follow from it, which are found once for all three tables."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._found: tuple[int, list[Rebalance]] = 0, []
+
+    def rebalances(self) -> list[Rebalance]:
+        """All rebalances that have an exchange that counts, by group and time."""
+        if self._found[0] != self.changes:
+            self._found = self.changes, _rebalances_of(self)
+        return self._found[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_found": (0, [])}
+
+
+class _Table(View[GroupRebalances]):
+    """A table of rebalances."""
+
+    basis_type = GroupRebalances
+
+    @abstractmethod
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        """The rows of a rebalance."""
+
+    def result(self) -> list[Row]:
+        rows = (row for each in self.basis.rebalances() for row in self._rows(each))
+        return list(islice(rows, self.limits.rows))
+
+    @property
+    def left_out(self) -> int:
+        rows = sum(1 for each in self.basis.rebalances() for _ in self._rows(each))
+        return self.basis.left_out + max(0, rows - self.limits.rows)
+
+
+def _rebalances_of(timeline: GroupTimeline) -> list[Rebalance]:
+    out: list[Rebalance] = []
+    for line in lines_of(timeline):
+        found = classic_rebalances(line)
+        if any(isinstance(mark, Beat) for mark in line.marks):
+            found += epoch_rebalances(line)
+            found.sort(key=lambda each: each.first_ns())
+        out += (each for each in found if each.counts)
+    return out
+
+
+class Rebalances(_Table):
+    """The statistic ``rebalances``: a row a rebalance of a group."""
+
+    name = "rebalances"
+    about = "rebalances of groups: who began each, why, who was waited for, how long it took"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        GROUP_TYPES_COLUMN,
+        column("protocol", "text", "the assignor or protocol that was chosen"),
+        column(
+            "trigger",
+            "text",
+            "what began it: new-member, member-left, poll-interval, session-timeout, static-restart, "
+            "subscription-changed, metadata-changed, leader-rejoined, followup-revoke, probing, enforced, "
+            "coordinator-moved, unknown; null where the capture does not tell",
+        ),
+        column(
+            "trigger_confidence",
+            "text",
+            "certain where the protocol says so, likely where it follows from the sequence",
+        ),
+        column("trigger_member", "text", "the member that began it, by what it did or failed to do"),
+        column(
+            "trigger_client_id", "text", "the client id of who asked for it; of the member that was silent"
+        ),
+        column("trigger_client", "text", "its address:port"),
+        column("trigger_reason", "text", "why, as the request says (KIP-800)"),
+        column("trigger_exchange", "int64", "number of the exchange that began it, or first shows it"),
+        time_column("begin_ns", "when it began, or the first that shows it"),
+        time_column("notified_ns", "when a member was first told to join again"),
+        time_column("last_join_ns", "time of the last JoinGroup request"),
+        time_column("joined_ns", "time of the last JoinGroup response"),
+        time_column(
+            "assigned_ns", "time of the leader's SyncGroup request; of the first answer with a new target"
+        ),
+        time_column("synced_ns", "when the last member was given its assignment"),
+        column("join_phase_ns", "int64", "joined_ns - begin_ns"),
+        column("assign_phase_ns", "int64", "assigned_ns - joined_ns: the leader's time"),
+        column("sync_phase_ns", "int64", "synced_ns - assigned_ns"),
+        column(
+            "stopped_ns",
+            "int64",
+            "how long consumption stood still: from the last Fetch to the first after, of the "
+            "partition that waited longest; else from begin to the last assignment; so far, if not finished",
+        ),
+        column("waited_for", "texts", "the member that joined last, and those that never did"),
+        column("missing", "texts", "members of the generation before that neither joined again nor left"),
+        column("members", "int32", "members of it"),
+        column("members_before", "int32", "members when it began"),
+        column("joined", "int32", "of the members, those that are new"),
+        column("left", "int32", "members of the generation before that are none any more"),
+        column("partitions", "int32", "partitions (or tasks) that were assigned"),
+        column("moved", "int32", "of them, those that another member had before"),
+        column("revoked", "int32", "partitions taken from members that stay"),
+        column("delay_ns", "int64", "for how long Connect leaves tasks idle on purpose (KIP-415)", rare=True),
+        column(
+            "completed",
+            "bool",
+            "whether assignments were given; false where the next began before, or the capture ended; null "
+            "where that is not known",
+        ),
+        column("errors", "int32", "errors in its responses that are not routine", rare=True),
+        column("exchanges", "int64s", "numbers of the exchanges that show it best"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        yield _row(each)
+
+
+def _row(each: Rebalance) -> Row:
+    who = each.trigger_who
+    return {
+        "group": each.group,
+        "generation": each.generation,
+        "types": [each.kind],
+        "protocol": each.protocol,
+        "trigger": each.trigger,
+        "trigger_confidence": each.trigger_confidence,
+        "trigger_member": each.trigger_member,
+        "trigger_client_id": who.client_id if who is not None else None,
+        "trigger_client": who.client if who is not None else None,
+        "trigger_reason": each.trigger_reason,
+        "trigger_exchange": each.trigger_exchange,
+        "begin_ns": each.begin_ns,
+        "notified_ns": each.notified_ns,
+        "last_join_ns": each.last_join_ns,
+        "joined_ns": each.joined_ns,
+        "assigned_ns": each.assigned_ns,
+        "synced_ns": each.synced_ns,
+        "join_phase_ns": _between(each.begin_ns, each.joined_ns),
+        "assign_phase_ns": _between(each.joined_ns, each.assigned_ns),
+        "sync_phase_ns": _between(each.assigned_ns, each.synced_ns),
+        "stopped_ns": each.stopped_ns,
+        "waited_for": each.waited_for,
+        "missing": each.missing,
+        "members": each.members,
+        "members_before": each.before,
+        "joined": each.joined,
+        "left": each.left,
+        "partitions": each.partitions,
+        "moved": each.moved,
+        "revoked": each.revoked,
+        "delay_ns": each.delay_ms * 1_000_000 if each.delay_ms is not None else None,
+        "completed": each.completed,
+        "errors": each.errors,
+        "exchanges": list(dict.fromkeys(each.exchanges))[:MOST_EXCHANGES],
+    }
+
+
+def _between(first_ns: int | None, last_ns: int | None) -> int | None:
+    if first_ns is None or last_ns is None or last_ns < first_ns:
+        return None
+    return last_ns - first_ns
+
+
+class RebalanceSteps(_Table):
+    """The statistic ``rebalance_steps``: what each member did in each rebalance."""
+
+    name = "rebalance_steps"
+    about = "the steps of each rebalance, member by member"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        MEMBER_COLUMN,
+        CLIENT_ID_COLUMN,
+        CLIENT_COLUMN,
+        column(
+            "step",
+            "text",
+            "notified (told to join again), revoked (gave back what it must), joined (asked to join), "
+            "assigned (the leader assigns; of the newer groups: it is given a new target), synced (has its "
+            "assignment), fetched (first Fetch after), left, expired (not heard of any more), status (the "
+            "coordinator of a streams group complains)",
+        ),
+        time_column("ns", "when"),
+        column("exchange", "int64", "number of the exchange"),
+        column("after_ns", "int64", "since the member's step before; its first: since the rebalance began"),
+        column("revoking", "int32", "partitions that it is to give back", rare=True),
+        column("silent_ns", "int64", "how long a member that expired was not heard of", rare=True),
+        column("detail", "text", "what the request gives as its reason, or how much it is about"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        last: dict[str, int | None] = {}
+        for step in sorted(
+            each.steps, key=lambda step: (step.ns, step.exchange or 0, step.member, step.step)
+        ):
+            yield {
+                "group": each.group,
+                "generation": each.generation,
+                "member_id": step.member,
+                "client_id": step.who.client_id if step.who is not None else None,
+                "client": step.who.client if step.who is not None else None,
+                "step": step.step,
+                "ns": step.ns,
+                "exchange": step.exchange,
+                "after_ns": _between(last.get(step.member, each.begin_ns), step.ns),
+                "revoking": step.revoking,
+                "silent_ns": step.silent_ns,
+                "detail": step.detail,
+            }
+            last[step.member] = step.ns
+
+
+class Assignments(_Table):
+    """The statistic ``assignments``: which member had which partition in each generation."""
+
+    name = "assignments"
+    about = "what each rebalance assigned: partitions and tasks that members kept, gained and lost"
+    columns = (
+        GROUP_COLUMN,
+        GENERATION_COLUMN,
+        MEMBER_COLUMN,
+        column("topic", "text", "the topic, by name where the capture tells it; a connector, a subtopology"),
+        PARTITION_COLUMN,
+        column("change", "text", "kept, gained, lost; null where what was before is not known"),
+        column("task", "text", "of streams: active, standby, warmup; of Connect: task, connector"),
+    )
+
+    def _rows(self, each: Rebalance) -> Iterator[Row]:
+        labels = self.basis.labels
+        labels.settle()
+        for move in each.moves:
+            yield {
+                "group": each.group,
+                "generation": each.generation,
+                "member_id": move.member,
+                "topic": labels.name(labels.topic(None, move.topic)) if each.kind in _BY_ID else move.topic,
+                "partition": move.partition,
+                "change": move.change,
+                "task": _task(each, move.partition) if move.task is None else move.task,
+            }
+
+
+_BY_ID = ("consumer", "share")
+"""Groups whose heartbeats name topics by id."""
+
+
+def _task(each: Rebalance, partition: int) -> str | None:
+    if each.protocol_type != "connect":
+        return None
+    return "connector" if partition < 0 else "task"

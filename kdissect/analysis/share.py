@@ -1,0 +1,347 @@
+"""Share groups (KIP-932): what members acquired, what they said of it, and what came again.
+
+A ShareFetch answer tells which offsets a member acquired, and how often each was delivered by now; the
+member's later ShareFetch and ShareAcknowledge requests say what became of them: accepted, released,
+rejected, renewed (KIP-1222), or a gap, where there is no record. What is acquired again without a word of
+the member that had it, after the time of the lock, has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, first_and_last
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Span, Statistic, most
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.timelines import Timelines
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+"""Types of acknowledgements."""
+SAID = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected", RENEW: "renewed", GAP: "gaps"}
+FINAL_EPOCH = -1
+"""A share session ends: what its member holds is free again."""
+GIVEN_UP_NS = SECOND
+"""What the group did not get again for so long after it was released, though it fetched on, is given up."""
+MOST_OFFSETS = 1 << 31
+MOST_TIMED = 1_000
+"""Records of one acknowledgement whose time counts one by one."""
+
+
+class Place(NamedTuple):
+    """A partition of a group."""
+
+    group: str
+    topic: Topic
+    partition: int
+
+
+class Acquired(NamedTuple):
+    """Offsets that a member was given."""
+
+    ns: int
+    number: int
+    counts: bool
+    member: str
+    first: int
+    last: int
+    deliveries: int
+    lock_ms: int | None
+
+
+class Said(NamedTuple):
+    """What a member says of offsets."""
+
+    ns: int
+    number: int
+    counts: bool
+    member: str
+    first: int
+    last: int
+    kind: int
+    error: int
+
+
+class Closed(NamedTuple):
+    """A share session that its member ends."""
+
+    ns: int
+    number: int
+    member: str
+
+
+class _Lock(NamedTuple):
+    """Offsets that are held."""
+
+    first: int
+    last: int
+    member: str
+    ns: int
+    deliveries: int
+    lock_ms: int | None
+
+
+@dataclass(slots=True)
+class _Share:
+    """What a member had of a partition."""
+
+    acquired: int = 0
+    redelivered: int = 0
+    expired: int = 0
+    given_up: int = 0
+    max_deliveries: int | None = None
+    lock_ms: int | None = None
+    said: dict[str, int] = field(default_factory=dict)
+    hold: Histogram = field(default_factory=Histogram)
+    errors: int = 0
+    span: Span = field(default_factory=Span)
+    counts: bool = False
+
+
+class Share(Statistic):
+    """The statistic ``share``: a row a member and partition of a share group."""
+
+    name = "share"
+    about = "share groups: records acquired, accepted, released, delivered again, by member"
+    columns = (
+        GROUP_COLUMN,
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("member_id", "text", "the member"),
+        column("client_id", "text", "the name its client gives itself"),
+        column(
+            "acquired", "int64", "records that it was given; those that came again count again", kept=True
+        ),
+        column("accepted", "int64", "of those, records that it accepted"),
+        column("released", "int64", "records that it gave back"),
+        column("rejected", "int64", "records that it refused for good", rare=True),
+        column("renewed", "int64", "records whose lock it renewed (KIP-1222)", rare=True),
+        column(
+            "expired", "int64", "records that were given to a member again when its lock was over", rare=True
+        ),
+        column("redelivered", "int64", "of those acquired, records that had been delivered before"),
+        column("max_delivery_count", "int16", "the highest delivery count that it was told"),
+        column(
+            "given_up",
+            "int64",
+            "records that it did not accept at the highest delivery count of the partition, and that came to "
+            "nobody again",
+            rare=True,
+        ),
+        column("lock_ms", "int32", "how long a record is locked for the member that acquired it"),
+        column("hold_p50_ns", "int64", "from acquiring a record to what the member said of it, median"),
+        column("hold_p99_ns", "int64", "the same, 99th percentile"),
+        column("hold_max_ns", "int64", "the same, the longest"),
+        column("gaps", "int64", "offsets without a record, as it said", rare=True),
+        column("errors", "int64", "acknowledgements that were refused", rare=True),
+        *first_and_last("exchange"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._lines: Timelines[Place] = Timelines(limits)
+        self._closed: Timelines[str] = Timelines(limits)
+        self._labels = Labels(limits)
+        self._fetched: dict[str, int] = {}
+        """When a ShareFetch of a group was answered last."""
+        self._clients: dict[str, str | None] = {}
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._take(exchange, True)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._take(exchange, False)
+
+    def _take(self, exchange: Exchange, counts: bool) -> None:
+        self._labels.see(exchange)
+        if exchange.request is None or exchange.api not in ("ShareFetch", "ShareAcknowledge"):
+            return
+        request = exchange.request.body()
+        group, member = request.get("groupId"), request.get("memberId")
+        if not group or not member:
+            return
+        response = exchange.response.body() if exchange.response is not None else {}
+        if len(self._clients) < self.limits.rows:
+            self._clients[member] = exchange.client_id
+        self._say(exchange, request, response, counts)
+        if exchange.response is None or exchange.api != "ShareFetch":
+            return
+        told_ns, lock_ms = exchange.response.frame.last_ns, response.get("acquisitionLockTimeoutMs") or None
+        if group in self._fetched or len(self._fetched) < self.limits.rows:
+            self._fetched[group] = max(told_ns, self._fetched.get(group, told_ns))
+        for place, each in self._partitions(group, response.get("responses")):
+            for some in each.get("acquiredRecords") or ():
+                first, last = some.get("firstOffset", 0), some.get("lastOffset", -1)
+                if last >= first:
+                    deliveries = some.get("deliveryCount", 0)
+                    at = (told_ns, exchange.number, counts, member, first, last)
+                    self._lines.add(place, Acquired(*at, deliveries, lock_ms))
+
+    def _say(
+        self, exchange: Exchange, request: dict[str, Any], response: dict[str, Any], counts: bool
+    ) -> None:
+        assert exchange.request is not None
+        group, member = request["groupId"], request["memberId"]
+        ns, number = exchange.request.frame.last_ns, exchange.number
+        name = "acknowledgeErrorCode" if exchange.api == "ShareFetch" else "errorCode"
+        refused = {
+            place: each.get(name) or 0 for place, each in self._partitions(group, response.get("responses"))
+        }
+        whole = response.get("errorCode") or 0
+        for place, each in self._partitions(group, request.get("topics")):
+            for batch in each.get("acknowledgementBatches") or ():
+                for first, last, kind in _kinds(batch):
+                    error = whole or refused.get(place, 0)
+                    said = Said(ns, number, counts, member, first, last, kind, error)
+                    self._lines.add(place, said)
+        if request.get("shareSessionEpoch") == FINAL_EPOCH:
+            self._closed.add(group, Closed(ns, number, member))
+
+    def _partitions(
+        self, group: str, topics: list[dict[str, Any]] | None
+    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+        for topic in topics or ():
+            named = self._labels.topic(None, topic.get("topicId"))
+            for each in topic.get("partitions") or ():
+                yield Place(group, named, each.get("partitionIndex", -1)), each
+
+    def merge(self, later: Self) -> None:
+        self._lines.merge(later._lines)
+        self._closed.merge(later._closed)
+        self._labels.merge(later._labels)
+        for group, ns in later._fetched.items():
+            self._fetched[group] = max(ns, self._fetched.get(group, ns))
+        self._clients.update(later._clients)
+
+    @property
+    def left_out(self) -> int:
+        too_many = max(0, len(self._rows()) - self.limits.rows)
+        return self._lines.left_out + self._closed.left_out + too_many
+
+    def result(self) -> list[Row]:
+        return self._rows()[: self.limits.rows]
+
+    def _rows(self) -> list[Row]:
+        self._labels.settle()
+        rows: list[Row] = []
+        for place in self._lines:
+            marks = [*self._lines.line(place), *self._closed.line(place.group)]
+            marks.sort(key=lambda mark: mark[:2])
+            found = _replay(marks, self._fetched.get(place.group, 0))
+            rows += (self._row(place, member, share) for member, share in found.items() if share.counts)
+        rows.sort(key=lambda row: (row["group"], row["topic"] or "", row["partition"], row["member_id"]))
+        return rows
+
+    def _row(self, place: Place, member: str, share: _Share) -> Row:
+        p50_ns, p99_ns = share.hold.percentiles(50, 99)
+        return {
+            "group": place.group,
+            "topic": self._labels.name(place.topic),
+            "partition": place.partition,
+            "member_id": member,
+            "client_id": self._clients.get(member),
+            "acquired": share.acquired,
+            **{name: share.said.get(name, 0) for name in ("accepted", "released", "rejected", "renewed")},
+            "expired": share.expired,
+            "redelivered": share.redelivered,
+            "max_delivery_count": share.max_deliveries,
+            "given_up": share.given_up,
+            "lock_ms": share.lock_ms,
+            "hold_p50_ns": p50_ns,
+            "hold_p99_ns": p99_ns,
+            "hold_max_ns": share.hold.most,
+            "gaps": share.said.get("gaps", 0),
+            "errors": share.errors,
+            "first_ns": share.span.first_ns,
+            "last_ns": share.span.last_ns,
+        }
+
+
+def _kinds(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """First and last offset of what is said alike: one type stands for all, or each offset has its own."""
+    first, last = batch.get("firstOffset", 0), batch.get("lastOffset", -1)
+    kinds = batch.get("acknowledgeTypes") or []
+    if last < first or not kinds:
+        return
+    if len(kinds) == 1:
+        yield first, last, kinds[0]
+        return
+    begin = 0
+    kinds = kinds[: last - first + 1]
+    for at in range(1, len(kinds) + 1):
+        if at == len(kinds) or kinds[at] != kinds[begin]:
+            yield first + begin, first + at - 1, kinds[begin]
+            begin = at
+
+
+def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _Share]:
+    """What became of each offset of a partition, in order."""
+    shares: dict[str, _Share] = {}
+    locks: list[_Lock] = []
+    back: list[_Lock] = []
+    """What was released, with the time of that."""
+    for mark in marks:
+        if isinstance(mark, Closed):
+            back += (lock._replace(ns=mark.ns) for lock in locks if lock.member == mark.member)
+            locks = [lock for lock in locks if lock.member != mark.member]
+            continue
+        share = shares.setdefault(mark.member, _Share())
+        share.counts |= mark.counts
+        share.span.add(mark.ns, mark.number)
+        if isinstance(mark, Acquired):
+            count = _count(mark)
+            share.acquired += count
+            share.redelivered += count if mark.deliveries > 1 else 0
+            share.max_deliveries = most(share.max_deliveries, mark.deliveries)
+            share.lock_ms = mark.lock_ms or share.lock_ms
+            again, locks = _cut(locks, mark.first, mark.last)
+            for lock in again:
+                if lock.lock_ms is None or mark.ns - lock.ns >= lock.lock_ms * MILLISECOND:
+                    shares[lock.member].expired += _count(lock)
+            _, back = _cut(back, mark.first, mark.last)
+            locks.append(_Lock(mark.first, mark.last, mark.member, mark.ns, mark.deliveries, mark.lock_ms))
+        elif mark.error:
+            share.errors += 1
+        else:
+            name = SAID.get(mark.kind)
+            if name is not None:
+                share.said[name] = share.said.get(name, 0) + _count(mark)
+            told, rest = _cut(locks, mark.first, mark.last)
+            for lock in told:
+                for _ in range(min(_count(lock), MOST_TIMED)):
+                    share.hold.add(mark.ns - lock.ns)
+            locks = rest
+            if mark.kind == RENEW:
+                locks += (lock._replace(ns=mark.ns) for lock in told)
+            if mark.kind == RELEASE:
+                back += (lock._replace(ns=mark.ns) for lock in told)
+    highest = max((share.max_deliveries or 0 for share in shares.values()), default=0)
+    for lock in back:
+        if lock.deliveries == highest > 1 and fetched_ns - lock.ns >= GIVEN_UP_NS:
+            shares[lock.member].given_up += _count(lock)
+    return shares
+
+
+def _count(offsets: Acquired | Said | _Lock) -> int:
+    """How many there are; nobody holds more than this, whatever a message says."""
+    return min(offsets.last - offsets.first + 1, MOST_OFFSETS)
+
+
+def _cut(locks: list[_Lock], first: int, last: int) -> tuple[list[_Lock], list[_Lock]]:
+    """What lies between two offsets, and the rest."""
+    inside: list[_Lock] = []
+    outside: list[_Lock] = []
+    for lock in locks:
+        if lock.last < first or lock.first > last:
+            outside.append(lock)
+            continue
+        inside.append(lock._replace(first=max(first, lock.first), last=min(last, lock.last)))
+        if lock.first < first:
+            outside.append(lock._replace(last=first - 1))
+        if lock.last > last:
+            outside.append(lock._replace(first=last + 1))
+    return inside, outside

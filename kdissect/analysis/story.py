@@ -1,0 +1,191 @@
+"""Exchanges → the story of one group, topic, client, transactional id or offset, as lines in time.
+
+Exchanges of one connection that follow each other and did the same are one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kdissect.analysis.fold import address, begun_ns
+from kdissect.analysis.telling import committed, records_of, told
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.wording import plural
+
+MOST_LINES = 100_000
+"""Lines of a story; what comes after is counted."""
+
+
+@dataclass(slots=True)
+class Line:
+    """What happened."""
+
+    ns: int
+    last_ns: int
+    exchange: int
+    """The first."""
+    connection: int
+    client: str
+    client_id: str | None
+    text: str
+    kind: str
+    count: int = 1
+    records: int = 0
+    error: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """The text, with how often it was so."""
+        if self.count == 1:
+            return self.text
+        carried = f", {plural(self.records, 'record')} in all" if self.records else ""
+        return (
+            f"{self.text} (the first of {self.count:,}{carried})"
+            if carried
+            else f"{self.text} ({self.count:,} times)"
+        )
+
+
+class Story:
+    """Takes in exchanges, keeps those that belong to it.
+
+    :param tells: what of an exchange belongs to the story: the empty text for what it did, a text of its own,
+        or None where it does not belong.
+    :param names: names of the kind that an exchange has; for saying what there is.
+    """
+
+    def __init__(
+        self,
+        tells: Callable[[Exchange], str | None],
+        names: Callable[[Exchange], list[str]],
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        self.lines: list[Line] = []
+        self.left_out = 0
+        self.names: set[str] = set()
+        self._tells = tells
+        self._names = names
+        self._limits = limits
+        self._last: dict[int, Line] = {}
+        """By connection."""
+
+    def feed(self, exchange: Exchange) -> None:
+        """Take in the next exchange."""
+        for name in self._names(exchange):
+            if len(self.names) < self._limits.rows:
+                self.names.add(name)
+        text = self._tells(exchange)
+        if text is None:
+            return
+        did = told(exchange, self._limits)
+        kind, records = (text, 0) if text else (did.kind, did.records)
+        ns, last = begun_ns(exchange), self._last.get(exchange.connection)
+        if last is not None and last.kind == kind:
+            last.count += 1
+            last.last_ns = max(last.last_ns, ns)
+            last.records += records
+            return
+        if len(self.lines) >= MOST_LINES:
+            self.left_out += 1
+            return
+        line = Line(
+            ns,
+            ns,
+            exchange.number,
+            exchange.connection,
+            exchange.client,
+            exchange.client_id,
+            text or did.text,
+            kind,
+            records=records,
+            error=exchange.error,
+        )
+        self._last[exchange.connection] = line
+        self.lines.append(line)
+
+    def told(self) -> list[Line]:
+        """The lines, in the order of time."""
+        return sorted(self.lines, key=lambda line: (line.ns, line.exchange))
+
+
+class Offset(NamedTuple):
+    """One offset of a partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+def of_group(group: str, limits: Limits = DEFAULTS) -> Story:
+    """The story of a group."""
+    return Story(lambda each: "" if group in each.groups else None, lambda each: each.groups, limits)
+
+
+def of_topic(topic: str, limits: Limits = DEFAULTS) -> Story:
+    """The story of a topic."""
+    return Story(lambda each: "" if topic in each.topics else None, lambda each: each.topics, limits)
+
+
+def of_transactional_id(name: str, limits: Limits = DEFAULTS) -> Story:
+    """The story of a transactional id."""
+    return Story(
+        lambda each: "" if name in each.transactional_ids else None,
+        lambda each: each.transactional_ids,
+        limits,
+    )
+
+
+def of_client(client: str, limits: Limits = DEFAULTS) -> Story:
+    """The story of a client: a client id, an address, or an address with its port."""
+
+    def names(each: Exchange) -> list[str]:
+        known = [each.client, address(each.client)]
+        return [*known, each.client_id] if each.client_id is not None else known
+
+    return Story(lambda each: "" if client in names(each) else None, names, limits)
+
+
+def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
+    """The story of one offset: who wrote it, who read it, which groups are past it."""
+    past: dict[str, bool] = {}
+    """By group, whether its commit is past the offset."""
+    where = f"{asked.topic}-{asked.partition}"
+
+    def tells(each: Exchange) -> str | None:
+        if asked.topic not in each.topics:
+            return None
+        if each.api in ("OffsetCommit", "TxnOffsetCommit") and each.request is not None:
+            return _commits(each)
+        for records in records_of(each, limits):
+            if (records.topic, records.partition) != (asked.topic, asked.partition):
+                continue
+            if records.first is None or records.last is None:
+                continue
+            if records.first <= asked.offset <= records.last:
+                verb = "wrote" if each.api == "Produce" else "read"
+                return f"{verb} it, with offsets {records.first:,} to {records.last:,} of {where}"
+        return None
+
+    def _commits(each: Exchange) -> str | None:
+        assert each.request is not None
+        group = each.request.body().get("groupId", "")
+        for topic, partition, offset in committed(each):
+            if (topic, partition) != (asked.topic, asked.partition) or offset < 0:
+                continue
+            is_past, was_past = offset > asked.offset, past.get(group)
+            past[group] = is_past
+            if is_past and not was_past:
+                return f"group {group} committed {offset:,}: it is done with it"
+            if was_past and not is_past:
+                return f"group {group} went back to {offset:,}: it will read it again"
+        return None
+
+    def names(each: Exchange) -> list[str]:
+        if each.api not in ("Produce", "Fetch", "ShareFetch"):
+            return []
+        return [f"{one.topic}/{one.partition}" for one in records_of(each, limits)]
+
+    return Story(tells, names, limits)

@@ -1,0 +1,61 @@
+"""Times that lie close together, kept as the stretches that they make."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+
+class Stretches:
+    """Stretches of time, in order. Two that are no more than ``gap_ns`` apart are one, whatever the order in
+    which they were added; so parts of a capture merge without seams.
+
+    :param most: how many are kept; of more, the later ones are left out and counted.
+    """
+
+    __slots__ = ("_gap_ns", "_most", "firsts", "lasts", "left_out")
+
+    def __init__(self, gap_ns: int, most: int) -> None:
+        self.firsts: list[int] = []
+        self.lasts: list[int] = []
+        self.left_out = 0
+        self._gap_ns = gap_ns
+        self._most = most
+
+    def add(self, first_ns: int, last_ns: int) -> None:
+        """Something happened from one time to another."""
+        last_ns = max(first_ns, last_ns)
+        low = bisect_left(self.lasts, first_ns - self._gap_ns)
+        high = bisect_right(self.firsts, last_ns + self._gap_ns)
+        if low < high:
+            self.firsts[low:high] = [min(first_ns, self.firsts[low])]
+            self.lasts[low:high] = [max(last_ns, self.lasts[high - 1])]
+        elif len(self.firsts) >= self._most:
+            self.left_out += 1
+        else:
+            self.firsts.insert(low, first_ns)
+            self.lasts.insert(low, last_ns)
+
+    def merge(self, later: Stretches) -> None:
+        """Add those of another."""
+        self.left_out += later.left_out
+        for first_ns, last_ns in later:
+            self.add(first_ns, last_ns)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.firsts, self.lasts, strict=True)
+
+    def last_until(self, ns: int) -> int | None:
+        """The last time of it that is not after ``ns``."""
+        at = bisect_right(self.firsts, ns)
+        return None if at == 0 else min(ns, self.lasts[at - 1])
+
+    def first_from(self, ns: int) -> int | None:
+        """The first time of it that is not before ``ns``."""
+        at = bisect_left(self.lasts, ns)
+        return None if at == len(self.firsts) else max(ns, self.firsts[at])
+
+    def touches(self, first_ns: int, last_ns: int) -> bool:
+        """Whether anything of it lies between two times."""
+        found = self.first_from(first_ns)
+        return found is not None and found <= last_ns

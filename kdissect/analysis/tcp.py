@@ -1,0 +1,304 @@
+"""Connections below Kafka: round trips, what both ends offered, windows, losses, and who ended it.
+
+The facts are gathered while the segments pass (:mod:`kdissect.tcp.facts`) and come with the row of a
+connection that is over. From its exchanges comes when it was ready for use, and which of them a late
+retransmission hit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    Declared,
+    column,
+    first_and_last,
+)
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
+from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
+
+_MAKES_READY = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
+"""What a client asks before it uses a connection."""
+_LOGIN = _MAKES_READY[1:]
+SLOW_NS = 200 * MILLISECOND
+"""An exchange that a retransmission after so long hit took longer than this."""
+MOST_SLOW = 32
+"""So many of them are remembered of a connection, the longest."""
+MOST_HIT = 8
+LARGE_BYTES = 256 << 10
+"""Messages from this size on tell how quickly bytes are carried."""
+SLOW_BYTES_PER_S = 2_000_000
+_MEMBER_BEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+
+
+def _each_end(name: str, kind: str, meaning: str, rare: bool = False) -> tuple[Declared, ...]:
+    """A column of the client and one of the broker; ``{}`` in the meaning is which."""
+    return tuple(
+        column(name.format(end), kind, meaning.format(f"the {end}"), rare=rare)
+        for end in ("client", "broker")
+    )
+
+
+_FACTS: tuple[Declared, ...] = (
+    column("opening", "text", "what came of its SYN: answered, refused or unanswered; null without one"),
+    column("syns", "int32", "how often it was tried to open it"),
+    *_each_end("syn_rtt_{}_ns", "int64", "round trip of the handshake between capture point and {}"),
+    *_each_end("rtt_{}_ns", "int64", "smallest round trip between capture point and {}"),
+    column("rtt_min_ns", "int64", "both together: the smallest round trip between client and broker"),
+    column(
+        "rtt_p50_ns",
+        "int64",
+        "the same of medians; acknowledgements that a receiver delays (up to 40 ms and more) are among them",
+    ),
+    column(
+        "capture_point",
+        "text",
+        "near what the capture was taken: client, broker or between, by the round trips; null where both are "
+        "as near, or not known",
+    ),
+    *_each_end("wscale_{}", "int16", "window scale that {} offers in its SYN; null without one"),
+    *_each_end("mss_{}", "int32", "largest segment that {} takes, by its SYN"),
+    column("sack", "bool", "whether both offer selective acknowledgements; null where a SYN is missing"),
+    column("timestamps", "bool", "whether both offer timestamps; null where a SYN is missing"),
+    *_each_end("window_max_{}", "int64", "largest window of {}, bytes; null where a SYN is missing"),
+    *_each_end("zero_window_{}_count", "int32", "how often {} could take no more bytes", rare=True),
+    *_each_end("zero_window_{}_ns", "int64", "for how long in all", rare=True),
+    *_each_end("zero_window_{}_max_ns", "int64", "for how long at once", rare=True),
+    column(
+        "lost_to_broker",
+        "int32",
+        "segments of the client that were sent again because they were lost",
+        rare=True,
+    ),
+    column("lost_to_client", "int32", "the same of the broker", rare=True),
+    column(
+        "retransmitted_segments",
+        "int32",
+        "both together; what the receiver shows that it had is none",
+        rare=True,
+    ),
+    column("rto_like", "int32", "of them, those that closed a gap of 200 ms or more", rare=True),
+    column("rto_packets", "int64s", "the packets of the first 8 of those"),
+    column(
+        "outage_ns",
+        "int64",
+        "longest time in which bytes were only sent again, never acknowledged",
+        rare=True,
+    ),
+    column("outage_from_ns", "int64", "when that began, ns since the epoch", unit="time"),
+    column("closed_by", "text", "who said first that it is over: client or broker"),
+    column("reset_by", "text", "who reset it: client or broker; null where nobody did"),
+    column("handshake_ns", "int64", "from the first SYN until the client acknowledged the broker's"),
+)
+
+
+@dataclass(slots=True)
+class _Line:
+    over: Connection | None = None
+    client_id: str | None = None
+    ready_ns: int | None = None
+    """When the first request began that uses the connection."""
+    first_ns: int | None = None
+    """When the first request of any kind began."""
+    login_ns: int = 0
+    exchanges: int = 0
+    slow: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """The longest exchanges: minus how long, number, begin and end."""
+    waiting: list[tuple[int, int, int, str]] = field(default_factory=list)
+    """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
+    (ns), their APIs; the oldest."""
+    left_ns: int | None = None
+    """When its client last left a group."""
+    large: int = 0
+    """Messages of :data:`LARGE_BYTES` and more."""
+    slow_large: list[tuple[float, int, int]] = field(default_factory=list)
+    """The slowest of them: bytes a second, for how long, the exchange's number."""
+
+    def merge(self, later: _Line) -> None:
+        self.over = later.over or self.over
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.ready_ns = least(self.ready_ns, later.ready_ns)
+        self.first_ns = least(self.first_ns, later.first_ns)
+        self.login_ns += later.login_ns
+        self.exchanges += later.exchanges
+        self.slow = sorted(self.slow + later.slow)[:MOST_SLOW]
+        self.waiting = sorted(self.waiting + later.waiting)[:MOST_SLOW]
+        self.left_ns = most(self.left_ns, later.left_ns)
+        self.large += later.large
+        self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
+
+
+class Tcp(OneTable[int, _Line]):
+    """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
+
+    name = "tcp"
+    about = "handshakes, round trips, windows, losses"
+    columns = (
+        column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        CLIENT_ID_COLUMN,
+        *_FACTS,
+        column("login_ns", "int64", "time that the exchanges of its login took"),
+        column(
+            "setup_ns",
+            "int64",
+            "from the first SYN to the first request that is neither a login's nor ApiVersions; null without "
+            "the SYN",
+        ),
+        column("waiting_exchanges", "int64s", "requests that waited when the client closed it, at most 8"),
+        column("waiting_apis", "texts", "their APIs"),
+        column(
+            "waiting_ns",
+            "int64",
+            "age of the oldest of them; long polls count from when their time was over",
+        ),
+        column("left_ns", "int64", "when its client last left a group, ns since the epoch", unit="time"),
+        column("large", "int64", "messages of 256 KiB and more", rare=True),
+        column(
+            "slow_large",
+            "int64",
+            "of them, those that took more than 5 round trips at less than 2 MB/s, 32 at the most",
+            rare=True,
+        ),
+        column(
+            "slow_large_bytes_per_s",
+            "float64",
+            "the slowest of these, bytes a second",
+            unit="bytes",
+            rare=True,
+        ),
+        column("slow_large_exchanges", "int64s", "the exchanges of the slowest 8"),
+        column(
+            "hit_exchanges", "int64s", "exchanges, at most 8, in which bytes came again after 200 ms or more"
+        ),
+        column("exchanges", "int64", "exchanges"),
+        column("packets", "int64", "packets of both directions"),
+        column("bytes_to_broker", "int64", "bytes that the client sent, each once", unit="bytes"),
+        column("bytes_from_broker", "int64", "bytes that the broker sent, each once", unit="bytes"),
+        column("tls", "bool", "whether it speaks TLS"),
+        column("end", "text", "fin, rst, open, reused or evicted"),
+        *first_and_last("packet"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Line, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        row = self._rows.row(exchange.connection)
+        if row is None:
+            return
+        row.exchanges += 1
+        if exchange.client_id is not None:
+            row.client_id = exchange.client_id
+        for message in exchange.messages:
+            if message.frame.size >= LARGE_BYTES and not message.is_cut:
+                row.large += 1
+                took_ns = int(message.frame.last_ns) - int(message.frame.first_ns)
+                if took_ns > 0 and message.frame.size * SECOND / took_ns < SLOW_BYTES_PER_S:
+                    slow = (round(message.frame.size * SECOND / took_ns, 1), took_ns, exchange.number)
+                    row.slow_large = sorted([*row.slow_large, slow])[:MOST_SLOW]
+        if exchange.request is None:
+            return
+        if exchange.missing == "connection closed" and exchange.response is None:
+            waits = _may_wait_ns(exchange)
+            if waits is not None:
+                asked = (exchange.request.frame.last_ns, exchange.number, waits, exchange.api or "")
+                row.waiting = sorted([*row.waiting, asked])[:MOST_SLOW]
+        if _leaves(exchange):
+            row.left_ns = most(row.left_ns, exchange.request.frame.last_ns)
+        begin_ns = exchange.request.frame.first_ns
+        row.first_ns = least(row.first_ns, begin_ns)
+        if row.ready_ns is None or begin_ns < row.ready_ns:
+            api = exchange.api
+            if api not in _MAKES_READY:
+                row.ready_ns = begin_ns
+            elif api in _LOGIN:
+                row.login_ns += exchange.latency_ns or 0
+        if exchange.response is not None:
+            end_ns = exchange.response.frame.last_ns
+            if end_ns - begin_ns >= SLOW_NS:
+                row.slow = sorted([*row.slow, (begin_ns - end_ns, exchange.number, begin_ns, end_ns)])[
+                    :MOST_SLOW
+                ]
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.tcp is None:
+            return
+        row = self._rows.row(connection.connection)
+        if row is not None:
+            row.over = connection
+
+    def result(self) -> list[Row]:
+        return [
+            _result(number, row, row.over)
+            for number, row in sorted(self._rows.rows.items())
+            if row.over is not None
+        ]
+
+
+def _may_wait_ns(exchange: Exchange) -> int | None:
+    """How long the client agreed to wait; None where no one can tell."""
+    assert exchange.request is not None
+    if exchange.api in WAIT_FOR_MEMBERS:
+        return None
+    if exchange.api not in LONG_POLLS:
+        return 0
+    longest, _ = asked_wait(exchange.request)
+    return None if longest is None else max(0, longest) * MILLISECOND
+
+
+def _leaves(exchange: Exchange) -> bool:
+    """Whether the client leaves a group: with a request of its own, or an epoch below 0 (KIP-848)."""
+    if exchange.api == "LeaveGroup":
+        return True
+    if exchange.api not in _MEMBER_BEATS or exchange.request is None:
+        return False
+    return bool((exchange.request.body().get("memberEpoch") or 0) < 0)
+
+
+def _result(number: int, row: _Line, over: Connection) -> Row:
+    facts = over.tcp or {}
+    setup_ns = None
+    if over.opened and row.ready_ns is not None:
+        setup_ns = max(0, row.ready_ns - over.start_ns)
+    late = facts.get("rto_ns") or ()
+    rtt = facts.get("rtt_min_ns") or 0
+    large = [each for each in row.slow_large if each[1] > 5 * rtt]
+    waiting: list[tuple[int, int, int, str]] = []
+    closed_ns = facts.get("closed_ns")
+    if closed_ns is not None and facts.get("closed_by") == "client":
+        waiting = [each for each in row.waiting if each[0] + each[2] < closed_ns]
+    hit = sorted(each for _, each, begin, end in row.slow if any(begin <= ns <= end for ns in late))
+    return {
+        "connection": number,
+        "client": over.client,
+        "broker": over.broker,
+        "client_id": row.client_id if row.client_id is not None else over.client_id,
+        **{each.name: facts.get(each.name) for each in _FACTS},
+        "login_ns": row.login_ns,
+        "setup_ns": setup_ns,
+        "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],
+        "waiting_apis": sorted({api for *_, api in waiting}),
+        "waiting_ns": max((closed_ns - asked - may for asked, _, may, _ in waiting), default=None),
+        "left_ns": row.left_ns,
+        "large": row.large,
+        "slow_large": len(large),
+        "slow_large_bytes_per_s": large[0][0] if large else None,
+        "slow_large_exchanges": [number for *_, number in large[:MOST_HIT]],
+        "hit_exchanges": hit[:MOST_HIT],
+        "exchanges": row.exchanges,
+        "packets": over.packets,
+        "bytes_to_broker": over.bytes_to_broker,
+        "bytes_from_broker": over.bytes_from_broker,
+        "tls": over.tls is not None,
+        "end": over.end,
+        "first_ns": over.start_ns,
+        "last_ns": over.end_ns,
+    }

@@ -1,0 +1,112 @@
+"""What a line of time shows, by interval: requests, bytes, errors, what brokers took, and what happened.
+
+Intervals are those of ``io``. A message counts for the interval in which it was complete; what brokers took,
+for the one in which they answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
+from kdissect.analysis.fold import SECOND, OneTable, Row
+from kdissect.analysis.grades import Grades
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.moments import Moments
+from kdissect.analysis.waits import split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+
+@dataclass(slots=True)
+class _Interval:
+    requests: int = 0
+    request_bytes: int = 0
+    responses: int = 0
+    response_bytes: int = 0
+    errors: Grades = field(default_factory=Grades)
+    broker: Histogram = field(default_factory=Histogram)
+
+    def merge(self, later: _Interval) -> None:
+        self.requests += later.requests
+        self.request_bytes += later.request_bytes
+        self.responses += later.responses
+        self.response_bytes += later.response_bytes
+        self.errors.merge(later.errors)
+        self.broker.merge(later.broker)
+
+
+class Timeline(OneTable[int, _Interval]):
+    """The statistic ``timeline``."""
+
+    name = "timeline"
+    about = "by interval (1s): requests, bytes, errors, broker times, rebalances and other marks"
+    columns = (
+        time_column("start_ns", "beginning of the interval"),
+        column("interval_ns", "int64", "its length"),
+        column("requests", "int64", "requests that were complete in it"),
+        column("responses", "int64", "responses that were complete in it"),
+        *MESSAGE_BYTES,
+        *graded_errors("error codes in the responses"),
+        column("broker_count", "int64", "responses of which it is known what the broker took, without waits"),
+        column("broker_p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
+        column("broker_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
+        column(
+            "marks",
+            "texts",
+            "what happened: generations of groups, leaders that moved, transactions that ended",
+        ),
+    )
+    takes_interval = True
+
+    def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
+        super().__init__(_Interval, limits)
+        self._length_ns = length_ns
+        self._moments = Moments(limits)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._moments.see(exchange, False)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._moments.see(exchange, True)
+        if exchange.request is not None:
+            row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
+            if row is not None:
+                row.requests += 1
+                row.request_bytes += exchange.request.frame.size
+        if exchange.response is not None:
+            row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
+            if row is not None:
+                row.responses += 1
+                row.response_bytes += exchange.response.frame.size
+                row.errors.add_codes(exchange)
+                broker_ns = split(exchange).broker_ns
+                if broker_ns is not None:
+                    row.broker.add(broker_ns)
+
+    def merge(self, later: Self) -> None:
+        super().merge(later)
+        self._moments.merge(later._moments)
+
+    def result(self) -> list[Row]:
+        marks = self._moments.texts(self._length_ns)
+        return [
+            self._row(number, row, marks.get(number, [])) for number, row in sorted(self._rows.rows.items())
+        ]
+
+    def _row(self, number: int, row: _Interval, marks: list[str]) -> Row:
+        p50, p99 = row.broker.percentiles(50, 99)
+        return {
+            "start_ns": number * self._length_ns,
+            "interval_ns": self._length_ns,
+            "requests": row.requests,
+            "responses": row.responses,
+            "request_bytes": row.request_bytes,
+            "response_bytes": row.response_bytes,
+            **row.errors.columns(),
+            "broker_count": row.broker.count,
+            "broker_p50_ns": p50,
+            "broker_p99_ns": p99,
+            "marks": marks,
+        }

@@ -1,0 +1,42 @@
+"""Points in time → how a number changes: the line through them that outliers do not bend (Theil and Sen)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from kdissect.analysis.fold import SECOND
+
+MOST_POINTS = 60
+"""Of more, as many evenly spread ones are taken."""
+
+
+def sampled(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A number at the ends of seconds, or of longer intervals where there are too many of them; each is as
+    it was told last.
+
+    :param points: times, ns, ascending, and the number from then on.
+    """
+    if not points:
+        return []
+    first, last = points[0][0], points[-1][0]
+    step = max(SECOND, -(-(last - first) // MOST_POINTS))
+    out: list[tuple[int, int]] = []
+    at, value = 0, points[0][1]
+    for ns in range(first, last + 1, step):
+        while at < len(points) and points[at][0] <= ns:
+            value = points[at][1]
+            at += 1
+        out.append((ns, value))
+    return out
+
+
+def slope_per_s(points: Sequence[tuple[int, int]]) -> float | None:
+    """The median of the slopes between all of them, a second; None for fewer than two."""
+    slopes = [
+        (there - here) * SECOND / (later - earlier)
+        for at, (earlier, here) in enumerate(points)
+        for later, there in points[at + 1 :]
+        if later > earlier
+    ]
+    return median(slopes) if slopes else None

@@ -1,0 +1,301 @@
+"""Who began a rebalance of a classic group, and why.
+
+The first request that makes the coordinator prepare a rebalance, once the generation before was told, is
+what began it: a LeaveGroup, or a JoinGroup of a member that is new, or that rejoins without being asked to.
+Where members are told to rejoin before anybody asked for it, either a session ended, or what asked for it
+was not captured: then nobody is named.
+
+Reasons are those of Kafka's Java client (KIP-800); other clients give none, and their sequence decides.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.analysis.classic_rounds import REBALANCE_IN_PROGRESS, Round
+from kdissect.analysis.fold import MILLISECOND, SECOND, most
+from kdissect.analysis.group_marks import Join, Leave, Run, Sync, Who
+from kdissect.analysis.group_rebalance import CERTAIN, LIKELY, GroupLine
+
+REASONS = (
+    ("poll timeout", "poll-interval"),
+    ("need to revoke partitions", "followup-revoke"),
+    ("enforced by user", "enforced"),
+    ("triggered followup rebalance scheduled for", "probing"),
+    ("metadata has changed", "metadata-changed"),
+    ("subscription has changed", "subscription-changed"),
+    ("connect worker requested rejoin", "enforced"),
+    ("tasks corrupted", "enforced"),
+    ("Shutdown requested", "enforced"),
+)
+"""What a reason has in it: the word for it (ConsumerCoordinator, StreamThread, WorkerCoordinator)."""
+FOLLOWS = ("already rebalancing", "rebalance failed due to", "RebalanceInProgress")
+"""Reasons of members that only follow."""
+GIVEN_ID = "need to re-join with the given member-id"
+NOT_COORDINATOR = (14, 15, 16)
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
+MEMBER_ID_REQUIRED_VERSION = 4
+"""From this version of JoinGroup on a new member is told its id first (KIP-394): what asks without one
+begins nothing."""
+UNKNOWN_MEMBER_ID = 25
+EARLY = 0.9
+"""A timeout is taken for over at this share of it."""
+
+
+class Trigger(NamedTuple):
+    """What began a rebalance."""
+
+    word: str
+    confidence: str
+    member: str | None
+    who: Who | None
+    reason: str | None
+    exchange: int | None
+    begin_ns: int
+
+
+class Window(NamedTuple):
+    """What is known when it is asked who began a rebalance."""
+
+    before: Round | None
+    """The generation before."""
+    members: dict[str, str | None]
+    """Its members, with their instance ids."""
+    is_full: bool
+    """Whether these are all."""
+    generation: int | None
+    """The generation to come."""
+    joins: list[Join]
+    """The JoinGroups that were answered with it, or wait."""
+    leaves: list[Leave]
+    roster: dict[str, str | None] | None
+    """All members of the generation to come."""
+    until_ns: int
+
+
+def trigger_of(line: GroupLine, window: Window) -> Trigger | None:
+    """What began a rebalance; None where the capture does not tell."""
+    marks: list[Join | Leave] = [*window.joins, *window.leaves]
+    asked = [each for each in marks if _begins(each, window)]
+    asked.sort(key=lambda each: (each.ns, each.number))
+    told = notified(line, window)
+    if told is not None and (not asked or told.first_ns < asked[0].ns):
+        return _expired(line, window, told)
+    if not asked or not _is_known(line, window, asked[0]):
+        return None
+    first = asked[0]
+    if isinstance(first, Leave):
+        return _left(line, window, first)
+    return _joined(line, window, first)
+
+
+def notified(line: GroupLine, window: Window) -> Run | None:
+    """The first answer that told a member of the generation before to join again."""
+    before = window.before
+    generation = before.generation if before is not None else (window.generation or 0) - 1
+    since = before.told_ns if before is not None else 0
+    found = [
+        run
+        for key, run in line.refusals.items()
+        if key.error == REBALANCE_IN_PROGRESS and key.generation == generation and key.api != "JoinGroup"
+        if since <= run.first_ns <= window.until_ns
+    ]
+    return min(found, key=lambda run: run.first_ns, default=None)
+
+
+def _begins(mark: Join | Leave, window: Window) -> bool:
+    """Whether it makes the coordinator prepare a rebalance, if none is prepared."""
+    if isinstance(mark, Leave):
+        return not window.is_full or identity(mark.member, mark.instance, window.members) is not None
+    if mark.error not in (0, None) or mark.is_lost:
+        return False
+    return bool(mark.asked or mark.instance or mark.version < MEMBER_ID_REQUIRED_VERSION or mark.error == 0)
+
+
+def identity(member: str, instance: str | None, members: dict[str, str | None]) -> str | None:
+    """The member id under which a generation has a member; None where it has not."""
+    if member in members and member:
+        return member
+    if instance is None:
+        return None
+    return next((each for each, name in members.items() if name == instance), None)
+
+
+def _is_known(line: GroupLine, window: Window, first: Join | Leave) -> bool:
+    """Whether nothing else can have begun it before: the group was heard to be stable, and nothing of its
+    members' connections was lost since."""
+    unseen = set(window.roster or ()) - {join.member for join in window.joins}
+    told = {
+        key.member
+        for key, run in line.refusals.items()
+        if key.error == REBALANCE_IN_PROGRESS and first.ns <= run.first_ns <= window.until_ns
+    }
+    if unseen - told:
+        return False
+    since = _stable_until(line, window, first.ns)
+    if since is None:
+        emptied = window.before is None and window.generation is not None
+        return emptied and _is_new_group(line, window) and line.is_whole(first.ns - SECOND, first.ns)
+    return line.is_whole(since, first.ns)
+
+
+def _is_new_group(line: GroupLine, window: Window) -> bool:
+    """Whether all members of a generation are new, as none was before."""
+    return all(_is_surely_new(line, join, window) for join in window.joins) and window.roster is not None
+
+
+def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
+    """When the generation before was last heard to be in force, or empty."""
+    before = window.before
+    generation = before.generation if before is not None else (window.generation or 0) - 1
+    found: int | None = None
+    for runs in (line.beats, line.commits):
+        for key, run in runs.items():
+            if key.generation == generation and key.member and run.first_ns <= ns:
+                found = most(found, run.last_ns if run.last_ns <= ns else run.first_ns)
+    if before is not None:
+        told: list[Join | Sync] = [*before.joins, *before.again, *before.syncs]
+        for each in told:
+            if each.told_ns is not None and each.told_ns <= ns and not each.error:
+                found = most(found, each.told_ns)
+    return found
+
+
+def _expired(line: GroupLine, window: Window, told: Run) -> Trigger | None:
+    """A member whose session was over when the others were told to join again."""
+    came = {join.member for join in window.joins} | {leave.member for leave in window.leaves}
+    silent: list[tuple[int, str]] = []
+    for member in window.members:
+        if member in came:
+            continue
+        last_ns = line.last_sign(member, told.first_ns)
+        session_ms = session_of(line, member, window.members[member])
+        if last_ns is None or session_ms is None:
+            continue
+        if told.first_ns - last_ns >= EARLY * session_ms * MILLISECOND:
+            silent.append((last_ns, member))
+    if not silent:
+        return None
+    last_ns, member = min(silent)
+    return Trigger(
+        "session-timeout", LIKELY, member, line.clients.get(member), None, told.first, told.first_ns
+    )
+
+
+def session_of(line: GroupLine, member: str, instance: str | None) -> int | None:
+    """The session timeout that a member asked for, ms; where that was not captured, the longest that any
+    other member of the group asks for."""
+    joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.session_ms is not None]
+    own = [mark.session_ms for mark in joins if mark.member == member]
+    if not own and instance is not None:
+        own = [mark.session_ms for mark in joins if mark.instance == instance]
+    if own:
+        return own[-1]
+    return max((mark.session_ms for mark in joins if mark.session_ms is not None), default=None)
+
+
+def _left(line: GroupLine, window: Window, leave: Leave) -> Trigger:
+    member = identity(leave.member, leave.instance, window.members) or leave.member or leave.instance
+    word, confidence = "member-left", CERTAIN
+    if leave.reason is not None:
+        word = _word(leave.reason) or word
+    elif exceeded_poll_interval(line, leave, member or ""):
+        word, confidence = "poll-interval", LIKELY
+    return Trigger(word, confidence, member, leave.who, leave.reason, leave.number, leave.ns)
+
+
+def exceeded_poll_interval(line: GroupLine, leave: Leave, member: str) -> bool:
+    """Whether a client that gives no reason left because it was not polled (KIP-62: the rebalance timeout
+    of its JoinGroup is its ``max.poll.interval.ms``): it heartbeats to the end, and fetched nothing for that
+    time; or, where fetches go on by themselves (librdkafka), it committed nothing for that time, left
+    without closing its connection and joined again on it as a new member."""
+    joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.member == member]
+    joined = [join for join in joins if join.told_ns is not None and join.error == 0 and join.ns < leave.ns]
+    if not joined or not joined[-1].rebalance_ms or leave.who.connection != joined[-1].who.connection:
+        return False
+    interval_ns = int(EARLY * joined[-1].rebalance_ms * MILLISECOND)
+    since = joined[-1].told_ns or 0
+    session_ns = (joined[-1].session_ms or 0) * MILLISECOND
+    last_beat = max(
+        (run.last_ns for key, run in line.beats.items() if key.member == member and run.last_ns <= leave.ns),
+        default=None,
+    )
+    if leave.ns - since < interval_ns or last_beat is None or leave.ns - last_beat > session_ns:
+        return False
+    fetched = line.fetched_until(member, {member}, leave.ns)
+    if fetched is not None and leave.ns - fetched >= interval_ns:
+        return True
+    committed = max(
+        (
+            run.last_ns
+            for key, run in line.commits.items()
+            if key.member == member and run.last_ns <= leave.ns
+        ),
+        default=since,
+    )
+    again = any(
+        isinstance(mark, Join) and mark.who.connection == leave.who.connection and not mark.asked
+        for mark in line.marks
+        if mark.ns > leave.ns
+    )
+    return again and leave.ns - committed >= interval_ns
+
+
+def _word(reason: str) -> str | None:
+    return next((word for text, word in REASONS if text in reason), None)
+
+
+def _is_surely_new(line: GroupLine, join: Join, window: Window) -> bool:
+    """Whether a member was none before: it had no id, was told it just now, or all others are known."""
+    if identity(join.member, join.instance, window.members) is not None:
+        return False
+    if not join.asked or GIVEN_ID in (join.reason or "") or window.is_full:
+        return True
+    return any(
+        isinstance(mark, Join) and mark.member == join.member and mark.error and mark.ns < join.ns
+        for mark in line.marks
+    )
+
+
+def _joined(line: GroupLine, window: Window, join: Join) -> Trigger | None:
+    """What a JoinGroup that begins a rebalance is."""
+
+    def found(word: str, confidence: str = CERTAIN) -> Trigger:
+        member = join.member or None
+        return Trigger(word, confidence, member, join.who, join.reason, join.number, join.ns)
+
+    known = identity(join.member, join.instance, window.members)
+    if known is None:
+        new = _is_surely_new(line, join, window) or window.generation == 1
+        return found("new-member") if new else None
+    if known != join.member or not join.asked:
+        return found("static-restart")
+    if join.reason is not None:
+        if any(text in join.reason for text in FOLLOWS):
+            return None
+        word = _word(join.reason)
+        if word is not None:
+            return found(word)
+    return found(*_rejoined(line, window, join, known))
+
+
+def _rejoined(line: GroupLine, window: Window, join: Join, member: str) -> tuple[str, str]:
+    """Why a member that gives no reason joins again, by what it did before."""
+    before = window.before
+    assert before is not None
+    last = next((each for each in reversed((*before.joins, *before.again)) if each.member == member), None)
+    was = last.topics if last is not None else None
+    if was is not None and join.topics is not None and set(was) != set(join.topics):
+        return "subscription-changed", LIKELY
+    if any(
+        key.member == member and key.error in NOT_COORDINATOR and before.told_ns <= run.first_ns <= join.ns
+        for key, run in line.refusals.items()
+    ):
+        return "coordinator-moved", LIKELY
+    given = (before.assigned or {}).get(member)
+    if last is not None and last.owned is not None and given is not None:
+        held = {(topic, each) for topic, partitions in last.owned for each in partitions}
+        if held - {(topic, each) for topic, partitions in given for each in partitions}:
+            return "followup-revoke", LIKELY
+    leader = next((each.leader for each in (*before.joins, *before.again) if each.leader), None)
+    return ("leader-rejoined" if leader == member else "unknown"), LIKELY

@@ -1,0 +1,120 @@
+"""One exchange for people: its parts as bars, what stood beside it, what led to it and followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kdissect.analysis.beside import Beside
+from kdissect.analysis.fold import begun_ns
+from kdissect.analysis.telling import told
+from kdissect.exchange import Exchange
+from kdissect.insight.finding import Finding
+from kdissect.present.columns import EXCHANGES
+from kdissect.present.error_pages import error_lines, error_page
+from kdissect.present.findings_text import WIDTH, fold_text, heading, paragraph
+from kdissect.present.form import SECOND, duration
+from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
+from kdissect.protocol.errors import errors
+
+_BAR = 24
+"""Cells of the longest bar."""
+_PARTS = (
+    ("request_transfer_ns", "the request came, first to last byte"),
+    ("behind_ns", "it waited behind the request before it"),
+    ("throttle_ns", "a quota held it back"),
+    ("network_ns", "the network, there and back"),
+    ("wait_ns", "it waited, as the client had asked"),
+    ("broker_ns", "the broker worked"),
+    ("served_ns", "the broker worked, or waited as asked"),
+    ("response_transfer_ns", "the answer came, first to last byte"),
+)
+"""Columns of an exchange that are parts of its time, in their order."""
+
+
+def exchange_lines(
+    exchange: Exchange,
+    beside: Beside,
+    findings: Sequence[Finding],
+    first_ns: int | None,
+    options: Options,
+) -> Iterator[str]:
+    """Everything that is known of why an exchange took so long, or failed."""
+    start = begun_ns(exchange) if first_ns is None else first_ns
+    who = sanitise(exchange.client_id or exchange.client)
+    yield (
+        f"#{exchange.number} {exchange.api} v{exchange.api_version} of {who} to broker {exchange.broker}, "
+        f"at {(begun_ns(exchange) - start) / SECOND:.3f}"
+    )
+    yield from paragraph(f"{who} {told(exchange, options.limits).text}.", "  ")
+    if exchange.inferred is not None:
+        yield from paragraph(f"Not captured but concluded: {exchange.inferred}.", "  ")
+    yield from _time(exchange, options)
+    yield from _error(exchange)
+    yield from _listed("in flight on its connection", beside.in_flight, start, options)
+    if beside.in_flight_left_out:
+        yield f"  and {beside.in_flight_left_out:,} more"
+    yield from _listed("failed at the same time at this broker", beside.errors, start, options)
+    if findings:
+        yield ""
+        yield "findings that it shows, or that lasted while it did"
+        for each in findings:
+            yield heading(each, "  ")
+    yield from _listed("before it", beside.before, start, options)
+    yield from _listed("after it", beside.after, start, options)
+
+
+def _time(exchange: Exchange, options: Options) -> Iterator[str]:
+    yield ""
+    if exchange.latency_ns is None:
+        yield f"no time is known: {exchange.missing or 'one side is missing'}"
+        return
+    yield f"it took {duration(exchange.latency_ns)}, from the request's last byte to the answer's first"
+    parts = list(_parts(exchange, options))
+    longest = max((ns for _, ns in parts), default=0)
+    room = max((len(duration(ns)) for _, ns in parts), default=0)
+    for label, ns in parts:
+        bar = "█" * max(1, round(_BAR * ns / longest))
+        yield f"  {duration(ns):>{room}}  {bar:<{_BAR}}  {label}"
+
+
+def _parts(exchange: Exchange, options: Options) -> Iterator[tuple[str, int]]:
+    """Those that are known and took time."""
+    known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in _PARTS}
+    if known.get("broker_ns") is not None:
+        known.pop("served_ns", None)
+    for name, label in _PARTS:
+        value = known.get(name)
+        if value is not None and value > 0:
+            yield label, value
+
+
+def _error(exchange: Exchange) -> Iterator[str]:
+    if exchange.error is None:
+        return
+    known = next((each for each in errors().values() if each.name == exchange.error), None)
+    yield ""
+    if known is None:
+        yield f"it failed: {exchange.error}"
+        return
+    grave = exchange.error_class
+    yield f"it failed{', which is an ordinary step here' if grave == 'routine' else ''}:"
+    for line in error_lines(error_page(known)):
+        yield f"  {line}"
+
+
+def _listed(title: str, found: Iterable[Exchange], start: int, options: Options) -> Iterator[str]:
+    exchanges = sorted(found, key=lambda each: (begun_ns(each), each.number))
+    if not exchanges:
+        return
+    yield ""
+    yield title
+    times = [f"{(begun_ns(each) - start) / SECOND:.3f}" for each in exchanges]
+    room = max(map(len, times))
+    for time, each in zip(times, exchanges, strict=True):
+        took = "" if each.latency_ns is None else f", {duration(each.latency_ns)}"
+        text = f"{sanitise(each.client_id or each.client)} {told(each, options.limits).text}{took}"
+        before, number = f"  {time:>{room}}  ", f"#{each.number}"
+        for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(before) - len(number) - 1)):
+            shown = (before if at == 0 else " " * len(before)) + line
+            yield f"{shown:<{WIDTH - len(number) - 1}} {number}" if at == 0 else shown

@@ -1,0 +1,180 @@
+"""Rows of the statistic ``graph`` → text that other programs draw: DOT, GraphML, Mermaid, JSON.
+
+Names come from the wire. Each form escapes them in its own way, after what no text may hold was made visible.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from kdissect.present.form import size
+from kdissect.present.sanitise import sanitise
+
+Row = dict[str, Any]
+
+
+class Node(NamedTuple):
+    """A client, a topic, a group or a broker."""
+
+    kind: str
+    name: str
+    host: str
+    """Where a client is; empty for others."""
+
+    @property
+    def label(self) -> str:
+        """The name for people."""
+        return self.name if not self.host or self.host == self.name else f"{self.name}@{self.host}"
+
+
+def nodes_of(rows: list[Row]) -> dict[Node, int]:
+    """The things that rows name, each with its number."""
+    found: dict[Node, int] = {}
+    for row in rows:
+        for node in (source_of(row), target_of(row)):
+            found.setdefault(node, len(found))
+    return found
+
+
+def source_of(row: Row) -> Node:
+    """What a row goes from."""
+    kind = row["from_kind"]
+    return Node(kind, sanitise(row["from"]), sanitise(row["host"] or "") if kind == "client" else "")
+
+
+def target_of(row: Row) -> Node:
+    """What it goes to."""
+    return Node(row["to_kind"], sanitise(row["to"]), "")
+
+
+def edge_text(row: Row) -> str:
+    """``produces 560 records, 143.4 KiB``."""
+    text: str = row["relation"]
+    if row["records"] is not None:
+        text += f" {row['records']:,} records, {size(row['bytes'] or 0)}"
+    return text
+
+
+_SHAPES = {"client": "box", "topic": "cylinder", "group": "folder", "broker": "box3d"}
+
+
+def dot(rows: list[Row]) -> Iterator[str]:
+    """Graphviz."""
+    nodes = nodes_of(rows)
+    yield "digraph kafka {"
+    yield "  rankdir=LR;"
+    for node, number in nodes.items():
+        yield f"  n{number} [label={_dot(node.label)}, shape={_SHAPES[node.kind]}];"
+    for row in rows:
+        ends = f"n{nodes[source_of(row)]} -> n{nodes[target_of(row)]}"
+        yield f"  {ends} [label={_dot(edge_text(row))}];"
+    yield "}"
+
+
+def _dot(text: str) -> str:
+    """A quoted string of DOT, in which a backslash begins an escape."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_NODE_KEYS = ("kind", "label", "host")
+_EDGE_KEYS = {
+    "relation": "string",
+    "client_id": "string",
+    "software": "string",
+    "principal": "string",
+    "connections": "long",
+    "exchanges": "long",
+    "records": "long",
+    "bytes": "long",
+    "bytes_per_s": "double",
+    "first_ns": "long",
+    "last_ns": "long",
+    "encrypted": "boolean",
+    "authenticated": "string",
+}
+
+
+def graphml(rows: list[Row]) -> Iterator[str]:
+    """GraphML, with all columns."""
+    nodes = nodes_of(rows)
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    for name in _NODE_KEYS:
+        yield f'  <key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
+    for name, kind in _EDGE_KEYS.items():
+        yield f'  <key id="{name}" for="edge" attr.name="{name}" attr.type="{kind}"/>'
+    yield '  <graph id="kafka" edgedefault="directed">'
+    for node, number in nodes.items():
+        values = {"kind": node.kind, "label": node.label, "host": node.host}
+        yield f"    <node id={quoteattr(f'n{number}')}>{_data(values)}</node>"
+    for row in rows:
+        source, target = nodes[source_of(row)], nodes[target_of(row)]
+        values = {name: row[name] for name in _EDGE_KEYS}
+        yield f'    <edge source="n{source}" target="n{target}">{_data(values)}</edge>'
+    yield "  </graph>"
+    yield "</graphml>"
+
+
+def _data(values: dict[str, Any]) -> str:
+    return "".join(
+        f'<data key="{name}">{_xml(value)}</data>'
+        for name, value in values.items()
+        if value not in (None, "")
+    )
+
+
+def _xml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else escape(sanitise(str(value)))
+
+
+def mermaid(rows: list[Row]) -> Iterator[str]:
+    """Mermaid, as Markdown pages draw it."""
+    nodes = nodes_of(rows)
+    ends = {"client": ("[", "]"), "topic": ("[(", ")]"), "group": ("([", "])"), "broker": ("[[", "]]")}
+    yield "flowchart LR"
+    for node, number in nodes.items():
+        before, after = ends[node.kind]
+        yield f"  n{number}{before}{_mermaid(node.label)}{after}"
+    for row in rows:
+        source, target = nodes[source_of(row)], nodes[target_of(row)]
+        yield f"  n{source} -->|{_mermaid(edge_text(row))}| n{target}"
+
+
+def _mermaid(text: str) -> str:
+    """A quoted label. What is no letter, digit or plain sign goes as the number of its character: quotes end
+    a label, and tags, entities and Markdown are read in it."""
+    return (
+        '"'
+        + "".join(each if each.isalnum() or each in " .,:-@/_" else f"#{ord(each)};" for each in text)
+        + '"'
+    )
+
+
+def graph_json(rows: list[Row]) -> Iterator[str]:
+    """One object: nodes and edges, these with all columns."""
+    nodes = nodes_of(rows)
+    told = [
+        {"id": number, "kind": node.kind, "name": node.name, "host": node.host or None}
+        for node, number in nodes.items()
+    ]
+    edges = [
+        {
+            "source": nodes[source_of(row)],
+            "target": nodes[target_of(row)],
+            **{name: sanitise(row[name]) if isinstance(row[name], str) else row[name] for name in _EDGE_KEYS},
+        }
+        for row in rows
+    ]
+    yield json.dumps({"nodes": told, "edges": edges}, ensure_ascii=False, allow_nan=False)
+
+
+FORMS: dict[str, Callable[[list[Row]], Iterator[str]]] = {
+    "dot": dot,
+    "graphml": graphml,
+    "mermaid": mermaid,
+    "json": graph_json,
+}
+"""By the name that ``-T`` gives them: rows → lines."""

@@ -1,0 +1,134 @@
+"""What the segments of a connection tell of the network and of both ends, when it is over."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from kdissect.tcp.duplex import Duplex, Side
+from kdissect.tcp.options import Offered, offered
+from kdissect.tcp.reassembly import Reassembler
+from kdissect.tcp.troubles import EXAMPLES, Troubles
+
+ANSWERED, REFUSED, UNANSWERED = "answered", "refused", "unanswered"
+"""What came of a SYN."""
+NEAR = 0.2
+"""Where this part or less of the round trip lies between capture point and one end, it was taken near it."""
+LEAST_PATH_NS = 200_000
+"""Within a shorter round trip, as on one host, the capture point is near both."""
+
+
+def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
+    """Plain values by the names of the columns of the statistic ``tcp``; None is what is not known.
+
+    :param client: which of the two ends the client is.
+    """
+    asking, answering = duplex.streams[client], duplex.streams[1 - client]
+    for stream in duplex.streams:
+        if stream.troubles is not None:
+            stream.troubles.settle(duplex.last_ns)
+    ours, theirs = _offered(asking), _offered(answering)
+    both = ours is not None and theirs is not None
+    scales = both and ours.scale is not None and theirs.scale is not None  # type: ignore[union-attr]
+    to_broker, to_client = _known(asking.path_ns), _known(answering.path_ns)
+    mine, yours = asking.troubles or Troubles(), answering.troubles or Troubles()
+    late = sorted(chain(mine.late(), yours.late()))[:EXAMPLES]
+    worst = max(mine, yours, key=lambda each: each.outage_ns)
+    opener = duplex.streams[0]
+    return {
+        "opening": _opening(duplex),
+        "syns": duplex.syns,
+        "syn_rtt_client_ns": _known(answering.syn_ns),
+        "syn_rtt_broker_ns": _known(asking.syn_ns),
+        "rtt_client_ns": to_client,
+        "rtt_broker_ns": to_broker,
+        "rtt_min_ns": None if to_broker is None or to_client is None else to_broker + to_client,
+        "rtt_p50_ns": _median(asking, answering),
+        "capture_point": _capture_point(to_client, to_broker),
+        "wscale_client": None if ours is None else ours.scale,
+        "wscale_broker": None if theirs is None else theirs.scale,
+        "mss_client": None if ours is None else ours.mss,
+        "mss_broker": None if theirs is None else theirs.mss,
+        "sack": ours.sack and theirs.sack if ours is not None and theirs is not None else None,
+        "timestamps": ours.timestamps and theirs.timestamps
+        if ours is not None and theirs is not None
+        else None,
+        "window_max_client": _window(asking, ours, bool(scales)) if both else None,
+        "window_max_broker": _window(answering, theirs, bool(scales)) if both else None,
+        "zero_window_client_count": mine.zeros,
+        "zero_window_client_ns": mine.zero_ns + asking.shut_ns(duplex.last_ns),
+        "zero_window_client_max_ns": max(mine.zero_longest_ns, asking.shut_ns(duplex.last_ns)),
+        "zero_window_broker_count": yours.zeros,
+        "zero_window_broker_ns": yours.zero_ns + answering.shut_ns(duplex.last_ns),
+        "zero_window_broker_max_ns": max(yours.zero_longest_ns, answering.shut_ns(duplex.last_ns)),
+        "lost_to_broker": mine.lost,
+        "lost_to_client": yours.lost,
+        "retransmitted_segments": mine.lost + yours.lost,
+        "rto_like": mine.lost_late + yours.lost_late,
+        "rto_ns": [ns for ns, _ in late],
+        "rto_packets": [packet for _, packet in late],
+        "outage_ns": worst.outage_ns,
+        "outage_from_ns": worst.outage_from_ns,
+        "reset_by": _name(duplex.reset_side, client),
+        "closed_by": _name(duplex.closed_side, client),
+        "closed_ns": duplex.closed_ns,
+        "handshake_ns": _handshake(duplex, opener),
+    }
+
+
+def _name(side: Side | None, client: Side) -> str | None:
+    return None if side is None else "client" if side == client else "broker"
+
+
+def _known(ns: int) -> int | None:
+    return None if ns < 0 else int(ns)
+
+
+def _offered(stream: Reassembler) -> Offered | None:
+    """What the sender of a stream offered; None where its SYN was not captured."""
+    if not stream.opened or stream.syn_options is None:
+        return None
+    return offered(stream.syn_options)
+
+
+def _opening(duplex: Duplex) -> str | None:
+    first, other = duplex.streams
+    if not first.opened or not duplex.syns:
+        return None
+    if other.opened or other.next:
+        return ANSWERED
+    if duplex.reset_side == 1:
+        return REFUSED
+    return UNANSWERED if first.acknowledged is None else ANSWERED
+
+
+def _capture_point(to_client: int | None, to_broker: int | None) -> str | None:
+    if to_client is None or to_broker is None or to_client + to_broker < LEAST_PATH_NS:
+        return None
+    share = to_broker / (to_client + to_broker)
+    return "broker" if share <= NEAR else "client" if share >= 1 - NEAR else "between"
+
+
+def _window(stream: Reassembler, own: Offered | None, scales: bool) -> int | None:
+    if stream.window < 0:
+        return None
+    scale = (own.scale or 0) if scales and own is not None else 0
+    return int(stream.window) << scale
+
+
+def _median(asking: Reassembler, answering: Reassembler) -> int | None:
+    parts = []
+    for stream in (asking, answering):
+        if not stream.round_trips:
+            return None
+        found = sorted(stream.round_trips)
+        parts.append(int(found[len(found) // 2]))
+    return sum(parts)
+
+
+def _handshake(duplex: Duplex, opener: Reassembler) -> int | None:
+    """From the first SYN until the SYN-ACK was acknowledged."""
+    end = duplex.streams[1].syn_acknowledged_ns
+    if not opener.opened or not duplex.streams[1].opened or end < 0 or duplex.first_ns < 0:
+        return None
+    return max(0, int(end) - int(duplex.first_ns))

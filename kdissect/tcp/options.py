@@ -1,0 +1,57 @@
+"""What TCP options say: those of a SYN, and the blocks of a SACK (RFC 9293, 7323, 2018, 2883)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_END, _NOTHING, _MSS, _SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
+MOST_SCALE = 14
+"""A larger one counts as this (RFC 7323, 2.3)."""
+
+
+class Offered(NamedTuple):
+    """What one end offers in its SYN."""
+
+    mss: int | None = None
+    scale: int | None = None
+    """By how many bits its windows are shifted, if the other end offers one too; None without."""
+    sack: bool = False
+    timestamps: bool = False
+
+
+def _each(options: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(options) and options[at] != _END:
+        if options[at] == _NOTHING:
+            at += 1
+            continue
+        length = options[at + 1] if at + 1 < len(options) else 0
+        if length < 2 or at + length > len(options):
+            return
+        yield options[at], options[at + 2 : at + length]
+        at += length
+
+
+def offered(options: bytes) -> Offered:
+    """The options of a SYN."""
+    mss = scale = None
+    sack = timestamps = False
+    for kind, value in _each(options):
+        if kind == _MSS and len(value) == 2:
+            mss = int.from_bytes(value, "big")
+        elif kind == _SCALE and len(value) == 1:
+            scale = min(value[0], MOST_SCALE)
+        elif kind == _SACK_PERMITTED:
+            sack = True
+        elif kind == _TIMESTAMPS:
+            timestamps = True
+    return Offered(mss, scale, sack, timestamps)
+
+
+def first_block(options: bytes) -> tuple[int, int] | None:
+    """The sequence numbers of the first block of a SACK, which of what came is the newest; None without."""
+    for kind, value in _each(options):
+        if kind == _SACK and len(value) >= 8:
+            return int.from_bytes(value[:4], "big"), int.from_bytes(value[4:8], "big")
+    return None

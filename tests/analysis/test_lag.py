@@ -1,0 +1,94 @@
+"""How far groups are behind: what they committed, and where the log ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.exchange import Exchange
+from tests.analysis.folds import fold, made
+from tests.analysis.traffic import TOPIC, commit, end_transaction, fetch, produce, transaction_commit
+
+
+def only(rows: list[Row]) -> Row:
+    (row,) = rows
+    return row
+
+
+def test_the_log_ends_at_the_newest_offset_that_any_answer_told() -> None:
+    events = [commit((1, 2), 10)]
+    row = only(fold("lag", events).result())
+    assert (row["committed"], row["log_end"], row["lag"]) == (10, 10, 0)
+    for event, end in (
+        (produce((3, 4), 20, [1, 1]), 22),
+        (fetch((5, 6), 10, [], 30), 30),
+        (fetch((7, 8), 10, [], 25), 30),
+        (listed((9, 10), -1, 40), 40),
+        (listed((11, 12), -2, 50), 40),
+    ):
+        events.append(event)
+        row = only(fold("lag", events).result())
+        assert (row["log_end"], row["lag"]) == (end, end - 10)
+
+
+def listed(at: tuple[int, int], timestamp: int, offset: int) -> Exchange:
+    asked = {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": timestamp}
+    told = {"partitionIndex": 0, "errorCode": 0, "timestamp": -1, "offset": offset, "leaderEpoch": 0}
+    return made(
+        "ListOffsets",
+        7,
+        {"replicaId": -1, "isolationLevel": 0, "topics": [{"name": TOPIC, "partitions": [asked]}]},
+        {"throttleTimeMs": 0, "topics": [{"name": TOPIC, "partitions": [told]}]},
+        (at[0] * MILLISECOND, at[1] * MILLISECOND),
+    )
+
+
+def test_a_refused_commit_is_none() -> None:
+    assert fold("lag", [commit((1, 2), 10, error=25)]).result() == []
+    row = only(fold("lag", [commit((1, 2), 10), commit((3, 4), 20, error=25)]).result())
+    assert (row["committed"], row["commits"]) == (10, 1)
+
+
+@pytest.mark.parametrize(("committed", "offset"), [(True, 20), (False, 10)])
+def test_a_commit_in_a_transaction_counts_from_its_end_on(committed: bool, offset: int) -> None:
+    events = [commit((1, 2), 10), transaction_commit((3, 4), 20)]
+    assert only(fold("lag", events).result())["committed"] == 10
+    events.append(end_transaction((5, 6), committed))
+    assert only(fold("lag", events).result())["committed"] == offset
+
+
+def test_the_answer_to_a_group_that_asks_tells_what_is_committed() -> None:
+    for offset, committed in ((7, 7), (-1, None)):
+        told = {"partitionIndex": 0, "committedOffset": offset, "committedLeaderEpoch": -1, "metadata": ""}
+        told["errorCode"] = 0
+        group = {"groupId": "readers", "topics": [{"name": TOPIC, "partitions": [told]}], "errorCode": 0}
+        asked = {"groupId": "readers", "topics": None}
+        event = made(
+            "OffsetFetch",
+            8,
+            {"groups": [asked], "requireStable": False},
+            {"throttleTimeMs": 0, "groups": [group]},
+        )
+        assert only(fold("lag", [event]).result())["committed"] == committed
+
+
+def test_growing_lag_has_a_trend_and_its_largest_is_between_commits() -> None:
+    events = []
+    for second in range(20):
+        events.append(produce((second * 1_000, second * 1_000 + 5), second * 100, [1] * 100))
+        events.append(commit((second * 1_000 + 10, second * 1_000 + 15), second * 40))
+    row = only(fold("lag", events).result())
+    assert row["lag"] == 2_000 - 19 * 40
+    assert row["lag_max"] == 2_000 - 18 * 40, "just before the last commit"
+    assert row["lag_per_s"] == pytest.approx(60)
+    assert row["points"] == 20
+    series = fold("lag,1s", events).result()
+    assert [row["ns"] for row in series] == [(second + 1) * SECOND for second in range(20)]
+    assert series[0]["lag"] == 100
+    assert series[-1]["lag"] == row["lag"]
+
+
+def test_a_commit_that_goes_back_is_a_rewind() -> None:
+    row = only(fold("lag", [commit((1, 2), 10), commit((3, 4), 4), commit((5, 6), 6)]).result())
+    assert (row["rewinds"], row["rewound_from"], row["rewound_to"], row["rewound_by"]) == (1, 10, 4, "test")
+    assert row["rewind_exchange"] == 3 * MILLISECOND

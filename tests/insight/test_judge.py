@@ -1,0 +1,119 @@
+"""Running rules: thresholds, order, causes, what is over; and parts of a capture."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import pytest
+
+from kdissect.analysis.fold import SECOND
+from kdissect.capture.files import read_packets
+from kdissect.dissect import Event, dissect
+from kdissect.insight.context import Context
+from kdissect.insight.finding import Finding, Subject
+from kdissect.insight.judge import CLEAR_NS, Judge, judge
+from kdissect.insight.rule import Facts, Rule
+from tests.insight.judged import CAPTURES
+
+
+def finding(id: str, severity: str = "notice", category: str = "made", **more: object) -> Finding:
+    made = Finding(id, severity, "certain", category, Subject(), "…")
+    return made.changed(**more)
+
+
+def rules(*findings: Finding) -> dict[str, Rule]:
+    def judge_of(found: Finding) -> Rule:
+        return Rule(found.id, "notice", "certain", found.category, (), lambda _: [found], {})
+
+    return {each.id: judge_of(each) for each in findings}
+
+
+def ids(*findings: Finding, context: Context | None = None) -> list[str]:
+    return [each.id for each in judge(rules(*findings), {}, context or Context()).findings]
+
+
+def test_the_capture_stands_first_then_the_worst() -> None:
+    found = ids(
+        finding("a", "notice"),
+        finding("b", "critical"),
+        finding("c", "warning", cost_ns=5),
+        finding("d", "warning", cost_ns=9),
+        finding("e", "notice", category="capture"),
+    )
+    assert found == ["e", "b", "d", "c", "a"]
+
+
+def test_an_effect_stands_below_its_cause() -> None:
+    cause, effect = finding("a", "notice"), finding("b", "critical", because="a")
+    assert ids(finding("c", "warning"), effect, cause) == ["c", "a", "b"]
+
+
+def test_a_finding_that_was_not_seen_for_long_is_over() -> None:
+    context = Context(first_ns=0, last_ns=2 * CLEAR_NS)
+    old, new = finding("a", last_ns=CLEAR_NS), finding("b", last_ns=CLEAR_NS + 1)
+    found = {each.id: each.resolved_ns for each in judge(rules(old, new), {}, context).findings}
+    assert found == {"a": CLEAR_NS, "b": None}
+    assert CLEAR_NS == 60 * SECOND
+
+
+def test_thresholds_come_from_the_configuration() -> None:
+    def long(facts: Facts) -> Iterator[Finding]:
+        if facts.limit("stopped_s") <= 3:
+            yield finding("long")
+
+    known = {"long": Rule("long", "notice", "certain", "made", (), long, {"stopped_s": 5})}
+    assert not judge(known, {}, Context()).findings
+    assert judge(known, {}, Context(), {"long": {"stopped_s": 3}}).findings
+
+
+def test_what_cannot_be_judged_is_told() -> None:
+    def silent(facts: Facts) -> Iterator[Finding]:
+        facts.cannot_judge("needs 60 s")
+        return iter(())
+
+    found = judge({"silent": Rule("silent", "notice", "certain", "made", (), silent, {})}, {}, Context())
+    assert found.not_judged == [("silent", "needs 60 s")]
+    assert found.rules == 0
+
+
+def events(name: str) -> list[Event]:
+    return list(dissect(iter(read_packets([CAPTURES / name]))))
+
+
+def whole(name: str) -> Judge:
+    found = Judge()
+    for event in events(name):
+        found.feed(event)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(each.name for each in CAPTURES.glob("*.pcap*")))
+def test_parts_give_what_the_whole_gives(name: str) -> None:
+    found = events(name)
+    for parts in (2, 7):
+        size = len(found) // parts + 1
+        merged = Judge()
+        for start in range(0, len(found), size):
+            part = Judge()
+            for event in found[start : start + size]:
+                part.feed(event)
+            merged.merge(pickle.loads(pickle.dumps(part)))
+        assert merged.judged() == whole(name).judged()
+
+
+def test_asking_twice_gives_the_same() -> None:
+    judge = whole("loss.pcapng")
+    assert judge.judged() == judge.judged()
+
+
+def test_without_kafka_only_the_capture_is_judged() -> None:
+    found = Judge().judged()
+    assert [each.id for each in found.findings] == ["no-kafka"]
+    assert {each.why for each in found.not_judged} <= {"no Kafka was captured"}
+
+
+def test_ignored_rules_are_not_run() -> None:
+    judge = whole("midstream.pcapng")
+    assert "mid-stream" in {each.id for each in judge.judged().findings}
+    assert "mid-stream" not in {each.id for each in judge.judged(ignored=("mid-*",)).findings}
