@@ -161,6 +161,13 @@ class Producers(OneTable[_Key, _Line]):
             kept=True,
         ),
         column(
+            "unanswered",
+            "int64",
+            "batches sent again to a broker whose connection ended before it answered",
+            rare=True,
+            kept=True,
+        ),
+        column(
             "gaps",
             "int64",
             "jumps in the sequence; null where bytes of the connection were not captured",
@@ -310,6 +317,7 @@ class Producers(OneTable[_Key, _Line]):
             code,
             -1 if offset is None else offset,
             done_ns,
+            crc32(exchange.broker.encode()),
         )
         row.sent.extend(map(_fit, kept))
         self._kept += 1
@@ -398,6 +406,7 @@ class Producers(OneTable[_Key, _Line]):
             "resent": found.resent,
             "resent_appended": found.resent_appended,
             "absorbed": found.absorbed,
+            "unanswered": found.unanswered,
             "gaps": None if is_blind else found.gaps,
             "lost_sequences": None if is_blind else found.lost_sequences,
             "overtaken": found.overtaken,

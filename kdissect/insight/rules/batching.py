@@ -30,7 +30,7 @@ def _median(rows: list[Row], name: str) -> int:
     return 0
 
 
-@rule("tiny-batches", WARNING, CERTAIN, needs=(Producers,), batches=500, per_s=20, records=2, bytes=1024)
+@rule("tiny-batches", WARNING, CERTAIN, needs=(Producers,), batches=500, per_s=25, records=2, bytes=1024)
 def tiny_batches(facts: Facts) -> Iterator[Finding]:
     """Records travel nearly one by one."""
     for subject, rows in by(facts.rows(Producers), "client", "client_id", "topic").items():

@@ -9,10 +9,11 @@ from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.pace import Pace
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import span
+from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
 
 SHORT = (
@@ -227,9 +228,9 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("request-abandoned", WARNING, LIKELY, needs=(Tcp,), age_s=1, leave_s=1, spread=5)
+@rule("request-abandoned", WARNING, LIKELY, needs=(Tcp, Producers), age_s=1, leave_s=1, spread=5)
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
-    """The client gave up waiting."""
+    """The client gave up waiting, or its connection ended before the answer and it wrote the same again."""
     left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for row in facts.rows(Tcp):
         if row["left_ns"] is not None:
@@ -261,6 +262,31 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("age_s"),
             exchanges=exchanges,
             **_about(rows),
+        )
+    told = set(_by_client(gone))
+    written: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
+    for row in facts.rows(Producers):
+        if row["unanswered"]:
+            written[row["client_id"], row["client"]].append(row)
+    for (client_id, host), rows in written.items():
+        if (client_id, None) in told or (None, host) in told:
+            continue
+        count, exchanges = (
+            sum(row["unanswered"] for row in rows),
+            [n for row in rows for n in row["exchanges"]],
+        )
+        topics = ", ".join(sorted({row["topic"] for row in rows if row["topic"]}))
+        yield facts.finding(
+            Subject(client_id=client_id, client=host),
+            f"{plural(count, 'write')} of {client_id or 'a producer'} to {topics} got no answer before the "
+            "connection ended, and the client sent the same records again on another.",
+            count=count,
+            measure=count,
+            unit="requests",
+            exchanges=exchanges,
+            filter=of_numbers(exchanges),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
         )
 
 
