@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from kdissect.insight.rule import RULES
 from kdissect.insight.rules import (
+    batching,
     capture,
     groups,
     latency,
     logs,
     network,
+    produce,
     quotas,
+    security,
     share,
     streams,
     transactions,
@@ -17,12 +20,15 @@ from kdissect.insight.rules import (
 
 __all__ = [
     "RULES",
+    "batching",
     "capture",
     "groups",
     "latency",
     "logs",
     "network",
+    "produce",
     "quotas",
+    "security",
     "share",
     "streams",
     "transactions",
