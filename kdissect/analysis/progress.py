@@ -54,6 +54,10 @@ class Progress:
     reset: Reset | None = None
     """The last."""
     lso_held_ns: int = 0
+    starved: int = 0
+    """The most answers without a whole record at one offset, which is below the high watermark."""
+    starved_at: int | None = None
+    _hungry: int = 0
     _at: int | None = None
     _answers: int = 0
     _first_ns: int = 0
@@ -69,16 +73,25 @@ class Progress:
             self.reset = self.reset._replace(after=offset)
         elif self._at is not None and offset < self._at:
             self.rewinds, self.rewound = self.rewinds + 1, (self._at, offset)
-        self._at, self._answers = offset, 0
+        self._at, self._answers, self._hungry = offset, 0, 0
 
-    def answer(self, ns: int, records: int) -> None:
+    def answer(self, ns: int) -> None:
         """Records came."""
         if self._at is None:
             return
         self._first_ns = self._first_ns if self._answers else ns
         self._answers += 1
+        self._hungry = 0
         if self._answers > 1 and (self.stall is None or self._answers > self.stall.answers):
             self.stall = Stall(self._at, self._answers, self._first_ns, ns)
+
+    def nothing(self, high: int, stable: int) -> None:
+        """No records came."""
+        if self._at is None or self._at >= (high if stable == NONE else min(high, stable)):
+            return
+        self._hungry += 1
+        if self._hungry > self.starved:
+            self.starved, self.starved_at = self._hungry, self._at
 
     def watermarks(self, ns: int, high: int, stable: int) -> None:
         """Where the log ends was told."""
@@ -113,7 +126,9 @@ def progress(moves: Iterable[Move]) -> Progress:
         if high != NONE:
             out.watermarks(ns, high, stable)
         if records:
-            out.answer(ns, records)
+            out.answer(ns)
+        elif high != NONE:
+            out.nothing(high, stable)
         if code == OUT_OF_RANGE:
             out.refuse(ns, exchange)
     out.end()

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture
+from kdissect.insight.rules import capture, delivery, loops, offsets, reach, readiness
 
-__all__ = ["RULES", "capture"]
+__all__ = ["RULES", "capture", "delivery", "loops", "offsets", "reach", "readiness"]

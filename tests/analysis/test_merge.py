@@ -18,6 +18,7 @@ from tests.analysis.folds import SPEC, events_of, fold
 CASES = ["java43-groups", "java43-kip848", "java43-share-2", "midstream", "zk39-ibp28", "ipv6"]
 CASES += ["sweep-39-controller"]
 OF_OTHERS = {
+    "endpoints": "cluster43-combined",
     "quorum": "sweep-39-controller",
     "share": "java43-share-2",
     "transactions": "java39-transactions",
