@@ -45,13 +45,13 @@ def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
     return found
 
 
-@rule("retry-without-backoff", CRITICAL, CERTAIN, needs=(Repeats,), refused=20, equal=50)
+@rule("retry-without-backoff", CRITICAL, CERTAIN, needs=(Repeats,), refused=20, equal=50, seconds=1)
 def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
     """The same request is sent again and again without a pause."""
     looping = [
         row
         for row in facts.rows(Repeats)
-        if row["at_once"] >= facts.limit("refused" if row["error"] is not None else "equal")
+        if _loops(facts, row)
         and row["api"] not in SETTING_UP
         and not (row["api"] == "Fetch" and row["error"] is None)
     ]
@@ -62,7 +62,8 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
         about = f" for {worst['topic']}" if worst["topic"] else ""
         yield facts.finding(
             Subject(client_id=client_id, client=client, topic=worst["topic"]),
-            f"The client sent {worst['api']}{about} {worst['at_once']:,} times in {span(worst['at_once_ns'])}, without "
+            f"The client sent {worst['api']}{about} {worst['at_once']:,} times in "
+            f"{span(worst['at_once_ns'])}, without "
             f"a pause ({rate:,.0f} a second), and {outcome}.",
             count=sum(row["at_once"] for row in rows),
             measure=rate,
@@ -98,7 +99,8 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
         refused = f" Answers told {', '.join(errors)}." if errors else ""
         yield facts.finding(
             Subject(client_id=client_id, client=client),
-            f"The client asked for metadata {count:,} times in {span(span_ns)}: {rate:.1f} times a second.{refused}",
+            f"The client asked for metadata {count:,} times in {span(span_ns)}: {rate:.1f} times a "
+            f"second.{refused}",
             count=count,
             measure=rate,
             unit="requests/s",
@@ -108,6 +110,13 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
             exchanges=[number for row in rows for number in row["exchanges"]],
             filter=f"api == Metadata and client_id == {quoted(client_id or '')}",
         )
+
+
+def _loops(facts: Facts, row: Row) -> bool:
+    if row["error"] is not None:
+        return bool(row["at_once"] >= facts.limit("refused"))
+    lasts = row["at_once_ns"] >= facts.limit("seconds") * SECOND
+    return bool(row["at_once"] >= facts.limit("equal") and lasts)
 
 
 def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
@@ -144,7 +153,8 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             why = "cannot be the name of a topic" if wrong else "does not exist"
             yield facts.finding(
                 Subject(client_id=client_id, client=client, topic=topic),
-                f"The client asked {count:,} times in {span(last_ns - first_ns)} for topic {topic}, which {why}.",
+                f"The client asked {count:,} times in {span(last_ns - first_ns)} for topic {topic}, which "
+                f"{why}.",
                 count=count,
                 measure=count,
                 unit="answers",
@@ -168,7 +178,8 @@ def fetch_spin(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(client_id=client_id, client=client),
-            f"The consumer asked for records {worst['soon']:,} times in {span(worst['soon_ns'])} ({rate:.0f} times a "
+            f"The consumer asked for records {worst['soon']:,} times in {span(worst['soon_ns'])} "
+            f"({rate:.0f} times a "
             "second) and was told at once that there are none.",
             count=worst["soon"],
             measure=rate,
@@ -210,7 +221,8 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
         clients = sorted({address(row["client"]) for row in busiest})
         yield facts.finding(
             Subject(client_id=client_id, client=clients[0] if len(clients) == 1 else None),
-            f"The client opened {len(busiest):,} connections in {span(last_ns - first_ns)}; half of them lived for "
+            f"The client opened {len(busiest):,} connections in {span(last_ns - first_ns)}; half of them "
+            "lived for "
             f"less than {span(life_ns)} and carried at most {plural(int(requests), 'request')}.",
             count=len(busiest),
             measure=len(busiest),
@@ -243,7 +255,8 @@ def too_many_in_flight(facts: Facts) -> Iterator[Finding]:
         if (row["in_flight_max"] or 0) >= facts.limit("requests"):
             yield facts.finding(
                 Subject(client_id=row["client_id"], client=row["client"], broker=row["broker"]),
-                f"{row['in_flight_max']} requests of the client waited for answers at the same time on one connection.",
+                f"{row['in_flight_max']} requests of the client waited for answers at the same time on "
+                "one connection.",
                 measure=row["in_flight_max"],
                 unit="requests",
                 threshold=facts.limit("requests"),
@@ -268,7 +281,8 @@ def version_refused(facts: Facts) -> Iterator[Finding]:
         evidence = [number for row in rows for number in row["exchanges"]]
         yield facts.finding(
             Subject(client_id=client_id, client=client),
-            f"The broker refused {', '.join(apis)}: it does not know the version, or the feature, that the client uses.",
+            f"The broker refused {', '.join(apis)}: it does not know the version, or the feature, that "
+            "the client uses.",
             count=sum(row["count"] for row in rows),
             measure=sum(row["count"] for row in rows),
             unit="answers",

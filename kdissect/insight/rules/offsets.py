@@ -40,7 +40,17 @@ def _consumers(facts: Facts) -> list[Row]:
 
 
 @rule(
-    "consumer-falling-behind", CRITICAL, LIKELY, needs=(Lag,), points=16, records=1_000, behind_s=5, growth=2
+    "consumer-falling-behind",
+    CRITICAL,
+    LIKELY,
+    needs=(Lag,),
+    points=16,
+    records=1_000,
+    few_records=300,
+    behind_s=10,
+    growth=2,
+    rising=0.75,
+    commits=5,
 )
 def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
     """The group cannot keep up with what is written."""
@@ -54,8 +64,11 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         committed = sum(row["committed_per_s"] or 0.0 for row in known)
         if lag < facts.limit("growth") * first or slope <= 0.1 * written or written <= 0:
             continue
+        if not _keeps_falling(facts, known):  # a group that stood still for a while has other findings
+            continue
         behind_s = lag / written
-        if lag < facts.limit("records") and (lag < 100 or behind_s < facts.limit("behind_s")):
+        few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
+        if lag < facts.limit("records") and not few:
             continue
         yield facts.finding(
             Subject(group=group, topic=topic),
@@ -72,6 +85,14 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         )
     if not judged and facts.rows(Lag):
         facts.cannot_judge("needs 15 s of commits and writes")
+
+
+def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
+    """Whether the group goes on committing, and is further behind nearly all the time."""
+    growing = [row for row in rows if (row["lag_per_s"] or 0) > 0]
+    commits = max((row["commits"] for row in growing), default=0)
+    rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
+    return commits >= facts.limit("commits") and rising >= facts.limit("rising")
 
 
 def _per_s(rate: float) -> str:
@@ -95,7 +116,8 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
         committed_text = f" The commit stands at {at:,}." if at is not None else ""
         yield facts.finding(
             Subject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"The records from offset {offset:,} on were fetched {answers:,} times in {span(last_ns - first_ns)} and "
+            f"The records from offset {offset:,} on were fetched {answers:,} times in "
+            f"{span(last_ns - first_ns)} and "
             f"the consumer does not get past them; {plural(behind, 'record')} wait behind.{committed_text}",
             count=answers,
             measure=answers,
@@ -124,7 +146,8 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"{worst['starved']:,} answers brought no whole record at offset {worst['starved_at']:,}, though the log "
+            f"{worst['starved']:,} answers brought no whole record at offset {worst['starved_at']:,}, "
+            "though the log "
             f"goes on to {worst['high_watermark']:,}.",
             count=worst["starved"],
             measure=worst["starved"],
@@ -161,7 +184,8 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group, topic=topic, partition=partition),
-            f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came since.",
+            f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
+            "since.",
             measure=quiet_ns / SECOND,
             unit="s",
             threshold=facts.limit("quiet_s"),
@@ -185,7 +209,8 @@ def partition_lags(facts: Facts) -> Iterator[Finding]:
             if row["lag"] >= facts.limit("records") and row["lag"] >= facts.limit("times") * usual:
                 yield facts.finding(
                     Subject(group=group, topic=topic, partition=row["partition"]),
-                    f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings {usual:,.0f} at "
+                    f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
+                    f"{usual:,.0f} at "
                     "the median.",
                     measure=row["lag"],
                     unit="records",
@@ -216,7 +241,8 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
         gone = row["log_start_offset"] - row["reset_from"]
         yield facts.finding(
             Subject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"{plural(gone, 'record')} were deleted before they were read: the consumer wanted to go on at offset "
+            f"{plural(gone, 'record')} were deleted before they were read: the consumer wanted to go on "
+            "at offset "
             f"{row['reset_from']:,}, and the log begins at {row['log_start_offset']:,}.",
             count=len(lost),
             measure=gone,
@@ -268,7 +294,8 @@ def offset_rewound(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             Subject(group=group, topic=topic),
             f"The committed offset of {plural(len(rows), 'partition')} went back, of partition "
-            f"{worst['partition']} from {worst['rewound_from']:,} to {worst['rewound_to']:,}{by}: these records are "
+            f"{worst['partition']} from {worst['rewound_from']:,} to {worst['rewound_to']:,}{by}: these "
+            "records are "
             "read again.",
             count=sum(row["rewinds"] for row in rows),
             measure=worst["rewound_from"] - worst["rewound_to"],
@@ -341,7 +368,8 @@ def never_commits(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group, client_id=client_id),
-            f"The member has read records for {there_ns / SECOND / 60:.0f} minutes and never committed an offset.",
+            f"The member has read records for {there_ns / SECOND / 60:.0f} minutes and never committed an "
+            "offset.",
             measure=there_ns / SECOND,
             unit="s",
             threshold=facts.limit("minutes") * 60,
@@ -368,7 +396,8 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             Subject(topic=topic, partition=partition, group=groups.pop() if len(groups) == 1 else None),
             f"For {span(worst['lso_held_ns'])} no reader of committed records got past offset "
-            f"{worst['last_stable_offset']:,}, while the log grew ({plural(behind, 'record')} wait at the end): a "
+            f"{worst['last_stable_offset']:,}, while the log grew ({plural(behind, 'record')} wait at the "
+            "end): a "
             "transaction is open there.",
             count=len(rows),
             measure=worst["lso_held_ns"] / SECOND,

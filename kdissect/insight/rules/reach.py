@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import SECOND, Row
@@ -15,6 +16,22 @@ from kdissect.wording import plural
 
 explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
 MOST_NAMED = 3
+MANY_TIMES = 10
+"""So often a client is told an address before it is odd that it does not connect there."""
+BEGINNING = frozenset(
+    (
+        *(
+            "ApiVersions",
+            "Metadata",
+            "SaslHandshake",
+            "SaslAuthenticate",
+            "FindCoordinator",
+            "DescribeCluster",
+        ),
+        *("InitProducerId", "GetTelemetrySubscriptions", "PushTelemetry"),
+    )
+)
+"""What clients ask the first broker that they know, before they go to the others."""
 
 
 def _port(row: Row) -> str:
@@ -30,7 +47,7 @@ def _is_name(host: str) -> bool:
     return ":" not in host and not host.replace(".", "").isdigit()
 
 
-@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints,), attempts=3, seconds=5)
+@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5)
 def listener_unreachable(facts: Facts) -> Iterator[Finding]:
     """Brokers tell clients addresses where these do not reach them."""
     rows = facts.rows(Endpoints)
@@ -49,9 +66,10 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             confidence = CERTAIN
         elif (
             not any(each["connections"] for each in there)
-            and told["told"] >= facts.limit("attempts")
-            and told_ns >= facts.limit("seconds") * SECOND
+            and told["told"] >= MANY_TIMES
+            and facts.limit("seconds") * SECOND <= told_ns <= told["told"] * 2 * SECOND
             and not _speaks_elsewhere(rows, told, clients)
+            and _never_begins(facts, clients)
         ):
             outcome = f"no connection to it was seen, though it was told {told['told']:,} times"
             confidence = LIKELY
@@ -78,6 +96,17 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             connections=[number for each in failures for number in each["failed"]],
             filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told['told_by'][:MOST_NAMED]))}}}",
         )
+
+
+def _never_begins(facts: Facts, clients: list[str]) -> bool:
+    """Whether these clients ask for nothing but what comes before the work."""
+    apis = {
+        each.rpartition(" ")[0]
+        for row in facts.rows(Clients)
+        if row["client"] in clients
+        for each in row["apis"]
+    }
+    return apis <= BEGINNING
 
 
 def _may_be(told: Row, other: Row) -> bool:
@@ -143,7 +172,8 @@ def http_on_kafka(facts: Facts) -> Iterator[Finding]:
     for broker, rows in found.items():
         yield facts.finding(
             Subject(broker=broker),
-            f"{plural(len(rows), 'connection')} spoke HTTP to the broker's port, which it does not understand.",
+            f"{plural(len(rows), 'connection')} spoke HTTP to the broker's port, which it does not "
+            "understand.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

@@ -47,8 +47,9 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
         who = f" and client_id == {quoted(client_id)}" if client_id is not None else ""
         yield facts.finding(
             Subject(client=client, client_id=client_id, software=software),
-            f"The client{named} {what}: it sends {', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
-            "Kafka 4.0 removed, though the broker offers newer ones.",
+            f"The client{named} {what}: it sends "
+            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
+            f"Kafka 4.0 removed{_instead(rows)}.",
             confidence=CERTAIN if all(row["limited_by"] == "client" for row in rows) else LIKELY,
             count=sum(row["count"] for row in rows),
             measure=len(used),
@@ -56,6 +57,12 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
             threshold=1,
             filter=f"api in {{{apis}}}{who}",
         )
+
+
+def _instead(rows: list[Row]) -> str:
+    if all(row["limited_by"] == "client" for row in rows):
+        return ", though the broker offers newer ones"
+    return "; it did not ask which ones the broker offers"
 
 
 def _software(row: Row) -> str:
@@ -70,7 +77,8 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         yield facts.finding(
             Subject(broker=broker),
-            f"{len(clients) or 'Some'} clients use versions of requests that Kafka 4.0 removed, only because this broker "
+            f"{len(clients) or 'Some'} clients use versions of requests that Kafka 4.0 removed, only "
+            "because this broker "
             "offers no newer ones.",
             count=len(rows),
             measure=len(rows),
@@ -94,7 +102,8 @@ def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
         names = sorted({row["transactional_id"] for row in rows if row["transactional_id"]})
         yield facts.finding(
             Subject(client_id=client_id, transactional_id=names[0] if len(names) == 1 else None),
-            "The producer's transactions go by the first version of the protocol, while the broker has the second, which "
+            "The producer's transactions go by the first version of the protocol, while the broker has "
+            "the second, which "
             "needs fewer requests and leaves no transaction hanging.",
             count=len(rows),
             measure=len(rows),
