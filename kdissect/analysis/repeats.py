@@ -42,7 +42,7 @@ SHORT_MS = 10
 class _Stretch(NamedTuple):
     """Requests that follow one another."""
 
-    count: int
+    requests: int
     first_ns: int
     last_ns: int
     first_exchange: int
@@ -51,7 +51,9 @@ class _Stretch(NamedTuple):
 
     def joined(self, later: _Stretch) -> _Stretch:
         return later._replace(
-            count=self.count + later.count, first_ns=self.first_ns, first_exchange=self.first_exchange
+            requests=self.requests + later.requests,
+            first_ns=self.first_ns,
+            first_exchange=self.first_exchange,
         )
 
 
@@ -79,7 +81,7 @@ class _Stretches:
         self.tail = later
 
     def _compare(self, one: _Stretch | None) -> None:
-        if one is not None and (self.best is None or one.count > self.best.count):
+        if one is not None and (self.best is None or one.requests > self.best.requests):
             self.best = one
 
     def merge(self, later: _Stretches, gap_ns: int) -> None:
@@ -94,7 +96,7 @@ class _Stretches:
     def longest(self) -> _Stretch | None:
         """The first of the longest."""
         every = [each for each in (self.head, self.best, self.tail) if each is not None]
-        return max(every, key=lambda each: (each.count, -each.first_ns), default=None)
+        return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
 
 
 @dataclass(slots=True)
@@ -239,9 +241,9 @@ def _result(key: tuple[int | str | None, ...], row: _Repeat) -> Row:
         "topic": topic,
         "partition": partition if isinstance(partition, int) and partition >= 0 else None,
         "count": row.count,
-        "at_once": at_once.count if at_once is not None else 0,
+        "at_once": at_once.requests if at_once is not None else 0,
         "at_once_ns": at_once.last_ns - at_once.first_ns if at_once is not None else 0,
-        "soon": soon.count if soon is not None else 0,
+        "soon": soon.requests if soon is not None else 0,
         "soon_ns": soon.last_ns - soon.first_ns if soon is not None else 0,
         "first_ns": row.span.first_ns,
         "last_ns": row.span.last_ns,

@@ -76,7 +76,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
         else:
             continue
         client_ids = sorted({each.rpartition("@")[0] for each in told["told_to"]} - {""})
-        by = ", ".join(told["told_by"][:MOST_NAMED])
+        told_by = told["told_by"][:MOST_NAMED]
         failures = [each for each in there if each["failed_first_ns"] is not None]
         yield facts.finding(
             Subject(
@@ -84,7 +84,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
                 client_id=client_ids[0] if len(client_ids) == 1 else None,
                 client=clients[0] if len(clients) == 1 else None,
             ),
-            f"The broker at {by} tells clients to connect to {told['broker']}; {outcome}.",
+            f"The broker at {', '.join(told_by)} tells clients to connect to {told['broker']}; {outcome}.",
             confidence=confidence,
             count=max(failed, 1),
             measure=failed,
@@ -94,7 +94,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             last_ns=max([told["told_last_ns"], *(each["failed_last_ns"] for each in failures)]),
             exchanges=told["exchanges"],
             connections=[number for each in failures for number in each["failed"]],
-            filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told['told_by'][:MOST_NAMED]))}}}",
+            filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
         )
 
 
