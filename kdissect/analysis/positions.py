@@ -71,7 +71,6 @@ class _Fetcher:
     broker: str = ""
     client_id: str | None = None
     replica_id: int = -1
-    read_committed: bool = False
     last_ns: int | None = None
     """When it last asked."""
     session_id: int | None = None
@@ -87,7 +86,6 @@ class _Fetcher:
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.replica_id = later.replica_id if later.steps else self.replica_id
         self.session_id = later.session_id if later.session_id is not None else self.session_id
-        self.read_committed = later.read_committed if later.steps else self.read_committed
         self.last_ns = most(self.last_ns, later.last_ns)
         if later.began_anew is not None and self.began_anew is None:
             self.began_anew = self.steps + later.began_anew
@@ -135,14 +133,6 @@ class Positions(Statistic):
         column("stalled_at", "int64", "that offset", rare=True),
         time_column("stalled_first_ns", "time of the first of them"),
         time_column("stalled_last_ns", "time of the last"),
-        column(
-            "lso_held_ns",
-            "int64",
-            "the longest that the last stable offset stood still below the high watermark while that rose: "
-            "an open transaction",
-            rare=True,
-        ),
-        column("read_committed", "bool", "whether it asks for records of committed transactions only"),
         column(
             "starved",
             "int64",
@@ -212,7 +202,6 @@ class Positions(Statistic):
         step = fetcher.steps
         fetcher.steps += 1
         fetcher.replica_id = replica_id(exchange)
-        fetcher.read_committed = body.get("isolationLevel", 0) == 1
         fetcher.last_ns = most(fetcher.last_ns, begun_ns(exchange))
         if exchange.client_id is not None:
             fetcher.client_id = exchange.client_id
@@ -360,8 +349,6 @@ class Positions(Statistic):
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,
             "stalled_last_ns": stall.last_ns if stall is not None else None,
-            "lso_held_ns": moved.lso_held_ns,
-            "read_committed": fetcher.read_committed,
             "starved": moved.starved,
             "starved_at": moved.starved_at,
             "out_of_range": moved.out_of_range,

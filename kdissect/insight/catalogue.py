@@ -3,6 +3,31 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, delivery, loops, offsets, reach, readiness
+from kdissect.insight.rules import (
+    capture,
+    delivery,
+    latency,
+    logs,
+    loops,
+    network,
+    offsets,
+    quotas,
+    reach,
+    readiness,
+    transactions,
+)
 
-__all__ = ["RULES", "capture", "delivery", "loops", "offsets", "reach", "readiness"]
+__all__ = [
+    "RULES",
+    "capture",
+    "delivery",
+    "latency",
+    "logs",
+    "loops",
+    "network",
+    "offsets",
+    "quotas",
+    "reach",
+    "readiness",
+    "transactions",
+]

@@ -1,28 +1,53 @@
-"""Numbers in the words of findings."""
+"""Words of findings: lengths of time, lists of names, and the display filters that show the evidence."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
-_UNITS = ((1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
+from kdissect.analysis.fold import MILLISECOND, SECOND
+
+_MINUTE = 60 * SECOND
+_MOST_NAMED = 4
 
 
 def span(ns: float) -> str:
-    """A time with two or three digits: ``850 µs``, ``61 ms``, ``1.5 s``, ``312 s``."""
-    for scale, unit in _UNITS:
-        value = ns / scale
-        if abs(value) < 999.5 or unit == "s":
-            return f"{value:.1f} {unit}" if abs(value) < 9.95 else f"{value:,.0f} {unit}"
-    raise AssertionError
+    """``115 ms``, ``9.42 s``, ``12.5 min``."""
+    if ns < MILLISECOND:
+        return f"{ns / 1000:.0f} µs"
+    if ns < SECOND:
+        return f"{ns / MILLISECOND:.0f} ms"
+    if ns < 5 * _MINUTE:
+        return f"{ns / SECOND:.3g} s"
+    return f"{ns / _MINUTE:,.1f} min" if ns < 120 * _MINUTE else f"{ns / _MINUTE / 60:,.1f} h"
 
 
-def numbers(exchanges: Iterable[int]) -> str:
-    """The display filter of some exchanges; empty for none."""
-    found = ", ".join(str(each) for each in exchanges)
-    return f"number in {{{found}}}" if found else ""
+def named(names: Iterable[object]) -> str:
+    """``a, b and c``; of more than four, how many others there are."""
+    found = [str(each) for each in dict.fromkeys(names)]
+    if len(found) > _MOST_NAMED:
+        found = [*found[: _MOST_NAMED - 1], f"{len(found) - _MOST_NAMED + 1} others"]
+    return found[0] if len(found) == 1 else ", ".join(found[:-1]) + f" and {found[-1]}" if found else ""
 
 
-def quoted(name: str) -> str:
+def share(part: float, whole: float) -> str:
+    """``37 %``."""
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+def having(**values: object) -> str:
+    """The filter for exchanges that have all of these; None is left out: ``topic == "a" and api == "Fetch"``."""
+    return " and ".join(
+        f"{name} == {json.dumps(value)}" for name, value in values.items() if value is not None
+    )
+
+
+def of_numbers(numbers: Iterable[int]) -> str:
+    """The filter for exchanges by number."""
+    found = sorted(set(numbers))
+    return f"number in {{{', '.join(map(str, found))}}}" if found else ""
+
+
+def quoted(text: str) -> str:
     """A text in a display filter."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return json.dumps(text, ensure_ascii=False)

@@ -12,7 +12,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
-from kdissect.insight.words import numbers, quoted, span
+from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
 
 CAUSES_OF_STORMS = ("unknown-topic-loop", "client-breaks-on-4", "connection-churn", "listener-unreachable")
@@ -290,5 +290,5 @@ def version_refused(facts: Facts) -> Iterator[Finding]:
             first_ns=min(row["first_ns"] for row in rows),
             last_ns=max(row["last_ns"] for row in rows),
             exchanges=evidence,
-            filter=numbers(sorted(evidence)[:8]),
+            filter=of_numbers(sorted(evidence)[:8]),
         )

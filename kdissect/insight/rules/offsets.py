@@ -20,7 +20,6 @@ from kdissect.wording import plural
 explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
-explains("lso-lag", "consumer-stalled", "consumer-falling-behind", shares=("topic",))
 explains("hot-partition", "partition-lags", shares=("topic",))
 explains("data-lost-to-retention", "offset-reset", "offset-rewound", shares=("group", "topic", "partition"))
 explains("offset-reset", "offset-rewound", shares=("group", "topic"))
@@ -379,33 +378,3 @@ def never_commits(facts: Facts) -> Iterator[Finding]:
         )
     if not judged and facts.rows(Members):
         facts.cannot_judge(f"needs {facts.limit('minutes'):.0f} minutes of a member")
-
-
-@rule("lso-lag", WARNING, CERTAIN, needs=(Positions,), held_s=5)
-def lso_lag(facts: Facts) -> Iterator[Finding]:
-    """Readers of committed records are held back by an open transaction."""
-    held = [
-        row
-        for row in _consumers(facts)
-        if row["read_committed"] and row["lso_held_ns"] >= facts.limit("held_s") * SECOND
-    ]
-    for (topic, partition), rows in together(held, "topic", "partition").items():
-        worst = max(rows, key=lambda row: row["lso_held_ns"])
-        groups = {row["group"] for row in rows}
-        behind = (worst["high_watermark"] or 0) - (worst["last_stable_offset"] or 0)
-        yield facts.finding(
-            Subject(topic=topic, partition=partition, group=groups.pop() if len(groups) == 1 else None),
-            f"For {span(worst['lso_held_ns'])} no reader of committed records got past offset "
-            f"{worst['last_stable_offset']:,}, while the log grew ({plural(behind, 'record')} wait at the "
-            "end): a "
-            "transaction is open there.",
-            count=len(rows),
-            measure=worst["lso_held_ns"] / SECOND,
-            unit="s",
-            threshold=facts.limit("held_s"),
-            cost_ns=worst["lso_held_ns"],
-            first_ns=worst["first_ns"],
-            last_ns=worst["last_ns"],
-            connections=[row["connection"] for row in rows],
-            filter=_fetches(topic, rows),
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdissect.analysis.fold import Row
-from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, Finding, Subject
@@ -85,29 +84,4 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
             unit="versions",
             threshold=1,
             filter=f"broker == {quoted(broker)}",
-        )
-
-
-@rule("transaction-by-v1", INFO, CERTAIN, needs=(Transactions, Versions))
-def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
-    """Transactions go by the first version of the protocol, though the broker has the second."""
-    able = {
-        row["client_id"]
-        for row in facts.rows(Versions)
-        if row["api"] == "EndTxn" and (row["offered_max"] or 0) >= 5 and row["api_version"] < 5
-    }
-    for (client_id,), rows in together(facts.rows(Transactions), "client_id").items():
-        if client_id not in able or not all(row["version"] == "TV1" for row in rows):
-            continue
-        names = sorted({row["transactional_id"] for row in rows if row["transactional_id"]})
-        yield facts.finding(
-            Subject(client_id=client_id, transactional_id=names[0] if len(names) == 1 else None),
-            "The producer's transactions go by the first version of the protocol, while the broker has "
-            "the second, which "
-            "needs fewer requests and leaves no transaction hanging.",
-            count=len(rows),
-            measure=len(rows),
-            unit="transactions",
-            threshold=1,
-            filter=f"api == EndTxn and client_id == {quoted(client_id or '')}",
         )
