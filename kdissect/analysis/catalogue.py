@@ -29,8 +29,11 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.replication import Replication
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
+from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
@@ -68,6 +71,9 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterChanges,
     Timeline,
     Quorum,
+    Replication,
+    Stalls,
+    StaleLeaders,
     Graph,
 )
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture
+from kdissect.insight.rules import brokers, capture, cluster, replication
 
-__all__ = ["RULES", "capture"]
+__all__ = ["RULES", "brokers", "capture", "cluster", "replication"]
