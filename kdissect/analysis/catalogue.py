@@ -17,6 +17,7 @@ from kdissect.analysis.cluster import (
 )
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
@@ -29,11 +30,10 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
-from kdissect.analysis.stale_leaders import StaleLeaders
-from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.timeline import Timeline
 from kdissect.analysis.topics import Topics
@@ -56,6 +56,8 @@ _ALL: tuple[type[Statistic], ...] = (
     Assignments,
     Share,
     Connections,
+    Endpoints,
+    Repeats,
     Tcp,
     Clients,
     Versions,
@@ -72,8 +74,6 @@ _ALL: tuple[type[Statistic], ...] = (
     Timeline,
     Quorum,
     Replication,
-    Stalls,
-    StaleLeaders,
     Graph,
 )
 

@@ -69,6 +69,8 @@ class GroupTimeline(Fold):
         self.end_ns: int | None = None
         self.ends: dict[int, tuple[int, str]] = {}
         """When connections were over, and how."""
+        self.answered: dict[int, None] = {}
+        """Connections on which a broker was heard at all."""
         self.changes = 0
         """How often something was added that rows follow from."""
         self._left_out = 0
@@ -96,8 +98,14 @@ class GroupTimeline(Fold):
         take = _TAKEN.get(api)
         if take is not None:
             request = exchange.request.body()
+            if exchange.response is not None:
+                self._hear(exchange.connection)
             if isinstance(request.get("groupId"), str):
                 take(self, exchange, request, counts)
+
+    def _hear(self, connection: int) -> None:
+        if len(self.answered) < self.limits.rows:
+            self.answered[connection] = None
 
     def _stretch(
         self, kept: dict[Any, Stretches], key: Any, gap_ns: int, first_ns: int, last_ns: int
@@ -223,6 +231,8 @@ class GroupTimeline(Fold):
         for connection, stretches in later.holes.items():
             for first_ns, last_ns in stretches:
                 self._stretch(self.holes, connection, HOLE_GAP_NS, first_ns, last_ns)
+        for connection in later.answered:
+            self._hear(connection)
         self.labels.merge(later.labels)
         self.end_ns = most(self.end_ns, later.end_ns)
         for connection, end in later.ends.items():

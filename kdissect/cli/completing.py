@@ -67,10 +67,24 @@ def a_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
     """After ``--rule`` and ``--id``, which takes several with commas between them."""
     from kdissect.insight.catalogue import RULES
 
-    before, comma, last = incomplete.rpartition(",")
-    return _beginning(
-        incomplete, ((f"{before}{comma}{id}", each.page.what) for id, each in RULES.items() if last in id)
-    )
+    before, comma, _rest = incomplete.rpartition(",")
+    return _beginning(incomplete, ((f"{before}{comma}{id}", each.page.what) for id, each in RULES.items()))
+
+
+def a_severity(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """How grave findings are."""
+    from kdissect.insight.finding import SEVERITIES
+
+    return _beginning(incomplete, ((name, "") for name in SEVERITIES))
+
+
+def a_category(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Categories of rules, several with commas between them."""
+    from kdissect.insight.catalogue import RULES
+
+    before, comma, _rest = incomplete.rpartition(",")
+    names = dict.fromkeys(each.category for each in RULES.values())
+    return _beginning(incomplete, ((f"{before}{comma}{name}", "") for name in names))
 
 
 def an_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

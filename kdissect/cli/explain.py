@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kdissect.cli.completing import a_rule, an_error
+from kdissect.cli.completing import a_category, a_rule, a_severity, an_error
 from kdissect.cli.filtering import filter_options
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.keys import key_options
@@ -14,8 +14,8 @@ from kdissect.present.tables import FORMATS
 
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
-Several FILEs are one capture. A finding that another one explains stands below that one. With -Y FILTER only
-what the filter shows is judged.
+Several FILEs are one capture; a FILE may be a log directory of a broker, too. A finding that another one
+explains stands below that one. With -Y FILTER only what the filter shows is judged.
 
 kdissect help explain tells more; kdissect explain --rule ID prints what is known of a rule.
 """
@@ -26,8 +26,15 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
 @click.option("-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="How findings print.")
 @click.option("--all", "all_of_them", is_flag=True, help="All findings; else the worst 20.")
-@click.option("--severity", metavar="SEVERITY", help="Only findings that are so grave, or graver.")
-@click.option("--category", metavar="NAME,…", help="Only findings of these categories.")
+@click.option(
+    "--severity",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Only findings that are so grave, or graver: critical, warning, notice, info.",
+)
+@click.option(
+    "--category", metavar="NAME,…", shell_complete=a_category, help="Only findings of these categories."
+)
 @click.option(
     "--id", "ids", metavar="ID,…", shell_complete=a_rule, help="Only these; 'rebalance-*' is a pattern."
 )
@@ -39,7 +46,12 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
     "--state", metavar="FILE", help="Add to what was counted of earlier captures, and keep it there."
 )
 @click.option("--not-judged", is_flag=True, help="Rows of what could not be judged, and why.")
-@click.option("--fail-on", metavar="SEVERITY", help="Exit code 1 if a finding is so grave, or graver.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Exit code 1 if a finding is so grave, or graver.",
+)
 @click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="The page of a rule; no capture.")
 @click.option(
     "--error",
@@ -71,6 +83,7 @@ def command(**given: Any) -> int:
     """Explain captures."""
     from kdissect.cli.errors import Wrong
     from kdissect.cli.judging import Judging
+    from kdissect.cli.judging_logs import explain_logs, is_of_logs
     from kdissect.cli.one_exchange import explain_exchange
     from kdissect.cli.rule_pages import print_error, print_page
     from kdissect.cli.stories import asked_stories, tell_story
@@ -84,6 +97,8 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    if is_of_logs(paths):
+        return explain_logs(paths, given)
     stories = asked_stories(given)
     if given["exchange"] is not None:
         if stories:

@@ -10,20 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 TOPICS = (
-    *(
-        "read",
-        "explain",
-        "filter",
-        "stats",
-        "screens",
-        "live",
-        "tls",
-        "secrets",
-        "log",
-        "bytes",
-        "client",
-        "spark",
-    ),
+    *("read", "explain", "filter", "stats", "screens", "live", "tls", "secrets", "log", "bytes", "client"),
+    "spark",
     *("damage", "speed", "python", "design"),
 )
 """Names of the pages, in the order in which they are listed."""

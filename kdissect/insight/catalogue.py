@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import brokers, capture, cluster, replication
+from kdissect.insight.rules import (
+    brokers,
+    capture,
+    cluster,
+    latency,
+    logs,
+    network,
+    quotas,
+    replication,
+    transactions,
+)
 
-__all__ = ["RULES", "brokers", "capture", "cluster", "replication"]
+__all__ = [
+    "RULES",
+    "brokers",
+    "capture",
+    "cluster",
+    "latency",
+    "logs",
+    "network",
+    "quotas",
+    "replication",
+    "transactions",
+]

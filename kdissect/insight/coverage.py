@@ -16,6 +16,8 @@ from kdissect.session.conversation import Connection
 
 _CUT = "snap length"
 """What the fault of a gap says that the snap length made."""
+_OF_ONE = " for client random"
+"""What follows is another one for each connection."""
 _NOT_CAPTURED = "not captured"
 _WHYS = 100
 """Reasons for darkness that are told apart."""
@@ -97,15 +99,16 @@ class Coverage(Fold):
             self._left_out += 1
         if connection.protocol == "kafka":
             self._kafka += 1
-            if not connection.opened and connection.exchanges:
-                self._mid_stream.add(number)
             if connection.exchanges and _is_one_sided(connection):
                 self._one_side.add(number)
-            elif connection.gap_bytes:
+                return
+            if not connection.opened and connection.exchanges:
+                self._mid_stream.add(number)
+            if connection.gap_bytes:
                 self._gaps.add(number)
         elif connection.protocol == "tls":
             self._dark.add(number)
-            why = (connection.tls or {}).get("dark") or ""
+            why = ((connection.tls or {}).get("dark") or "").partition(_OF_ONE)[0]
             if why in self._whys or len(self._whys) < _WHYS:
                 self._whys[why] += 1
 

@@ -20,7 +20,8 @@ from kdissect.insight.causes import linked
 from kdissect.insight.context import Context
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
-from kdissect.insight.rule import CAPTURE, Facts, Rule
+from kdissect.insight.logs import Logs
+from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
 
 
@@ -64,6 +65,25 @@ def judge(
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
 
+def of_captures() -> list[Rule]:
+    """The rules of the catalogue that captures are judged by."""
+    return [each for each in RULES.values() if each.category != LOGS]
+
+
+def judge_logs(
+    logs: Logs,
+    thresholds: Mapping[str, Mapping[str, float]] | None = None,
+    ignored: Collection[str] = (),
+) -> Judged:
+    """What the rules on log directories say."""
+    rules = {
+        id: each
+        for id, each in RULES.items()
+        if each.category == LOGS and not any(fnmatchcase(id, pattern) for pattern in ignored)
+    }
+    return judge(rules, {Logs: logs.result()}, Context(), thresholds)
+
+
 CLEAR_NS = 60 * SECOND
 """A finding that was not seen for so long is over."""
 
@@ -79,11 +99,11 @@ class Judge:
     """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
     added, in the order of the events.
 
-    :param rules: which to run; all of the catalogue by default.
+    :param rules: which to run; all of the catalogue for captures by default.
     """
 
     def __init__(self, limits: Limits = DEFAULTS, rules: Iterable[Rule] | None = None) -> None:
-        self._rules = {each.id: each for each in (RULES.values() if rules is None else rules)}
+        self._rules = {each.id: each for each in (of_captures() if rules is None else rules)}
         needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
         self._statistics = {need: need(limits) for need in needed}
         self._together = Together(self._statistics.values())
@@ -94,7 +114,7 @@ class Judge:
         """A word that is another one where rules need other facts than here."""
         names = sorted(
             f"{need.name} {' '.join(column.name for column in need.columns)}"
-            for need in {need for each in RULES.values() for need in each.needs}
+            for need in {need for each in of_captures() for need in each.needs}
         )
         return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 

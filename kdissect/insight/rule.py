@@ -22,6 +22,8 @@ from kdissect.insight.page import Page, page
 
 CAPTURE = "capture"
 """The category of what is said of the capture itself; it stands first."""
+LOGS = "logs"
+"""The category of rules on log directories; captures are not judged by them."""
 
 
 class Rule(NamedTuple):

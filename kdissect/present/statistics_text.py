@@ -35,6 +35,9 @@ def table_lines(
     :param room: cells of a line, where no line may be longer: texts are cut, the last columns are left out,
         and a line below says which.
     """
+    if not rows:
+        yield "(no rows)"
+        return
     texts = [
         [
             _shown(column, value, clock)

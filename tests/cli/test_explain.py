@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import kdissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding
 from kdissect.insight.rule import Facts
@@ -317,3 +318,25 @@ def test_a_state_that_is_none_is_left_as_it_is(
 
 def _evil_pickle() -> bytes:
     return pickle._dumps(_Evil())  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_state_holds_no_key_and_no_value(explain: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    for path in (HEALTHY, TRANSACTIONS, CAPTURES / "sasl-scram.pcapng", KIP848):
+        explain(path, "--state", state)
+    data = state.read_bytes()
+    found = 0
+    for path in (HEALTHY, TRANSACTIONS):
+        for exchange in kdissect.read(path):
+            for batch in (
+                batch
+                for place in exchange.record_sets()
+                for batch in kdissect.records(place.data).batches
+                if not batch.is_control
+            ):
+                for record in batch.records():
+                    for secret in (record.key, record.value):
+                        if secret is not None and len(secret) >= 8:
+                            found += 1
+                            assert secret not in data
+    assert found > 100

@@ -1,6 +1,6 @@
 """What is found in the shipped captures: ``expected.tsv``.
 
-    python -m tests.insight.expected      writes it anew, for review: every line that changes must be true
+python -m tests.insight.expected      writes it anew, for review: every line that changes must be true
 """
 
 from __future__ import annotations

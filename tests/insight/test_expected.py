@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.insight.expected import CAPTURES, COLUMNS, EXPECTED, captures, lines_of
+from tests.insight.expected import COLUMNS, EXPECTED, captures, lines_of
+from tests.insight.judged import CAPTURES
 
 
 def expected() -> dict[str, list[str]]:

@@ -26,6 +26,10 @@ def lines(room: int | None, whole: bool = False, *rows: dict[str, Any]) -> list[
     return list(table_lines(TABLE, shown, Options(), Clock("r", 0), whole, room))
 
 
+def test_that_there_are_no_rows_is_said() -> None:
+    assert list(table_lines(TABLE, [], Options(), Clock("r", 0))) == ["(no rows)"]
+
+
 def test_without_a_limit_everything_is_printed_whole() -> None:
     text = lines(None)
     assert len(text) == 3

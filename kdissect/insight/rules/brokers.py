@@ -8,10 +8,9 @@ from typing import NamedTuple
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
-from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.wording import plural
@@ -184,44 +183,6 @@ def _ended(count: int) -> str:
     return "its only connection ended" if count == 1 else f"its {count} connections ended within a second"
 
 
-@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, ClusterBrokers), silence_s=1)
-@once
-def broker_stalled(facts: Facts) -> Iterator[Finding]:
-    """A broker answers nobody for a while, and then all at once."""
-    nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    found: dict[str, list[Row]] = {}
-    for row in facts.rows(Stalls):
-        if row["silence_ns"] >= (facts.limit("silence_s") - 0.1) * SECOND:
-            found.setdefault(row["broker"], []).append(row)
-    for address, rows in found.items():
-        node = nodes.get(address)
-        longest = max(row["silence_ns"] for row in rows)
-        subject = Subject(broker=str(node) if node is not None else address)
-        times = "" if len(rows) == 1 else f"{len(rows)} times, the longest "
-        waited = plural(max(row["connections"] for row in rows), "connection")
-        yield facts.finding(
-            subject,
-            f"The broker stood still {times}for {longest / 1e9:.1f} s: "
-            f"{waited} waited, none got an answer, and then the answers came all at once.",
-            subject_text=subject.text(address),
-            count=len(rows),
-            measure=longest / 1e9,
-            unit="s",
-            threshold=facts.limit("silence_s"),
-            cost_ns=sum(row["silence_ns"] for row in rows),
-            first_ns=rows[0]["from_ns"],
-            last_ns=rows[-1]["to_ns"],
-            exchanges=tuple(number for row in rows for number in row["exchanges"]),
-            steps=tuple(
-                Step(
-                    row["to_ns"], f"answers again after {row['silence_ns'] / 1e9:.1f} s", row["exchanges"][0]
-                )
-                for row in rows
-            ),
-            filter=f'broker == "{address}" and latency >= 1s',
-        )
-
-
 def _changes(facts: Facts, *what: str) -> list[Row]:
     return [row for row in facts.rows(ClusterChanges) if row["what"] in what]
 
@@ -391,20 +352,6 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
 
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", within_s=60)
-explains("broker-gone", "listener-unreachable", "connection-churn", "idle-disconnect", within_s=60)
-explains("broker-gone", "metadata-storm", "coordinator-moved", "request-abandoned", within_s=60)
-explains("broker-gone", "retry-without-backoff", "head-of-line", "latency-spike", within_s=60)
-explains("broker-gone", "coordinator-storm", "consumer-stalled", "consumer-stopped", within_s=60)
-explains(
-    "broker-stalled",
-    "head-of-line",
-    "heartbeat-gap",
-    "latency-spike",
-    "slow-broker",
-    "session-timeout",
-    within_s=5,
-)
-explains(
-    "broker-stalled", "heartbeat-late", "broker-fenced", "request-abandoned", "replication-slow", within_s=30
-)
+explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
+explains("broker-stalled", "heartbeat-late", "broker-fenced", within_s=30)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))

@@ -80,7 +80,8 @@ def tls_dark(facts: Facts) -> Iterator[Finding]:
     if some.number:
         why = f": {context.why_dark}" if context.why_dark else ""
         message = f"{plural(some.number, 'connection')} of TLS {_is(some)} not decrypted{why}."
-        yield _finding(facts, message, some, some.number, "connections")
+        found = _finding(facts, message, some, some.number, "connections")
+        yield found.changed(filter="")  # they have no exchanges
 
 
 @rule("sampled-by-snaplen", NOTICE, CERTAIN, needs=())

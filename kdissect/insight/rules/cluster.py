@@ -386,9 +386,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
 
 
 explains("broker-gone", "leader-moved", "isr-shrunk", "partition-offline", shares=("broker",), within_s=60)
-explains("broker-gone", "stale-leader", "under-min-isr", within_s=60)
+explains("broker-gone", "stale-leader", within_s=60)
 explains("leader-moved", "stale-leader", shares=("topic",), within_s=60)
-explains("leader-moved", "latency-spike", "coordinator-moved", within_s=5)
-explains("broker-stalled", "isr-shrunk", "leader-moved", "stale-leader", shares=("broker",), within_s=60)
-explains("partition-offline", "under-min-isr", "produce-retries-exhausted", shares=("topic",))
-explains("isr-shrunk", "under-min-isr", shares=("topic",), within_s=60)
+explains("leader-moved", "latency-spike", within_s=5)
+explains("broker-stalled", "isr-shrunk", "leader-moved", "stale-leader", within_s=30)

@@ -119,7 +119,7 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
 
 
 explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)
-explains("broker-stalled", "follower-lags", shares=("broker",), within_s=30)
+explains("broker-stalled", "follower-lags", "replication-slow", within_s=30)
 explains("follower-lags", "replication-slow", "isr-shrunk", shares=("broker",), within_s=60)
 explains("replication-slow", "head-of-line", "latency-spike", within_s=10)
-explains("unclean-election", "log-truncated", "offset-reset", within_s=600)
+explains("unclean-election", "log-truncated", within_s=600)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from kdissect.capture.files import read_packets
+from kdissect.dissect import dissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Context, Some, Spoken
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding
 from kdissect.insight.judge import judge
-from kdissect.model import Fault
-from tests.insight.judged import CAPTURES, context_of, findings_of, judged_file
+from kdissect.model import Fault, Packet, Secrets
+from tests.insight.judged import CAPTURES, context_of, findings_of, judged, judged_file
+from tests.lab import Case
 
 IDS = ("capture-gaps", "one-sided", "mid-stream", "tls-dark", "sampled-by-snaplen", "no-kafka")
+BROKER_PORT = (9092).to_bytes(2)
 HEALTHY = "basic-kafka43.pcapng"
 
 
@@ -90,6 +94,41 @@ def test_a_fault_of_the_snap_length_counts_as_cut() -> None:
     other = fault._replace(message="10 bytes from client: not captured")
     context = context_of([fault, other])
     assert (context.cut_packets, context.cut) == (1, Some(1, (1,)))
+
+
+def packets(name: str) -> list[Packet | Secrets | Fault]:
+    return list(read_packets([CAPTURES / name]))
+
+
+def test_a_snap_length_is_told_with_what_it_cut() -> None:
+    cut = [
+        each._replace(data=each.data[:120]) if isinstance(each, Packet) else each for each in packets(HEALTHY)
+    ]
+    (found,) = [each for each in judged(dissect(iter(cut))).findings if each.id in IDS]
+    assert found.id == "sampled-by-snaplen"
+    assert found.measure == 105
+
+
+@pytest.mark.parametrize("port", [BROKER_PORT, None])
+def test_one_direction_of_real_connections(port: bytes | None) -> None:
+    kept = [
+        each
+        for each in packets(HEALTHY)
+        if not isinstance(each, Packet) or (_source_port(each) == BROKER_PORT) == (port is not None)
+    ]
+    (found,) = [each for each in judged(dissect(iter(kept))).findings if each.id in IDS]
+    assert found.id == "one-sided"
+
+
+def _source_port(packet: Packet) -> bytes:
+    """Of TCP over IPv4 over Ethernet."""
+    start = 14 + 4 * (packet.data[14] & 15)
+    return bytes(packet.data[start : start + 2])
+
+
+def test_the_reason_of_darkness_names_no_connection() -> None:
+    (found,) = [each for each in judged_file(Case("tls13").capture).findings if each.id == "tls-dark"]
+    assert found.message == "11 connections of TLS are not decrypted: no secret."
 
 
 def test_the_context_of_a_real_capture() -> None:
