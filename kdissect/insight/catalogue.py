@@ -5,7 +5,9 @@ from __future__ import annotations
 from kdissect.insight.rule import RULES
 from kdissect.insight.rules import (
     batching,
+    brokers,
     capture,
+    cluster,
     delivery,
     groups,
     latency,
@@ -17,6 +19,7 @@ from kdissect.insight.rules import (
     quotas,
     reach,
     readiness,
+    replication,
     security,
     share,
     streams,
@@ -26,7 +29,9 @@ from kdissect.insight.rules import (
 __all__ = [
     "RULES",
     "batching",
+    "brokers",
     "capture",
+    "cluster",
     "delivery",
     "groups",
     "latency",
@@ -38,6 +43,7 @@ __all__ = [
     "quotas",
     "reach",
     "readiness",
+    "replication",
     "security",
     "share",
     "streams",
