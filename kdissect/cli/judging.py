@@ -137,7 +137,7 @@ class Judging:
         shown = wanted if self._given["all_of_them"] else _first(wanted)
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
-            output.lines(finding_lines(shown, first_ns, self._paths))
+            output.lines(finding_lines(shown, first_ns, self._arguments()))
             if not self._given["quiet"]:
                 if shown:
                     output.line("")
@@ -151,6 +151,12 @@ class Judging:
             TextOutput(file, self._given["output"]).lines(not_judged_lines(judged.not_judged))
             return
         self._write(file, table, rows)
+
+    def _arguments(self) -> list[str]:
+        """What a command needs to read the same."""
+        options = (("-d", "decode_as"), ("--keylog", "key_logs"), ("--rsa-key", "rsa_keys"))
+        given = [word for option, name in options for value in self._given[name] for word in (option, value)]
+        return [*self._paths, *given]
 
     def _write(self, file: BinaryIO, table: Table, rows: list[Any]) -> None:
         writer = writer_of(self._form, table, file, self._options)

@@ -29,14 +29,16 @@ _WORD = 8
 _LABEL = 6
 
 
-def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iterable[str]) -> Iterator[str]:
+def finding_lines(
+    findings: Sequence[Finding], first_ns: int | None, arguments: Iterable[str]
+) -> Iterator[str]:
     """Findings, each effect below its cause.
 
     :param first_ns: what times of steps count from.
-    :param files: what was read, for the command that shows a finding.
+    :param arguments: what was read, and how, for the command that shows a finding.
     """
     depths: dict[str, int] = {}
-    command = shlex.join(("kdissect", *files))
+    command = shlex.join(("kdissect", *arguments))
     for each in findings:
         depth = depths[each.key] = 0 if each.because not in depths else depths[each.because] + 1
         if depth == 0 and len(depths) > 1:
