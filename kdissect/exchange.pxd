@@ -30,6 +30,8 @@ cdef class Exchange:
     cdef public object network_ns
     cdef public object throttle_ns
     cdef public object think_ns
+    cdef public object after_api_key
+    cdef public bint breaks_quota
     cdef public tuple _faults
     cdef public dict _base_offsets
 

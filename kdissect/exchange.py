@@ -54,7 +54,8 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_base_offsets", "_faults", "behind_correlation_id", "behind_ns", "broker_endpoint"),
+        *("_base_offsets", "_faults", "after_api_key", "behind_correlation_id", "behind_ns"),
+        *("broker_endpoint", "breaks_quota"),
         *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
         *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
         *("session_faults", "think_ns", "throttle_ns", "topic_names"),
@@ -82,6 +83,8 @@ class Exchange:
         network_ns: int | None = None,
         throttle_ns: int | None = None,
         think_ns: int | None = None,
+        after_api_key: int | None = None,
+        breaks_quota: bool = False,
     ) -> None:
         self.connection = connection
         self.client_endpoint = client_endpoint
@@ -127,6 +130,12 @@ class Exchange:
         self.think_ns = think_ns
         """The client's time between the last byte of the answer before and the first byte of the request, ns,
         where nothing else was asked; None where that is not known."""
+        self.after_api_key = after_api_key
+        """The API of the answer before its own on its connection: what it waited behind, or after which the
+        client thought; None where that is not known."""
+        self.breaks_quota = breaks_quota
+        """Whether it was asked though the answer before had told the client to wait, when less than half of
+        that time was over."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         """What the response to a Produce tells, once it was asked for."""

@@ -41,6 +41,8 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.network_ns,
         exchange.throttle_ns,
         exchange.think_ns,
+        exchange.after_api_key,
+        exchange.breaks_quota,
     )
 
 
@@ -48,7 +50,7 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
     embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:16]
-    network_ns, throttle_ns, think_ns = plain[16:]
+    network_ns, throttle_ns, think_ns, after_api_key, breaks_quota = plain[16:]
     return Exchange(
         connection,
         client,
@@ -70,6 +72,8 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         network_ns=network_ns,
         throttle_ns=throttle_ns,
         think_ns=think_ns,
+        after_api_key=after_api_key,
+        breaks_quota=breaks_quota,
     )
 
 

@@ -1,4 +1,4 @@
-"""How many partitions, or tasks, a member of a group was given."""
+"""What a member of a group subscribes, and how many partitions, or tasks, it was given."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
     if found.struct is None or found.faults:
         return None
     return _partitions(found.values.get("assignedPartitions"))
+
+
+def subscription(request: dict[str, Any]) -> tuple[list[str] | None, list[dict[str, Any]] | None]:
+    """The topics that a JoinGroup of a consumer asks for, and the partitions that it says it has, as the
+    first of its protocols has them; None where something else is in it."""
+    for each in request.get("protocols") or ():
+        found = decode_field("JoinGroupRequest", [request, each], "metadata", each.get("metadata"))
+        if isinstance(found, Embedded) and found.struct is not None and not found.faults:
+            return found.values.get("topics"), found.values.get("ownedPartitions")
+    return None, None
 
 
 def assigned_by_heartbeat(response: dict[str, Any]) -> int | None:

@@ -17,6 +17,7 @@ from kdissect.analysis.cluster import (
 )
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Statistic
@@ -29,6 +30,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
@@ -53,6 +55,8 @@ _ALL: tuple[type[Statistic], ...] = (
     Assignments,
     Share,
     Connections,
+    Endpoints,
+    Repeats,
     Tcp,
     Clients,
     Versions,

@@ -24,7 +24,15 @@ from kdissect.analysis.group_rebalance import (
     Rebalance,
     Step,
 )
-from kdissect.analysis.triggers import Window, identity, notified, session_of, trigger_of
+from kdissect.analysis.triggers import (
+    EARLY,
+    UNKNOWN_MEMBER_ID,
+    Window,
+    identity,
+    notified,
+    session_of,
+    trigger_of,
+)
 
 EAGER = ("range", "roundrobin", "sticky")
 """Assignors with which members give all up before they join again (KIP-429)."""
@@ -70,6 +78,8 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     else:
         out.completed = False
         out.until_ns = until_ns
+    if before is not None:
+        _removed(line, out, before, joined_ns or now.told_ns)
     _roster(line, out, before, now, window)
     _assignments(out, before, now)
     _stopped(line, out, before, now, after)
@@ -87,6 +97,21 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
         if ns is not None and (after is None or ns < after.told_ns):
             out.steps.append(Step(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
     return out
+
+
+def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> None:
+    """Members that were told that they are none any more, after they were silent for too long."""
+    leaves = {mark.member for mark in line.marks if isinstance(mark, Leave)}
+    told = {step.member for step in out.steps if step.step == EXPIRED} | leaves
+    for key, run in line.refusals.items():
+        is_theirs = key.error == UNKNOWN_MEMBER_ID and key.generation == before.generation
+        if not is_theirs or key.member in told or not before.told_ns <= run.first_ns <= until_ns:
+            continue
+        step = line.expired(key.member, run.first_ns, run.first)
+        session_ms = session_of(line, key.member, key.instance)
+        if step.silent_ns and session_ms and step.silent_ns >= EARLY * session_ms * MILLISECOND:
+            out.steps.append(step)
+            told.add(key.member)
 
 
 def _window(
@@ -155,8 +180,7 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         if trigger.exchange is not None:
             out.exchanges.append(trigger.exchange)
         if trigger.word == "session-timeout" and trigger.member is not None:
-            step = Step(trigger.begin_ns, None, trigger.member, EXPIRED, trigger.who, "not heard of any more")
-            out.steps.append(step)
+            out.steps.append(line.expired(trigger.member, trigger.begin_ns))
     told = notified(line, window)
     if told is not None:
         out.notified_ns = told.first_ns

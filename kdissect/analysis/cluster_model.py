@@ -13,7 +13,7 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Span
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import told
+from kdissect.analysis.cluster_told import TELLING, told
 from kdissect.analysis.cluster_topics import Topics
 from kdissect.analysis.fold import Fold, most, told_ns
 from kdissect.analysis.labels import Labels
@@ -60,15 +60,18 @@ class ClusterModel(Fold):
 
     def _see(self, exchange: Exchange, counts: bool) -> None:
         self._labels.see(exchange)
-        self.end_ns = most(self.end_ns, told_ns(exchange))
+        ns, api = told_ns(exchange), exchange.api or ""
+        if self.end_ns is None or ns > self.end_ns:
+            self.end_ns = ns
+        if api not in TELLING:
+            return
         source: Source | None = None
         for statement in told(exchange, self._labels):
             if source is None:
-                api = exchange.api or ""
-                source = Source(told_ns(exchange), exchange.number, api, exchange.broker, counts)
+                source = Source(ns, exchange.number, api, exchange.broker, counts)
                 self._history = None
             self._statements.add(statement, source)
-        if may_have_log(exchange) and self._log.see(exchange, counts):
+        if may_have_log(exchange, api) and self._log.see(exchange, counts):
             self._history = None
 
     def merge(self, later: Self) -> None:

@@ -27,6 +27,8 @@ NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 DELETED = -2
 """``LeaderAndIsr.LEADER_DURING_DELETE`` and ``EPOCH_DURING_DELETE``, with ZooKeeper."""
 UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, DUPLICATE_REGISTRATION = 3, 5, 72, 101
+LED = ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge")
+"""What only leaders answer; others say who leads."""
 NOT_LEADER = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 _RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
 """The client id of a node of KRaft that asks controllers (``KafkaRaftManager``)."""
@@ -35,7 +37,7 @@ _RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
 def told(exchange: Exchange, labels: Labels) -> Told:
     """What an exchange says."""
     api = exchange.api or ""
-    if api in ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge"):
+    if api in LED:
         if exchange.error in NOT_LEADER:
             yield from _refused(exchange, labels)
         return
@@ -417,3 +419,6 @@ _TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
     "EndQuorumEpoch": _quorum,
     "DescribeQuorum": _quorum,
 }
+
+TELLING = frozenset((*LED, *SETTINGS, *_TELLERS))
+"""APIs that may tell something."""

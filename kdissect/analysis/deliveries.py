@@ -32,6 +32,8 @@ class Batch(NamedTuple):
     counts: bool
     sample: tuple[int, ...] = ()
     """Timestamps of some of its records, in order, which stand for equally many each."""
+    producer: str | None = None
+    """The client id of whoever sent it."""
 
 
 class Arrival(NamedTuple):
@@ -60,6 +62,8 @@ class Outcome:
     records: int = 0
     read_again: int = 0
     unconsumed: int = 0
+    producers: set[str] = field(default_factory=set)
+    youngest: Histogram = field(default_factory=Histogram)
     send: Histogram = field(default_factory=Histogram)
     ack: Histogram = field(default_factory=Histogram)
     create: Histogram = field(default_factory=Histogram)
@@ -345,8 +349,12 @@ def _time(
             times = records * (part + 1) // len(stamps) - records * part // len(stamps)
             if times:
                 out.create.add(came - ms * MILLISECOND, times)
+    if is_first and batch.producer is not None:
+        out.producers.add(batch.producer)
     if not is_first or sent is None:
         return
+    if batch.last_ms is not None:
+        out.youngest.add(sent - batch.last_ms * MILLISECOND)
     if batch.first_ms is not None:
         out.linger.add(sent - batch.first_ms * MILLISECOND)
     if acknowledged is not None:

@@ -58,7 +58,7 @@ _Read = tuple[int, Topic, int]
 
 @dataclass(slots=True)
 class _Reader:
-    """Who fetches on a connection."""
+    """Who speaks on a connection."""
 
     who: Speaker | None = None
     replica_id: int | None = None
@@ -89,6 +89,7 @@ class Delivery(Statistic):
         column("consumer", "text", "the client id of the consumer; broker N for a follower"),
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
+        column("producers", "texts", "client ids of those that produced what it fetched"),
         column("sets", "int64", "produced record sets of which it fetched records"),
         column(
             "records", "int64", "records that it fetched and of which the producing was captured", kept=True
@@ -112,6 +113,7 @@ class Delivery(Statistic):
         ),
         column("create_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column("linger_p50_ns", "int64", "timestamp of a batch's first record to its Produce request"),
+        column("youngest_p50_ns", "int64", "largest timestamp of a batch to its Produce request"),
         column("produce_p50_ns", "int64", "Produce request to its answer"),
         column(
             "replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"
@@ -132,8 +134,9 @@ class Delivery(Statistic):
         self._labels = Labels(limits)
         self._affiliations = Affiliations(limits)
         self._readers: Rows[int, _Reader] = Rows(_Reader, limits.connections)
-        self._produced: Ledgers[_Place] = Ledgers(8, limits.rows, limits.delivery_sets)
-        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags."""
+        self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets)
+        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
+        connection."""
         self._samples: Ledgers[_Place] = Ledgers(2 + SAMPLE, limits.rows, limits.delivery_sets // 8)
         """sent, crc, timestamps: of batches whose records lie apart."""
         self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets)
@@ -177,6 +180,9 @@ class Delivery(Statistic):
             self._acknowledged(exchange, flags)
             return
         sent = exchange.request.frame.first_ns
+        producer = self._readers.row(exchange.connection)
+        if producer is not None and producer.who is None:
+            producer.who = speaker(exchange)
         for place in exchange.record_sets():
             if place.partition is None or place.message is not exchange.request:
                 continue
@@ -193,6 +199,7 @@ class Delivery(Statistic):
                     known(acknowledged),
                     *_stamps(head),
                     flags | (_CREATE_TIME if head.is_create_time else 0),
+                    exchange.connection,
                 )
                 stamps = sample(head, place.data)
                 if stamps:
@@ -208,7 +215,9 @@ class Delivery(Statistic):
                 if number is not None and base >= 0 and not partition.get("errorCode"):
                     key = self._topic(topic.get("name"), topic.get("topicId")), number
                     came = exchange.response.frame.last_ns
-                    self._produced.add(key, base, NONE, NONE, came, NONE, NONE, NONE, flags)
+                    self._produced.add(
+                        key, base, NONE, NONE, came, NONE, NONE, NONE, flags, exchange.connection
+                    )
 
     # -- what was fetched -------------------------------------------------------------------------------
 
@@ -325,7 +334,10 @@ class Delivery(Statistic):
             ids.setdefault(name, set()).update(topic)
             rows = self._produced.rows((topic, partition))
             samples = {row[:2]: row[2:] for row in self._samples.rows((topic, partition))}
-            batches = (_batch(row, samples.get((row[2], row[6]), ())) for row in rows)
+            batches = (
+                _batch(row, samples.get((row[2], row[6]), ()), self._consumer(row[8]).who.client_id)
+                for row in rows
+            )
             produced.setdefault((name, partition), []).extend(batches)
         fetched: dict[tuple[str | None, int], dict[_Consumer, list[Arrival]]] = {}
         losses = self._losses()
@@ -389,8 +401,8 @@ def _is_metadata(topic: Topic) -> bool:
     return is_metadata_topic(topic.name or None, topic.topic_id or None)
 
 
-def _batch(row: tuple[int, ...], sample: tuple[int, ...]) -> Batch:
-    base, last, sent, acknowledged, first, largest, crc, flags = row
+def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> Batch:
+    base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
     return Batch(
         told(base),
@@ -402,6 +414,7 @@ def _batch(row: tuple[int, ...], sample: tuple[int, ...]) -> Batch:
         told(crc),
         bool(flags & _COUNTS),
         tuple(ms for ms in sample if ms != NONE),
+        producer,
     )
 
 
@@ -436,6 +449,7 @@ def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | Non
         "consumer": f"broker {consumer.replica_id}" if follows else consumer.who.client_id,
         "client": consumer.who.client or None,
         "group": group,
+        "producers": sorted(outcome.producers),
         "sets": outcome.sets,
         "records": outcome.records,
         "read_again": outcome.read_again,
@@ -447,6 +461,7 @@ def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | Non
         "create_to_fetched_p50_ns": create_50,
         "create_to_fetched_p99_ns": create_99,
         "linger_p50_ns": outcome.linger.percentiles(50)[0],
+        "youngest_p50_ns": outcome.youngest.percentiles(50)[0],
         "produce_p50_ns": outcome.produce.percentiles(50)[0],
         "replicate_p50_ns": outcome.replicate.percentiles(50)[0],
         "visible_p50_ns": outcome.visible.percentiles(50)[0],

@@ -16,11 +16,11 @@ from kdissect.analysis.group_marks import Beat, Held, Run, Who, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     CERTAIN,
-    EXPIRED,
     JOINED,
     LEFT,
     LIKELY,
     REVOKED,
+    STATUS,
     SYNCED,
     GroupLine,
     Moved,
@@ -30,6 +30,15 @@ from kdissect.analysis.group_rebalance import (
 
 JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
 """Member epochs of requests."""
+STATUS_CODES = {
+    0: "STALE_TOPOLOGY",
+    1: "MISSING_SOURCE_TOPICS",
+    2: "INCORRECTLY_PARTITIONED_TOPICS",
+    3: "MISSING_INTERNAL_TOPICS",
+    4: "SHUTDOWN_APPLICATION",
+    5: "ASSIGNMENT_DELAYED",
+}
+"""Statuses of streams groups (StreamsGroupHeartbeatResponse.Status)."""
 LOST = (25, 110)
 """UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
 SILENT = 3
@@ -123,6 +132,7 @@ class _Replay:
             self._begin(beat, "subscription-changed", CERTAIN, beat.ns)
         if self.epoch is None or beat.epoch > self.epoch:
             self._rise(beat)
+        self._complains(beat)
         self._owns(beat, member)
         self._gives(beat, member)
         member.epoch = beat.epoch
@@ -202,9 +212,7 @@ class _Replay:
             out = self._begin(beat, "session-timeout", LIKELY, beat.told_ns, silent)
             out.trigger_who = self.line.clients.get(silent)
             self.members.pop(silent, None)
-            out.steps.append(
-                Step(beat.told_ns, None, silent, EXPIRED, out.trigger_who, "not heard of any more")
-            )
+            out.steps.append(self.line.expired(silent, beat.told_ns))
         elif self._is_whole(beat.told_ns) and not any(each.is_dark for each in self.open):
             out = self._begin(beat, *self._grown(beat), beat.told_ns)
             out.trigger_member = out.trigger_who = None
@@ -252,6 +260,14 @@ class _Replay:
             )
             return not later and next(again, None) is None
         return not any(run.last_ns < min(refused) for run in later)
+
+    def _complains(self, beat: Beat) -> None:
+        """The coordinator of a streams group says what is wrong with it."""
+        names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
+        if names and self.rows:
+            detail = ", ".join(names)
+            step = Step(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
+            self.rows[-1].steps.append(step)
 
     def _owns(self, beat: Beat, member: _Member) -> None:
         """What a member says that it has."""

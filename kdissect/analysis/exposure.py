@@ -100,8 +100,10 @@ class Exposure(OneTable[int, _Line]):
         column("principal", "text", "who logs in, as the login says it"),
         column("mechanism", "text", "of SASL; null where nobody logs in so"),
         column("outcome", "text", "of the login: authenticated, or the error"),
+        time_column("login_ends_ns", "until when the login holds (KIP-368)"),
         column("tls", "text", "version of TLS; null without TLS, or where its handshake was not captured"),
         column("suite", "text", "the cipher suite"),
+        column("alerts", "texts", "fatal alerts of TLS, each after who sent it: client or broker"),
         column("certificate", "text", "subject of the broker's certificate, where the handshake shows it"),
         time_column("certificate_ends_ns", "until when it is valid"),
         column(
@@ -120,6 +122,7 @@ class Exposure(OneTable[int, _Line]):
         column("bytes", "int64", "bytes of both directions"),
         column("record_bytes", "int64", "bytes of records that were seen", unit=BYTES),
         column("exchanges", "int64s", "exchanges that log in"),
+        column("end", "text", "fin, rst, open, reused or evicted"),
         *first_and_last("packet"),
     )
 
@@ -193,8 +196,14 @@ class Exposure(OneTable[int, _Line]):
             "principal": login.get("principal") or row.principal,
             "mechanism": mechanism,
             "outcome": login.get("outcome"),
+            "login_ends_ns": _ms(login.get("expires_ms")),
             "tls": tls.get("version") or ("TLS" if encrypted else None),
             "suite": tls.get("suite"),
+            "alerts": [
+                f"{each['from']}: {each['name']}"
+                for each in tls.get("alerts") or ()
+                if each["level"] == "fatal"
+            ],
             "certificate": certificates[0].get("subject") if certificates else None,
             "certificate_ends_ns": _ns(certificates[0].get("not_after")) if certificates else None,
             "credentials": _credentials(row, mechanism, encrypted, over),
@@ -204,6 +213,7 @@ class Exposure(OneTable[int, _Line]):
             "bytes": over.bytes_to_broker + over.bytes_from_broker if over is not None else row.bytes,
             "record_bytes": row.record_bytes,
             "exchanges": row.login_exchanges,
+            "end": over.end if over is not None else None,
             "first_ns": over.start_ns if over is not None else row.span.first_ns,
             "last_ns": over.end_ns if over is not None else row.span.last_ns,
         }
@@ -236,6 +246,11 @@ def _carries_secrets(exchange: Exchange) -> bool:
             for config in resource.get("configs") or ()
         )
     return False
+
+
+def _ms(ms: Any) -> int | None:
+    """A time in ms since the epoch, in ns."""
+    return ms * 1_000_000 if isinstance(ms, int) and 0 < ms < 1 << 43 else None
 
 
 def _ns(text: Any) -> int | None:

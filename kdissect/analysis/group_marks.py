@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kdissect.analysis.assigned import subscription
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.fields import decode_field
@@ -164,15 +165,7 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
-    topics, owned = None, None
-    for each in request.get("protocols") or ():
-        metadata = each.get("metadata") or b""
-        if topics is None:
-            found = decode_field("JoinGroupRequest", [request, each], "metadata", metadata)
-            if isinstance(found, Embedded) and found.struct is not None and not found.faults:
-                told = found.values.get("topics")
-                topics = tuple(told) if told is not None else None
-                owned = held_of(found.values.get("ownedPartitions"), "topic")
+    topics, owned = subscription(request)
     return Join(
         exchange.request.frame.last_ns,
         exchange.number,

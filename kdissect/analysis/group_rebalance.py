@@ -11,8 +11,8 @@ from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
 from kdissect.analysis.stretches import Stretches
 
 CERTAIN, LIKELY = "certain", "likely"
-NOTIFIED, REVOKED, JOINED, ASSIGNED, SYNCED, FETCHED, LEFT, EXPIRED, REFUSED = (
-    *("notified", "revoked", "joined", "assigned", "synced", "fetched", "left", "expired", "refused"),
+NOTIFIED, REVOKED, JOINED, ASSIGNED, SYNCED, FETCHED, LEFT, EXPIRED, STATUS = (
+    *("notified", "revoked", "joined", "assigned", "synced", "fetched", "left", "expired", "status"),
 )
 """Steps."""
 
@@ -28,6 +28,8 @@ class Step(NamedTuple):
     detail: str | None = None
     revoking: int | None = None
     """How many partitions it is to give back."""
+    silent_ns: int | None = None
+    """How long it was not heard of."""
 
 
 class Moved(NamedTuple):
@@ -135,13 +137,23 @@ class GroupLine:
         found = (holes.get(connection) for connection in self._connections)
         return not any(each is not None and each.touches(first_ns, last_ns) for each in found)
 
+    def expired(self, member: str, ns: int, exchange: int | None = None) -> Step:
+        """The step of a member that is not heard of any more at a time, with what is known of why."""
+        who = self.clients.get(member)
+        last_ns = self.last_sign(member, ns - 1)
+        end = self._timeline.ends.get(who.connection) if who is not None else None
+        if end is not None and end[0] <= ns:
+            detail = f"its connection had ended ({end[1]})"
+        elif end is not None or who is not None:
+            detail = "its connection stayed open"
+        else:
+            detail = "not heard of any more"
+        silent_ns = ns - last_ns if last_ns is not None else None
+        return Step(ns, exchange, member, EXPIRED, who, detail, silent_ns=silent_ns)
+
     def is_heard(self, who: Who) -> bool:
         """Whether the broker's side of a connection was captured at all."""
         return who.connection in self._timeline.answered
-
-    def ended(self, who: Who) -> tuple[int, str] | None:
-        """When, and how, the connection of a member was over."""
-        return self._timeline.ends.get(who.connection)
 
     def last_sign(self, member: str, until_ns: int) -> int | None:
         """The last time before another at which a member was heard of."""

@@ -53,6 +53,16 @@ class Members(View[Membership]):
         GROUP_TYPES_COLUMN,
         CLIENT_ID_COLUMN,
         CLIENT_COLUMN,
+        column("offers", "texts", "assignors (or other protocols) that it is ready to use"),
+        column("subscribed", "texts", "topics that it asked for last"),
+        column(
+            "session_timeout_ms", "int32", "after so long without a heartbeat it is removed, as it asked for"
+        ),
+        column(
+            "rebalance_timeout_ms",
+            "int32",
+            "for so long the others wait for it to join again; of consumers, their max.poll.interval.ms",
+        ),
         column("first_generation", "int32", "the lowest generation or member epoch it was given"),
         column("last_generation", "int32", "the highest"),
         *MEMBERSHIP,
@@ -78,6 +88,10 @@ class Members(View[Membership]):
                     "types": sorted(member.types),
                     "client_id": member.client_id,
                     "client": member.client,
+                    "offers": sorted(member.offers),
+                    "subscribed": sorted(member.subscribed),
+                    "session_timeout_ms": member.session_ms,
+                    "rebalance_timeout_ms": member.rebalance_ms,
                     "first_generation": min(held, default=None),
                     "last_generation": max(held, default=None),
                     "joins": member.joins,
@@ -128,6 +142,8 @@ class Stays(View[Membership]):
             "partitions (or active tasks) it was given; null where that is not told",
         ),
         column("heartbeats", "int64", "its heartbeats in it that were answered without an error"),
+        column("heartbeat_p50_ns", "int64", "time from one of them to the next, median"),
+        column("heartbeat_max_ns", "int64", "the same, the longest"),
         *first_and_last("response"),
     )
 
@@ -157,6 +173,8 @@ class Stays(View[Membership]):
             "reason": stay.reason,
             "assigned": stay.assigned,
             "heartbeats": stay.heartbeats,
+            "heartbeat_p50_ns": stay.gaps.percentiles(50)[0],
+            "heartbeat_max_ns": stay.gaps.most,
             "first_ns": stay.span.first_ns,
             "last_ns": stay.span.last_ns,
         }

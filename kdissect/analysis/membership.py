@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync
+from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, subscription
 from kdissect.analysis.fold import Fold, Rows, Span, address, least, most, told_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.stays import Stay, waiting
@@ -66,6 +66,12 @@ class Member:
     left_ns: int | None = None
     left_by: tuple[str, str | None] | None = None
     """Client and client id of whoever made it leave; perhaps an administrator."""
+    offers: set[str] = field(default_factory=set)
+    """Assignors, or other protocols, that it is ready to use."""
+    subscribed: set[str] = field(default_factory=set)
+    """Topics that it asked for last."""
+    session_ms: int | None = None
+    rebalance_ms: int | None = None
     errors: Grades = field(default_factory=Grades)
     requests: Span = field(default_factory=Span)
     """Its requests, without those to leave."""
@@ -106,7 +112,9 @@ class Member:
     def merge(self, later: Member) -> None:
         """Add what it did later."""
         self.types |= later.types
-        for name in ("client_id", "client", "instance"):
+        self.offers = later.offers or self.offers
+        self.subscribed = later.subscribed or self.subscribed
+        for name in ("client_id", "client", "instance", "session_ms", "rebalance_ms"):
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
         self.joins += later.joins
@@ -252,6 +260,10 @@ class Membership(Fold):
         if member is not None:
             member.types.add("classic")
             member.joins += 1
+            member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
+            member.subscribed = set(subscription(request)[0] or ())
+            member.session_ms = request.get("sessionTimeoutMs", member.session_ms)
+            member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)
         if waits is not None:
             key = _member_key(request, member_id, request.get("groupInstanceId"))
@@ -291,7 +303,7 @@ class Membership(Fold):
         if _is_good(_body(exchange)) and request.get("generationId", -1) >= 0:
             stay = self._stay(exchange, request, request["generationId"], request.get("memberId"), "classic")
             if stay is not None:
-                stay.heartbeats += 1
+                stay.beat(told_ns(exchange))
 
     def _leave(self, exchange: Exchange, request: dict[str, Any]) -> None:
         members = request.get("members")
@@ -328,13 +340,16 @@ class Membership(Fold):
             member.types.add(kind)
             member.heartbeats += 1
             member.joins += epoch == 0
+            member.subscribed = set(request.get("subscribedTopicNames") or ()) or member.subscribed
+            if request.get("rebalanceTimeoutMs", -1) > 0:
+                member.rebalance_ms = request["rebalanceTimeoutMs"]
             if epoch in LEAVES:
                 member.left, member.left_ns = LEAVES[epoch], exchange.messages[0].frame.last_ns
                 member.leave_reason = None
         if _is_good(response) and response.get("memberEpoch", -1) >= 0:
             stay = self._stay(exchange, request, response["memberEpoch"], member_id, kind)
             if stay is not None:
-                stay.heartbeats += 1
+                stay.beat(told_ns(exchange))
                 stay.protocol = request.get("serverAssignor") or stay.protocol
                 assigned = assigned_by_heartbeat(response)
                 stay.assigned = assigned if assigned is not None else stay.assigned

@@ -26,6 +26,7 @@ from kdissect.record.sets import read_record_set
 Body = dict[str, Any]
 Told = Iterator[Statement]
 
+CARRIERS = ("Fetch", "FetchSnapshot")
 NEAR_END = 8
 """So many records before the high watermark still count as the end of the log: a fetch or two."""
 _CHANGED = {1: True, -1: False}
@@ -105,10 +106,9 @@ class MetadataLog:
             yield place, self._records[place]
 
 
-def may_have_log(exchange: Exchange) -> bool:
+def may_have_log(exchange: Exchange, api: str) -> bool:
     """Whether records of the log may be in it, as far as that is cheap to tell."""
-    api = exchange.api
-    if exchange.response is None or api not in ("Fetch", "FetchSnapshot"):
+    if exchange.response is None or api not in CARRIERS:
         return False
     topics = exchange.topics
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics

@@ -130,6 +130,18 @@ class Positions(Statistic):
         column("stalled_at", "int64", "that offset", rare=True),
         time_column("stalled_first_ns", "time of the first of them"),
         time_column("stalled_last_ns", "time of the last"),
+        column(
+            "lso_held_ns",
+            "int64",
+            "the longest that the last stable offset stood still below the high watermark while that rose: "
+            "an open transaction",
+            rare=True,
+        ),
+        column("out_of_range", "int64", "OFFSET_OUT_OF_RANGE: what it asked for is not there", rare=True),
+        column("reset_from", "int64", "the last time, the offset that was not there", rare=True),
+        column("reset_to", "int64", "and the one that it asked for next", rare=True),
+        column("reset_exchange", "int64", "and the number of the exchange", rare=True),
+        time_column("reset_ns", "and when"),
         column("rewinds", "int64", "how often it asked for an offset before the last one", rare=True),
         column("rewound_from", "int64", "the last time, from where", rare=True),
         column("rewound_to", "int64", "and to where", rare=True),
@@ -150,7 +162,7 @@ class Positions(Statistic):
         self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, limits.rows)
         self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
         self._affiliations = Affiliations(limits)
-        self._moves: Ledgers[_Key] = Ledgers(4, limits.rows, limits.timeline_events)
+        self._moves: Ledgers[_Key] = Ledgers(8, limits.rows, limits.timeline_events)
 
     def _exchange(self, exchange: Exchange) -> None:
         for row in self._replay(exchange):
@@ -206,7 +218,8 @@ class Positions(Statistic):
             if row is not None and "fetchOffset" in partition:
                 row.ask(step, partition["fetchOffset"])
                 key = exchange.connection, topic, partition["partition"]
-                self._moves.add(key, begun_ns(exchange), partition["fetchOffset"], NONE, 0)
+                ns, offset = begun_ns(exchange), partition["fetchOffset"]
+                self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0)
                 fetcher.asked[topic, partition["partition"]] = row
 
     def _answer(
@@ -221,10 +234,13 @@ class Positions(Statistic):
                 row.tell(partition, exchange.class_of(code) if code else None)
                 before = row.batches.records
                 row.batches.add(partition.get("records") or b"", self.limits)
-                high = partition.get("highWatermark", -1)
+                told = (
+                    value if (value := partition.get(name, -1)) >= 0 else NONE
+                    for name in ("highWatermark", "lastStableOffset", "logStartOffset")
+                )
                 key = exchange.connection, topic, partition["partitionIndex"]
                 news = row.batches.records - before
-                self._moves.add(key, told_ns(exchange), NONE, high if high >= 0 else NONE, news)
+                self._moves.add(key, told_ns(exchange), exchange.number, NONE, *told, news, code or 0)
 
     def _row(
         self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
@@ -328,6 +344,12 @@ class Positions(Statistic):
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,
             "stalled_last_ns": stall.last_ns if stall is not None else None,
+            "lso_held_ns": moved.lso_held_ns,
+            "out_of_range": moved.out_of_range,
+            "reset_from": moved.reset.before if moved.reset is not None else None,
+            "reset_to": moved.reset.after if moved.reset is not None else None,
+            "reset_exchange": moved.reset.exchange if moved.reset is not None else None,
+            "reset_ns": moved.reset.ns if moved.reset is not None else None,
             "rewinds": moved.rewinds,
             "rewound_from": moved.rewound[0] if moved.rewound is not None else None,
             "rewound_to": moved.rewound[1] if moved.rewound is not None else None,

@@ -1,17 +1,23 @@
 """How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order →
-trend of the lag, the longest stop at one offset, rewinds."""
+trend of the lag, the longest stop at one offset, rewinds, resets, how long the last stable offset stood
+still."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kdissect.analysis.ledgers import NONE
 from kdissect.analysis.trend import sampled, slope_per_s
 from kdissect.record.records import wrap64
 
+OUT_OF_RANGE = 1
+"""The code of OFFSET_OUT_OF_RANGE."""
+
 Move = tuple[int, ...]
-"""Time; the offset asked for, or :data:`NONE`; the high watermark told, or NONE; records that came."""
+"""Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset,
+log start that were told, or NONE; records that came; error code."""
 
 
 class Stall(NamedTuple):
@@ -23,37 +29,92 @@ class Stall(NamedTuple):
     last_ns: int
 
 
-class Progress(NamedTuple):
+class Reset(NamedTuple):
+    """What was asked for was not there, and something else was asked for."""
+
+    before: int
+    after: int | None
+    exchange: int
+    ns: int
+
+
+@dataclass(slots=True)
+class Progress:
     """What becomes of the moves."""
 
-    lag_first: int | None
-    lag_per_s: float | None
-    points: int
-    stall: Stall | None
+    lag_first: int | None = None
+    lag_per_s: float | None = None
+    points: int = 0
+    stall: Stall | None = None
     """The longest, of two answers or more."""
-    rewinds: int
-    rewound: tuple[int, int] | None
+    rewinds: int = 0
+    rewound: tuple[int, int] | None = None
     """The last: from where, to where."""
+    out_of_range: int = 0
+    reset: Reset | None = None
+    """The last."""
+    lso_held_ns: int = 0
+    _at: int | None = None
+    _answers: int = 0
+    _first_ns: int = 0
+    _stable: tuple[int, int, int] | None = None
+    """The last stable offset, the high watermark beside it, and when the two were first told."""
+    _lags: list[tuple[int, int]] = field(default_factory=list)
+
+    def ask(self, offset: int) -> None:
+        """An offset is asked for."""
+        if offset == self._at:
+            return
+        if self.reset is not None and self.reset.after is None:
+            self.reset = self.reset._replace(after=offset)
+        elif self._at is not None and offset < self._at:
+            self.rewinds, self.rewound = self.rewinds + 1, (self._at, offset)
+        self._at, self._answers = offset, 0
+
+    def answer(self, ns: int, records: int) -> None:
+        """Records came."""
+        if self._at is None:
+            return
+        self._first_ns = self._first_ns if self._answers else ns
+        self._answers += 1
+        if self._answers > 1 and (self.stall is None or self._answers > self.stall.answers):
+            self.stall = Stall(self._at, self._answers, self._first_ns, ns)
+
+    def watermarks(self, ns: int, high: int, stable: int) -> None:
+        """Where the log ends was told."""
+        if self._at is not None:
+            self._lags.append((ns, wrap64(high - self._at)))
+        if stable == NONE or stable >= high:
+            self._stable = None
+        elif self._stable is None or self._stable[0] != stable:
+            self._stable = stable, high, ns
+        elif high > self._stable[1]:
+            self.lso_held_ns = max(self.lso_held_ns, ns - self._stable[2])
+
+    def refuse(self, ns: int, exchange: int) -> None:
+        """The offset that is asked for is not there."""
+        self.out_of_range += 1
+        if self._at is not None:
+            self.reset = Reset(self._at, None, exchange, ns)
+
+    def end(self) -> None:
+        """That is all."""
+        points = sampled(sorted(self._lags))
+        self.lag_first = self._lags[0][1] if self._lags else None
+        self.lag_per_s, self.points = slope_per_s(points), len(points)
 
 
 def progress(moves: Iterable[Move]) -> Progress:
     """What the moves of a fetcher in a partition come to, in the order of its requests."""
-    at: int | None = None
-    stall: Stall | None = None
-    answers, first_ns = 0, 0
-    rewinds, rewound = 0, None
-    lags: list[tuple[int, int]] = []
-    for ns, offset, high, records in moves:
-        if offset not in (NONE, at):
-            if at is not None and offset < at:
-                rewinds, rewound = rewinds + 1, (at, offset)
-            at, answers = offset, 0
-        if high != NONE and at is not None:
-            lags.append((ns, wrap64(high - at)))
-        if records and at is not None:
-            first_ns = first_ns if answers else ns
-            answers += 1
-            if answers > 1 and (stall is None or answers > stall.answers):
-                stall = Stall(at, answers, first_ns, ns)
-    points = sampled(sorted(lags))
-    return Progress(lags[0][1] if lags else None, slope_per_s(points), len(points), stall, rewinds, rewound)
+    out = Progress()
+    for ns, exchange, offset, high, stable, _, records, code in moves:
+        if offset != NONE:
+            out.ask(offset)
+        if high != NONE:
+            out.watermarks(ns, high, stable)
+        if records:
+            out.answer(ns, records)
+        if code == OUT_OF_RANGE:
+            out.refuse(ns, exchange)
+    out.end()
+    return out

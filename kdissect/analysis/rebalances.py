@@ -215,12 +215,14 @@ class RebalanceSteps(_Table):
             "text",
             "notified (told to join again), revoked (gave back what it must), joined (asked to join), "
             "assigned (the leader assigns; of the newer groups: it is given a new target), synced (has its "
-            "assignment), fetched (first Fetch after), left, expired (not heard of any more)",
+            "assignment), fetched (first Fetch after), left, expired (not heard of any more), status (the "
+            "coordinator of a streams group complains)",
         ),
         time_column("ns", "when"),
         column("exchange", "int64", "number of the exchange"),
         column("after_ns", "int64", "since the member's step before; its first: since the rebalance began"),
         column("revoking", "int32", "partitions that it is to give back", rare=True),
+        column("silent_ns", "int64", "how long a member that expired was not heard of", rare=True),
         column("detail", "text", "what the request gives as its reason, or how much it is about"),
     )
 
@@ -240,6 +242,7 @@ class RebalanceSteps(_Table):
                 "exchange": step.exchange,
                 "after_ns": _between(last.get(step.member, each.begin_ns), step.ns),
                 "revoking": step.revoking,
+                "silent_ns": step.silent_ns,
                 "detail": step.detail,
             }
             last[step.member] = step.ns

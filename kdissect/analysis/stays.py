@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kdissect.analysis.fold import Span, least, most
+from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 
 WAITED = ("capture ended", "connection closed")
@@ -69,6 +70,10 @@ class Stay:
     reason: str | None = None
     assigned: int | None = None
     heartbeats: int = 0
+    gaps: Histogram = field(default_factory=Histogram)
+    """Between heartbeats that follow each other."""
+    first_beat_ns: int | None = None
+    last_beat_ns: int | None = None
     span: Span = field(default_factory=Span)
 
     @property
@@ -78,13 +83,28 @@ class Stay:
             return True
         return None if self.join_ns is None or self.is_lost else False
 
+    def beat(self, ns: int) -> None:
+        """A heartbeat was answered."""
+        self._beat(Stay(heartbeats=1, first_beat_ns=ns, last_beat_ns=ns))
+
+    def _beat(self, later: Stay) -> None:
+        self.heartbeats += later.heartbeats
+        if later.first_beat_ns is None:
+            return
+        if self.last_beat_ns is not None:
+            self.gaps.add(later.first_beat_ns - self.last_beat_ns)
+        self.gaps.merge(later.gaps)
+        self.last_beat_ns = later.last_beat_ns
+        if self.first_beat_ns is None:
+            self.first_beat_ns = later.first_beat_ns
+
     def merge(self, later: Stay) -> None:
         """Add what was told of it later."""
         self.types |= later.types
         for name in ("protocol", "leader", "reason", "assigned"):
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
-        self.heartbeats += later.heartbeats
+        self._beat(later)
         self.span.merge(later.span)
         self.merge_times(later)
 

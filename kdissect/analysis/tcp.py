@@ -17,7 +17,8 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, OneTable, Row, least
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
+from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -30,6 +31,10 @@ SLOW_NS = 200 * MILLISECOND
 MOST_SLOW = 32
 """So many of them are remembered of a connection, the longest."""
 MOST_HIT = 8
+LARGE_BYTES = 256 << 10
+"""Messages from this size on tell how quickly bytes are carried."""
+SLOW_BYTES_PER_S = 2_000_000
+_MEMBER_BEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 
 def _each_end(name: str, kind: str, meaning: str, rare: bool = False) -> tuple[Declared, ...]:
@@ -87,6 +92,7 @@ _FACTS: tuple[Declared, ...] = (
         rare=True,
     ),
     column("outage_from_ns", "int64", "when that began, ns since the epoch", unit="time"),
+    column("closed_by", "text", "who said first that it is over: client or broker"),
     column("reset_by", "text", "who reset it: client or broker; null where nobody did"),
     column("handshake_ns", "int64", "from the first SYN until the client acknowledged the broker's"),
 )
@@ -104,6 +110,15 @@ class _Line:
     exchanges: int = 0
     slow: list[tuple[int, int, int, int]] = field(default_factory=list)
     """The longest exchanges: minus how long, number, begin and end."""
+    waiting: list[tuple[int, int, int, str]] = field(default_factory=list)
+    """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
+    (ns), their APIs; the oldest."""
+    left_ns: int | None = None
+    """When its client last left a group."""
+    large: int = 0
+    """Messages of :data:`LARGE_BYTES` and more."""
+    slow_large: list[tuple[float, int, int]] = field(default_factory=list)
+    """The slowest of them: bytes a second, for how long, the exchange's number."""
 
     def merge(self, later: _Line) -> None:
         self.over = later.over or self.over
@@ -113,6 +128,10 @@ class _Line:
         self.login_ns += later.login_ns
         self.exchanges += later.exchanges
         self.slow = sorted(self.slow + later.slow)[:MOST_SLOW]
+        self.waiting = sorted(self.waiting + later.waiting)[:MOST_SLOW]
+        self.left_ns = most(self.left_ns, later.left_ns)
+        self.large += later.large
+        self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
 
 
 class Tcp(OneTable[int, _Line]):
@@ -133,6 +152,29 @@ class Tcp(OneTable[int, _Line]):
             "from the first SYN to the first request that is neither a login's nor ApiVersions; null without "
             "the SYN",
         ),
+        column("waiting_exchanges", "int64s", "requests that waited when the client closed it, at most 8"),
+        column("waiting_apis", "texts", "their APIs"),
+        column(
+            "waiting_ns",
+            "int64",
+            "age of the oldest of them; long polls count from when their time was over",
+        ),
+        column("left_ns", "int64", "when its client last left a group, ns since the epoch", unit="time"),
+        column("large", "int64", "messages of 256 KiB and more", rare=True),
+        column(
+            "slow_large",
+            "int64",
+            "of them, those that took more than 5 round trips at less than 2 MB/s, 32 at the most",
+            rare=True,
+        ),
+        column(
+            "slow_large_bytes_per_s",
+            "float64",
+            "the slowest of these, bytes a second",
+            unit="bytes",
+            rare=True,
+        ),
+        column("slow_large_exchanges", "int64s", "the exchanges of the slowest 8"),
         column(
             "hit_exchanges", "int64s", "exchanges, at most 8, in which bytes came again after 200 ms or more"
         ),
@@ -155,8 +197,22 @@ class Tcp(OneTable[int, _Line]):
         row.exchanges += 1
         if exchange.client_id is not None:
             row.client_id = exchange.client_id
+        for message in exchange.messages:
+            if message.frame.size >= LARGE_BYTES and not message.is_cut:
+                row.large += 1
+                took_ns = int(message.frame.last_ns) - int(message.frame.first_ns)
+                if took_ns > 0 and message.frame.size * SECOND / took_ns < SLOW_BYTES_PER_S:
+                    slow = (round(message.frame.size * SECOND / took_ns, 1), took_ns, exchange.number)
+                    row.slow_large = sorted([*row.slow_large, slow])[:MOST_SLOW]
         if exchange.request is None:
             return
+        if exchange.missing == "connection closed" and exchange.response is None:
+            waits = _may_wait_ns(exchange)
+            if waits is not None:
+                asked = (exchange.request.frame.last_ns, exchange.number, waits, exchange.api or "")
+                row.waiting = sorted([*row.waiting, asked])[:MOST_SLOW]
+        if _leaves(exchange):
+            row.left_ns = most(row.left_ns, exchange.request.frame.last_ns)
         begin_ns = exchange.request.frame.first_ns
         row.first_ns = least(row.first_ns, begin_ns)
         if row.ready_ns is None or begin_ns < row.ready_ns:
@@ -187,12 +243,38 @@ class Tcp(OneTable[int, _Line]):
         ]
 
 
+def _may_wait_ns(exchange: Exchange) -> int | None:
+    """How long the client agreed to wait; None where no one can tell."""
+    assert exchange.request is not None
+    if exchange.api in WAIT_FOR_MEMBERS:
+        return None
+    if exchange.api not in LONG_POLLS:
+        return 0
+    longest, _ = asked_wait(exchange.request)
+    return None if longest is None else max(0, longest) * MILLISECOND
+
+
+def _leaves(exchange: Exchange) -> bool:
+    """Whether the client leaves a group: with a request of its own, or an epoch below 0 (KIP-848)."""
+    if exchange.api == "LeaveGroup":
+        return True
+    if exchange.api not in _MEMBER_BEATS or exchange.request is None:
+        return False
+    return bool((exchange.request.body().get("memberEpoch") or 0) < 0)
+
+
 def _result(number: int, row: _Line, over: Connection) -> Row:
     facts = over.tcp or {}
     setup_ns = None
     if over.opened and row.ready_ns is not None:
         setup_ns = max(0, row.ready_ns - over.start_ns)
     late = facts.get("rto_ns") or ()
+    rtt = facts.get("rtt_min_ns") or 0
+    large = [each for each in row.slow_large if each[1] > 5 * rtt]
+    waiting: list[tuple[int, int, int, str]] = []
+    closed_ns = facts.get("closed_ns")
+    if closed_ns is not None and facts.get("closed_by") == "client":
+        waiting = [each for each in row.waiting if each[0] + each[2] < closed_ns]
     hit = sorted(each for _, each, begin, end in row.slow if any(begin <= ns <= end for ns in late))
     return {
         "connection": number,
@@ -202,6 +284,14 @@ def _result(number: int, row: _Line, over: Connection) -> Row:
         **{each.name: facts.get(each.name) for each in _FACTS},
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
+        "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],
+        "waiting_apis": sorted({api for *_, api in waiting}),
+        "waiting_ns": max((closed_ns - asked - may for asked, _, may, _ in waiting), default=None),
+        "left_ns": row.left_ns,
+        "large": row.large,
+        "slow_large": len(large),
+        "slow_large_bytes_per_s": large[0][0] if large else None,
+        "slow_large_exchanges": [number for *_, number in large[:MOST_HIT]],
         "hit_exchanges": hit[:MOST_HIT],
         "exchanges": row.exchanges,
         "packets": over.packets,

@@ -150,6 +150,8 @@ class _Producer:
     timeout_ms: int | None = None
     is_known: bool = False
     """Whether there was nothing open when it began: all that it does from then on is captured."""
+    begun: Mark | None = None
+    """Its InitProducerId."""
 
 
 class Machine:
@@ -215,7 +217,9 @@ class Machine:
         elif mark.error is not None:
             self._refused(mark)
         if good:
-            self._producer = _Producer(mark.timeout_ms, True)
+            if found is None and mark.is_new:
+                self._taken_idle(mark)
+            self._producer = _Producer(mark.timeout_ms, True, mark)
 
     def _work(self, mark: Mark) -> None:
         found = self._open
@@ -365,6 +369,25 @@ class Machine:
             if each.producer_id is not None and each.is_of(mark) and mark.producer_id is not None:
                 each.take(mark)
                 return
+        begun = self._producer.begun
+        if (
+            mark.error in REFUSALS
+            and begun is not None
+            and begun.epoch is not None
+            and _follows_begun(begun, mark)
+        ):
+            lost = Transaction(mark, None, mark.producer_id, mark.epoch)
+            lost.take(mark)
+            lost.taker_client_id, lost.taker_client = begun.client_id, begun.client
+            lost.end(FENCED, None, f"InitProducerId of {begun.client_id or begun.client}")
+            self.done.append(lost)
+
+    def _taken_idle(self, mark: Mark) -> None:
+        """Somebody takes the id over while nothing is open."""
+        if self.done and mark.connection not in self.done[-1].connections:
+            last = self.done[-1]
+            if last.taker_client is None:
+                last.taker_client_id, last.taker_client = mark.client_id, mark.client
 
     def _told(self, mark: Mark, by_clients: bool) -> None:
         """Take in what the coordinator says."""
@@ -434,6 +457,13 @@ def _follows(found: Transaction, mark: Mark) -> bool:
     assert found.epoch is not None
     assert mark.epoch is not None
     return found.producer_id != mark.producer_id or mark.epoch > found.epoch
+
+
+def _follows_begun(begun: Mark, mark: Mark) -> bool:
+    """Whether a producer began after the one of a mark, on another connection."""
+    if begun.epoch is None or mark.epoch is None or begun.producer_id != mark.producer_id:
+        return False
+    return mark.epoch < begun.epoch and begun.connection != mark.connection
 
 
 def _repeats(mark: Mark, earlier: Mark) -> bool:

@@ -66,8 +66,8 @@ class Transactions(Statistic):
         column(
             "outcome",
             "text",
-            "committed, aborted, fenced (another producer took the id), timed-out (by coordinator), open, or "
-            "unknown: what ended it was not captured",
+            "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), "
+            "open, or unknown: what ended it was not captured",
             kept=True,
         ),
         column("ended_by", "text", "EndTxn, whose InitProducerId, or the coordinator"),

@@ -37,6 +37,7 @@ NOT_COORDINATOR = (14, 15, 16)
 MEMBER_ID_REQUIRED_VERSION = 4
 """From this version of JoinGroup on a new member is told its id first (KIP-394): what asks without one
 begins nothing."""
+UNKNOWN_MEMBER_ID = 25
 EARLY = 0.9
 """A timeout is taken for over at this share of it."""
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, logs
+from kdissect.insight.rules import capture, latency, network, quotas
+
+__all__ = ["RULES", "capture", "latency", "network", "quotas"]
+from kdissect.insight.rules import transactions
+
+__all__ = ["RULES", "capture", "transactions"]
+from kdissect.insight.rules import logs
 
 __all__ = ["RULES", "capture", "logs"]

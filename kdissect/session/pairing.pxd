@@ -49,6 +49,7 @@ cdef class Session:
     cdef public Reassembler _responses
     cdef public bint _answers_first
     cdef public bint _is_latest
+    cdef public object _latest_api_key
     cdef public int64_t _mute_end_ns
     cdef public int64_t _latest_ns
     cdef public bint _latest_is_whole
@@ -77,7 +78,7 @@ cdef class Session:
         left=int64_t, muted=int64_t,
     )
     cdef bint _tell_wait(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1
-    cdef _answer_came(self, Frame frame, correlation_id, int64_t mute_ns)
+    cdef _answer_came(self, Frame frame, correlation_id, int64_t mute_ns, api_key=*)
     @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t)
     cdef list _feed_response(self, Frame frame, packet)
     cdef list _settle_earlier(self, serial, Frame frame)

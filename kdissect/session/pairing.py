@@ -69,6 +69,8 @@ _NEVER = -(1 << 63)
 _ALWAYS = (1 << 63) - 1
 """After any time."""
 _MILLISECOND = 1_000_000
+ON_ITS_WAY_NS = 10 * _MILLISECOND
+"""A request that follows an answer sooner was sent before the client had read it."""
 
 
 class Recognised(Value):
@@ -117,7 +119,8 @@ class Session:
             "_limits",
             "_most",
         ),
-        *("_answers_first", "_is_fresh_loss", "_is_latest", "_latest_id", "_latest_is_whole", "_latest_ns"),
+        *("_answers_first", "_is_fresh_loss", "_is_latest", "_latest_api_key", "_latest_id"),
+        *("_latest_is_whole", "_latest_ns"),
         *("_lost_behind", "_mute_end_ns", "_pending", "_request_loss", "_requests", "_responses"),
         *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
         *("_turning_effort", "client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
@@ -174,6 +177,7 @@ class Session:
         """Whether the broker is known to answer before it throttles."""
         self._mute_end_ns = _NEVER
         """Until when it does not read from the connection because of that."""
+        self._latest_api_key: int | None = None
         self._latest_id: int | None = None
         """Its correlation id, if it has one."""
         self._evicted: int | None = None
@@ -401,7 +405,7 @@ class Session:
             self._answers_first = answers_first(asked)
         if self._tell_wait(waiting, frame, throttle_ns):
             throttle_ns = 0  # it is over
-        self._answer_came(frame, correlation_id, throttle_ns)
+        self._answer_came(frame, correlation_id, throttle_ns, asked.api_key)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.size > len(frame.payload):
@@ -420,12 +424,17 @@ class Session:
     def _tell_thinking(self, exchange: Exchange, frame: Frame) -> None:
         """Tell an exchange how long its client took to ask again; ``frame`` is the request."""
         before, asked = self._latest_ns, frame.first_ns
-        if not self._is_latest or len(self._pending) or before < 0 or asked < 0:
+        if not self._is_latest or before < 0 or asked < 0:
             return
         think = asked - before
         if self._responses is not None and self._responses.round_trip_ns > 0:
             think -= self._responses.round_trip_ns
-        exchange.think_ns = max(think, 0)
+        think = max(think, 0)
+        if not len(self._pending):
+            exchange.think_ns = think
+        # What follows an answer at once was on its way when the client heard that it has to wait.
+        if self._mute_end_ns > asked and think >= ON_ITS_WAY_NS:
+            exchange.breaks_quota = 2 * think < self._mute_end_ns - before
 
     def _tell_wait(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
         """Tell the exchange that waited what of its time was another's: the wait behind the response before
@@ -438,6 +447,7 @@ class Session:
         request = exchange.request
         if request is None:
             return False
+        exchange.after_api_key = self._latest_api_key
         asked, before, answered = request.frame.last_ns, self._latest_ns, frame.first_ns
         network = path = 0
         if self._requests is not None and self._requests.round_trip_ns > 0:
@@ -476,8 +486,11 @@ class Session:
         exchange.throttle_ns = muted + throttle_ns
         return True
 
-    def _answer_came(self, frame: Frame, correlation_id: int | None, mute_ns: int) -> None:
+    def _answer_came(
+        self, frame: Frame, correlation_id: int | None, mute_ns: int, api_key: int | None = None
+    ) -> None:
         """The next response waits behind this one, and for its quota."""
+        self._latest_api_key = api_key
         self._latest_ns, self._latest_id = frame.last_ns, correlation_id
         self._latest_is_whole = frame.size <= len(frame.payload)
         self._is_latest = self._latest_is_whole

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.model cimport Segment
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef int RST, SYN
+cdef int FIN, RST, SYN
 
 cdef class Duplex:
     cdef public object _backlogs
@@ -17,6 +17,8 @@ cdef class Duplex:
     cdef public int64_t packets
     cdef public bint reset
     cdef public object reset_side
+    cdef public object closed_side
+    cdef public object closed_ns
     cdef public object syns
     cdef public tuple streams
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence, Set
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import ACK, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
+from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
 from kdissect.tcp.reassembly import Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
 
@@ -55,6 +55,8 @@ class Duplex:
         "_backlogs",
         "_limit",
         "_queued_cost",
+        "closed_ns",
+        "closed_side",
         "endpoints",
         "first_ns",
         "held_bytes",
@@ -83,6 +85,10 @@ class Duplex:
         """Who reset it first."""
         self.syns = 0
         """How often it was tried to open it."""
+        self.closed_side: Side | None = None
+        """Who said first that it is over, by FIN or reset."""
+        self.closed_ns: int | None = None
+        """When."""
         self.held_bytes = 0
         """What all bytes that wait cost, as the limits count it."""
         self._backlogs: tuple[_Backlog, _Backlog] | None = None
@@ -150,14 +156,9 @@ class Duplex:
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
-        if flags & (RST | SYN):
-            if flags & SYN:
-                self.syns += side == 0
-            else:
-                if not self.reset:
-                    self.reset_side = side
-                self.reset = True
-        else:
+        if flags & (RST | SYN | FIN):
+            self._note_flags(side, flags, timestamp_ns)
+        if not flags & (RST | SYN):
             window = segment.window
             ours.window = max(ours.window, window)
             if window == 0 or ours._zero_since_ns >= 0:
@@ -193,6 +194,17 @@ class Duplex:
         if self._queued_cost > self._limit:
             out += self.give_up(self._limit, "for the other direction")
         return out
+
+    def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
+        if flags & RST:
+            if not self.reset:
+                self.reset_side = side
+            self.reset = True
+        elif flags & SYN:
+            self.syns += side == 0
+            return
+        if self.closed_side is None:
+            self.closed_side, self.closed_ns = side, timestamp_ns
 
     def give_up(self, limit: int, where: str = "in all connections") -> Sequence[Piece]:
         """Give out what waits, with the gaps before it, because more than ``limit`` bytes wait; each

@@ -69,13 +69,15 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         "rto_packets": [packet for _, packet in late],
         "outage_ns": worst.outage_ns,
         "outage_from_ns": worst.outage_from_ns,
-        "reset_by": None
-        if duplex.reset_side is None
-        else "client"
-        if duplex.reset_side == client
-        else "broker",
+        "reset_by": _name(duplex.reset_side, client),
+        "closed_by": _name(duplex.closed_side, client),
+        "closed_ns": duplex.closed_ns,
         "handshake_ns": _handshake(duplex, opener),
     }
+
+
+def _name(side: Side | None, client: Side) -> str | None:
+    return None if side is None else "client" if side == client else "broker"
 
 
 def _known(ns: int) -> int | None:

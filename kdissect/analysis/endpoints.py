@@ -1,0 +1,205 @@
+"""Addresses of brokers: which ones answers tell to clients, who connects there, and what comes of it.
+
+Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is
+refused or closed is told apart by what went over the wire:
+
+* A SYN that is refused: two packets, none with data, ended by RST. One that nobody answers: packets without
+  data for a second and more.
+* A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame (RFC 8446 6: an alert
+  is two bytes behind a header of five), and no response.
+* A TLS hello without an answer: the connection is TLS, and nothing came back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.declared import column, time_column
+from kdissect.analysis.fold import SECOND, OneTable, Row, address, least, most, told_ns
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
+
+TELLING = ("Metadata", "FindCoordinator", "DescribeCluster")
+ALERT_BYTES = 7
+MOST_SYNS = 8
+EVIDENCE = 4
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    told: int = 0
+    nodes: set[int] = field(default_factory=set)
+    told_to: set[tuple[str, str]] = field(default_factory=set)
+    """Client id and address."""
+    told_by: set[str] = field(default_factory=set)
+    told_first_ns: int | None = None
+    told_last_ns: int | None = None
+    connections: int = 0
+    answered: int = 0
+    refused: int = 0
+    silent: int = 0
+    kafka: int = 0
+    kafka_alerted: int = 0
+    kafka_closed: int = 0
+    tls: int = 0
+    tls_closed: int = 0
+    client_ids: set[str] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+    failed_first_ns: int | None = None
+    failed_last_ns: int | None = None
+    failed: list[int] = field(default_factory=list)
+    exchanges: list[int] = field(default_factory=list)
+
+    def merge(self, later: _Endpoint) -> None:
+        for name in (
+            *("told", "connections", "answered", "refused", "silent"),
+            *("kafka", "kafka_alerted", "kafka_closed", "tls", "tls_closed"),
+        ):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.nodes |= later.nodes
+        self.told_to |= later.told_to
+        self.told_by |= later.told_by
+        self.client_ids |= later.client_ids
+        self.clients |= later.clients
+        self.told_first_ns = least(self.told_first_ns, later.told_first_ns)
+        self.told_last_ns = most(self.told_last_ns, later.told_last_ns)
+        self.failed_first_ns = least(self.failed_first_ns, later.failed_first_ns)
+        self.failed_last_ns = most(self.failed_last_ns, later.failed_last_ns)
+        self.failed = sorted({*self.failed, *later.failed})[:EVIDENCE]
+        self.exchanges = sorted({*self.exchanges, *later.exchanges})[:EVIDENCE]
+
+
+class Endpoints(OneTable[str, _Endpoint]):
+    """The statistic ``endpoints``."""
+
+    name = "endpoints"
+    about = "addresses of brokers: told to whom, connected to by whom, and what came of it"
+    columns = (
+        column("broker", "text", "host:port, as an answer tells it or as clients connect to it"),
+        column("nodes", "int64s", "ids of the brokers that answers give this address"),
+        column("told", "int64", "answers that tell it"),
+        column("told_to", "texts", "to whom: client id@address"),
+        column("told_by", "texts", "addresses of the brokers that told it"),
+        time_column("told_first_ns", "when first"),
+        time_column("told_last_ns", "when last"),
+        column("connections", "int64", "connections to it, those that did not come about among them"),
+        column("answered", "int64", "of them, those on which it sent data", kept=True),
+        column("refused", "int64", "those that it refused: a SYN answered by RST", kept=True),
+        column("silent", "int64", "those that nobody answered"),
+        column("kafka", "int64", "those on which it answered a Kafka request"),
+        column("kafka_alerted", "int64", "those on which it answered a Kafka request with a TLS alert"),
+        column("kafka_closed", "int64", "those that ended without any answer to Kafka requests"),
+        column("tls", "int64", "those on which it answered with TLS"),
+        column("tls_closed", "int64", "those on which it said nothing to a greeting of TLS"),
+        column("client_ids", "texts", "client ids that spoke to it"),
+        column("clients", "texts", "addresses that connected to it"),
+        time_column("failed_first_ns", "when the first connection failed in one of these ways"),
+        time_column("failed_last_ns", "when the last did"),
+        column("failed", "int64s", "the first of those connections"),
+        column("exchanges", "int64s", "the first exchanges that tell it"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Endpoint, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api not in TELLING or exchange.request is None or exchange.response is None:
+            return
+        body = exchange.response.body()
+        told = body.get("brokers") or body.get("coordinators") or [body]
+        for each in told:
+            host, port, node = (
+                each.get("host"),
+                each.get("port", -1),
+                each.get("nodeId", each.get("brokerId")),
+            )
+            if not host or not isinstance(host, str) or port <= 0:
+                continue
+            row = self._rows.row(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            if row is None:
+                continue
+            row.told += 1
+            if node is not None and node >= 0 and len(row.nodes) < self.limits.rows:
+                row.nodes.add(node)
+            if len(row.told_to) < self.limits.rows:
+                row.told_to.add((exchange.client_id or "", address(exchange.client)))
+            row.told_by.add(exchange.broker)
+            row.told_first_ns = least(row.told_first_ns, told_ns(exchange))
+            row.told_last_ns = most(row.told_last_ns, told_ns(exchange))
+            row.exchanges = sorted({*row.exchanges, exchange.number})[:EVIDENCE]
+
+    def _connection(self, connection: Connection) -> None:
+        row = self._rows.row(connection.broker)
+        if row is None:
+            return
+        row.connections += 1
+        row.clients.add(address(connection.client))
+        if connection.client_id is not None:
+            row.client_ids.add(connection.client_id)
+        if connection.gap_bytes or not connection.opened:
+            row.answered += connection.bytes_from_broker > 0
+            row.kafka += connection.protocol == "kafka" and connection.bytes_from_broker > 0
+            return
+        self._judge(row, connection)
+
+    @staticmethod
+    def _judge(row: _Endpoint, over: Connection) -> None:
+        """What came of a connection of which all was captured."""
+        back, there = over.bytes_from_broker, over.bytes_to_broker
+        has_ended = over.end in ("fin", "rst")
+        failed = True
+        row.answered += back > 0
+        if not back and not there and over.end == "rst" and over.packets == 2:
+            row.refused += 1
+        elif not back and not there and not has_ended and over.packets <= MOST_SYNS and _kept_trying(over):
+            row.silent += 1
+        elif over.protocol == "kafka" and there and has_ended and back and back == over.skipped_bytes:
+            row.kafka_alerted += back in (ALERT_BYTES, 2 * ALERT_BYTES)
+        elif over.protocol == "kafka" and there and has_ended and not back:
+            row.kafka_closed += 1
+        elif over.protocol == "tls" and has_ended and not back:
+            row.tls_closed += 1
+        else:
+            failed = False
+            row.kafka += over.protocol == "kafka" and back > 0
+            row.tls += (over.protocol == "tls" or over.tls is not None) and back > 2 * ALERT_BYTES
+        if failed:
+            row.failed_first_ns = least(row.failed_first_ns, over.start_ns)
+            row.failed_last_ns = most(row.failed_last_ns, over.start_ns)
+            row.failed = sorted({*row.failed, over.connection})[:EVIDENCE]
+
+    def result(self) -> list[Row]:
+        return [_result(name, row) for name, row in sorted(self._rows.rows.items())]
+
+
+def _kept_trying(over: Connection) -> bool:
+    """Whether its packets may all be SYNs: these are sent a second apart and more."""
+    return over.packets == 1 or over.end_ns - over.start_ns >= (over.packets - 1) * 9 * SECOND // 10
+
+
+def _result(name: str, row: _Endpoint) -> Row:
+    return {
+        "broker": name,
+        "nodes": sorted(row.nodes),
+        "told": row.told,
+        "told_to": sorted(f"{client_id}@{client}" for client_id, client in row.told_to),
+        "told_by": sorted(row.told_by),
+        "told_first_ns": row.told_first_ns,
+        "told_last_ns": row.told_last_ns,
+        "connections": row.connections,
+        "answered": row.answered,
+        "refused": row.refused,
+        "silent": row.silent,
+        "kafka": row.kafka,
+        "kafka_alerted": row.kafka_alerted,
+        "kafka_closed": row.kafka_closed,
+        "tls": row.tls,
+        "tls_closed": row.tls_closed,
+        "client_ids": sorted(row.client_ids),
+        "clients": sorted(row.clients),
+        "failed_first_ns": row.failed_first_ns,
+        "failed_last_ns": row.failed_last_ns,
+        "failed": row.failed,
+        "exchanges": row.exchanges,
+    }

@@ -1,0 +1,275 @@
+"""How quickly each client is served at each broker, API by API, and what holds it up: what rules judge by.
+
+Brokers ask each other too; their own requests are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    column,
+    first_and_last,
+)
+from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.quotas import Quota
+from kdissect.analysis.waits import LONG_POLLS, Wait, asked_wait, split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import FETCH
+from kdissect.session.throttling import told_ms
+
+SHARE_FETCH = 78
+BEHIND_NS = 10 * MILLISECOND
+"""A wait behind another request that is worth counting."""
+POLLED_NS = 50 * MILLISECOND
+"""The same behind a long poll."""
+BACKWARDS_NS = MILLISECOND
+"""An answer so long before its request shows a clock that goes wrong."""
+WORST = 8
+_OWN = re.compile(r"raft-client-\d+|broker-\d+-fetcher-\d+|\d+")
+"""Client ids of brokers (KafkaRaftManager, ReplicaFetcherThread, NodeToControllerChannelManager)."""
+
+
+def is_of_brokers(exchange: Exchange) -> bool:
+    """Whether a broker or controller asks, by its client id."""
+    return exchange.client_id is not None and _OWN.fullmatch(exchange.client_id) is not None
+
+
+@dataclass(slots=True)
+class _Worst:
+    """How often something took long, and the exchanges in which it did longest."""
+
+    count: int = 0
+    total_ns: int = 0
+    worst: list[tuple[int, int]] = field(default_factory=list)
+    """Minus how long, and the number."""
+    span: Span = field(default_factory=Span)
+
+    def add(self, ns: int, exchange: Exchange) -> None:
+        self.count += 1
+        self.total_ns += ns
+        self.worst = sorted([*self.worst, (-ns, exchange.number)])[:WORST]
+        self.span.add(begun_ns(exchange), exchange.number)
+
+    def merge(self, later: _Worst) -> None:
+        self.count += later.count
+        self.total_ns += later.total_ns
+        self.worst = sorted(self.worst + later.worst)[:WORST]
+        self.span.merge(later.span)
+
+    @property
+    def most_ns(self) -> int | None:
+        return -self.worst[0][0] if self.worst else None
+
+    @property
+    def exchanges(self) -> list[int]:
+        return [number for _, number in self.worst]
+
+
+@dataclass(slots=True)
+class _Pace:
+    latency: Histogram = field(default_factory=Histogram)
+    broker: Histogram = field(default_factory=Histogram)
+    known_ns: int = 0
+    """The latencies of which it is known what they waited behind."""
+    behind_ns: int = 0
+    behind: _Worst = field(default_factory=_Worst)
+    polled: _Worst = field(default_factory=_Worst)
+    throttled: _Worst = field(default_factory=_Worst)
+    broken: _Worst = field(default_factory=_Worst)
+    held: _Worst = field(default_factory=_Worst)
+    away: Histogram = field(default_factory=Histogram)
+    away_worst: _Worst = field(default_factory=_Worst)
+    backwards: _Worst = field(default_factory=_Worst)
+    quota: Quota = field(default_factory=Quota)
+    min_bytes: int = 0
+    max_wait_ms: int = 0
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Pace) -> None:
+        self.latency.merge(later.latency)
+        self.broker.merge(later.broker)
+        self.known_ns += later.known_ns
+        self.behind_ns += later.behind_ns
+        for name in ("behind", "polled", "throttled", "broken", "held", "away_worst", "backwards"):
+            getattr(self, name).merge(getattr(later, name))
+        self.away.merge(later.away)
+        self.quota.merge(later.quota)
+        self.min_bytes = max(self.min_bytes, later.min_bytes)
+        self.max_wait_ms = max(self.max_wait_ms, later.max_wait_ms)
+        self.span.merge(later.span)
+
+
+_Key = tuple[str, str, str, str]
+"""Broker, client, client id, API."""
+
+
+class Pace(OneTable[_Key, _Pace]):
+    """A row a broker, client, client id and API."""
+
+    name = "pace"
+    about = "how quickly clients are served, and what holds them up"
+    columns = (
+        BROKER_COLUMN,
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("api", "text", "Kafka's newest name of the API"),
+        column("count", "int64", "exchanges with request and response"),
+        column("latency_p50_ns", "int64", "half of the latencies are no longer"),
+        column("broker_count", "int64", "of count, those of which the broker's work is known"),
+        column("broker_p50_ns", "int64", "half of it took no longer"),
+        column("broker_p99_ns", "int64", "99 % took no longer"),
+        column("latency_sum_ns", "int64", "latencies of which the wait behind others is known, together"),
+        column("behind_sum_ns", "int64", "these waits together"),
+        column("behind_count", "int64", "those of 10 ms and more"),
+        column("behind_max_ns", "int64", "the longest"),
+        column("behind_exchanges", "int64s", "the longest few"),
+        column("behind_first_ns", "int64", "when the first of them began", unit="time"),
+        column("behind_last_ns", "int64", "when the last of them began", unit="time"),
+        column("polled_count", "int64", "those of 50 ms and more behind a long poll"),
+        column("polled_sum_ns", "int64", "these together"),
+        column("polled_max_ns", "int64", "the longest"),
+        column("polled_exchanges", "int64s", "the longest few"),
+        column("throttled_count", "int64", "answers that tell the client to wait for a quota"),
+        column("throttled_sum_ns", "int64", "for how long, together"),
+        column("throttled_max_ns", "int64", "the longest"),
+        column("throttled_exchanges", "int64s", "the longest few"),
+        column("throttled_first_ns", "int64", "when the first of them was asked", unit="time"),
+        column("throttled_last_ns", "int64", "when the last of them was asked", unit="time"),
+        column("throttled_bytes_per_s", "float64", "bytes a second that quotas count, where throttled"),
+        column("quota_bytes_per_s", "float64", "what the quota may be, where throttled"),
+        column("broken_count", "int64", "requests that came while the client should have waited"),
+        column("broken_exchanges", "int64s", "the first few"),
+        column(
+            "held_count", "int64", "Fetches that waited out their time with fewer bytes than they asked for"
+        ),
+        column("held_exchanges", "int64s", "the longest few"),
+        column("held_first_ns", "int64", "when the first of them was asked", unit="time"),
+        column("held_last_ns", "int64", "when the last of them was asked", unit="time"),
+        column("held_min_bytes", "int64", "how many they asked for, at the most"),
+        column("held_max_wait_ms", "int64", "for how long, at the most"),
+        column("away_count", "int64", "Fetches that were answered with records at once, after one before"),
+        column("away_p50_ns", "int64", "half of the times between the two are no longer"),
+        column("away_p90_ns", "int64", "90 % are no longer"),
+        column("away_sum_ns", "int64", "these times together"),
+        column("away_exchanges", "int64s", "the longest few"),
+        column("backwards_count", "int64", "answers that were captured 1 ms or more before their requests"),
+        column("backwards_max_ns", "int64", "by how long, at the most"),
+        column("backwards_exchanges", "int64s", "the worst few"),
+        *first_and_last("exchange"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Pace, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        latency, api = exchange.latency_ns, exchange.api
+        if latency is None or api is None or is_of_brokers(exchange):
+            return
+        row = self._rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
+        if row is None:
+            return
+        row.span.add(begun_ns(exchange), exchange.number)
+        row.latency.add(latency)
+        if latency <= -BACKWARDS_NS:
+            row.backwards.add(-latency, exchange)
+        known = split(exchange)
+        if known.broker_ns is not None:
+            row.broker.add(known.broker_ns)
+        behind = exchange.behind_ns
+        if behind is not None:
+            row.known_ns += latency
+            row.behind_ns += behind
+            if behind >= BEHIND_NS:
+                row.behind.add(behind, exchange)
+                if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
+                    row.polled.add(behind, exchange)
+        assert exchange.response is not None
+        throttle_ms = told_ms(exchange.response)
+        row.quota.add(exchange, throttle_ms)
+        if throttle_ms:
+            row.throttled.add(throttle_ms * MILLISECOND, exchange)
+        if exchange.breaks_quota:
+            row.broken.add(0, exchange)
+        if api in LONG_POLLS:
+            self._count_poll(row, exchange, known.wait)
+
+    def _count_poll(self, row: _Pace, exchange: Exchange, wait: Wait) -> None:
+        assert exchange.request is not None
+        assert exchange.response is not None
+        seen = exchange.response.survey()
+        size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
+        if not size:
+            return
+        longest, least = asked_wait(exchange.request)
+        if wait is Wait.WAITED_OUT and longest is not None and least > 1:
+            row.held.add(longest * MILLISECOND, exchange)
+            row.min_bytes, row.max_wait_ms = max(row.min_bytes, least), max(row.max_wait_ms, longest)
+        think, served = exchange.think_ns, exchange.served_ns
+        is_at_once = longest is None or served is None or served < longest * MILLISECOND // 2
+        if think is not None and exchange.after_api_key == exchange.api_key and is_at_once:
+            row.away.add(think)
+            row.away_worst.add(think, exchange)
+
+    def result(self) -> list[Row]:
+        return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
+
+
+def _result(key: _Key, row: _Pace) -> Row:
+    broker, client, client_id, api = key
+    p50, p99 = row.broker.percentiles(50, 99)
+    away_50, away_90 = row.away.percentiles(50, 90)
+    return {
+        "broker": broker,
+        "client": client,
+        "client_id": client_id or None,
+        "api": api,
+        "count": row.latency.count,
+        "latency_p50_ns": row.latency.percentiles(50)[0],
+        "broker_count": row.broker.count,
+        "broker_p50_ns": p50,
+        "broker_p99_ns": p99,
+        "latency_sum_ns": row.known_ns,
+        "behind_sum_ns": row.behind_ns,
+        "behind_count": row.behind.count,
+        "behind_max_ns": row.behind.most_ns,
+        "behind_exchanges": row.behind.exchanges,
+        "behind_first_ns": row.behind.span.first_ns,
+        "behind_last_ns": row.behind.span.last_ns,
+        "polled_count": row.polled.count,
+        "polled_sum_ns": row.polled.total_ns,
+        "polled_max_ns": row.polled.most_ns,
+        "polled_exchanges": row.polled.exchanges,
+        "throttled_count": row.throttled.count,
+        "throttled_sum_ns": row.throttled.total_ns,
+        "throttled_max_ns": row.throttled.most_ns,
+        "throttled_exchanges": row.throttled.exchanges,
+        "throttled_first_ns": row.throttled.span.first_ns,
+        "throttled_last_ns": row.throttled.span.last_ns,
+        "throttled_bytes_per_s": row.quota.rate,
+        "quota_bytes_per_s": row.quota.estimate,
+        "broken_count": row.broken.count,
+        "broken_exchanges": row.broken.exchanges,
+        "held_count": row.held.count,
+        "held_exchanges": row.held.exchanges,
+        "held_first_ns": row.held.span.first_ns,
+        "held_last_ns": row.held.span.last_ns,
+        "held_min_bytes": row.min_bytes,
+        "held_max_wait_ms": row.max_wait_ms,
+        "away_count": row.away.count,
+        "away_p50_ns": away_50,
+        "away_p90_ns": away_90,
+        "away_sum_ns": row.away.total,
+        "away_exchanges": row.away_worst.exchanges,
+        "backwards_count": row.backwards.count,
+        "backwards_max_ns": row.backwards.most_ns,
+        "backwards_exchanges": row.backwards.exchanges,
+        "first_ns": row.span.first_ns,
+        "last_ns": row.span.last_ns,
+    }

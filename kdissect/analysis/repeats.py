@@ -1,0 +1,225 @@
+"""What clients ask for again and again: requests of one sort, with the same outcome, on one connection.
+
+A row is a connection, an API, an error (or none) and what that is about. The longest stretch in which one
+follows the other at once (50 ms) shows loops without a pause; where there was no error, only equal requests
+make one. The longest stretch with a second between them at most shows storms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from zlib import crc32
+
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+)
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, begun_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.errors import error_name
+from kdissect.protocol.topics import partition_of
+
+AT_ONCE_NS = 50 * MILLISECOND
+SOON_NS = SECOND
+NEVER_THE_SAME = frozenset(
+    ("Produce", "Fetch", "ShareFetch", "ShareAcknowledge", "OffsetCommit", "TxnOffsetCommit", "FetchSnapshot")
+)
+"""Without an error each is another step, or waits for one."""
+EVIDENCE = 3
+
+
+class _Stretch(NamedTuple):
+    """Requests that follow one another."""
+
+    count: int
+    first_ns: int
+    last_ns: int
+    first_exchange: int
+    content: int
+    """What they ask for; 0 where that does not matter."""
+
+    def joined(self, later: _Stretch) -> _Stretch:
+        return later._replace(
+            count=self.count + later.count, first_ns=self.first_ns, first_exchange=self.first_exchange
+        )
+
+
+@dataclass(slots=True)
+class _Stretches:
+    """The longest of them, and those at the ends, which other parts of the capture may go on."""
+
+    head: _Stretch | None = None
+    best: _Stretch | None = None
+    tail: _Stretch | None = None
+
+    def add(self, later: _Stretch, gap_ns: int) -> None:
+        """The next one; it goes on with the last where it follows soon."""
+        if self.head is None:
+            self.head = later
+            return
+        last = self.tail if self.tail is not None else self.head
+        if later.first_ns - last.last_ns <= gap_ns and later.content == last.content:
+            if self.tail is not None:
+                self.tail = last.joined(later)
+            else:
+                self.head = last.joined(later)
+            return
+        self._compare(self.tail)
+        self.tail = later
+
+    def _compare(self, one: _Stretch | None) -> None:
+        if one is not None and (self.best is None or one.count > self.best.count):
+            self.best = one
+
+    def merge(self, later: _Stretches, gap_ns: int) -> None:
+        """Those of a later part."""
+        if later.head is not None:
+            self.add(later.head, gap_ns)
+        self._compare(later.best)
+        if later.tail is not None:
+            self._compare(self.tail)
+            self.tail = later.tail
+
+    def longest(self) -> _Stretch | None:
+        """The first of the longest."""
+        every = [each for each in (self.head, self.best, self.tail) if each is not None]
+        return max(every, key=lambda each: (each.count, -each.first_ns), default=None)
+
+
+@dataclass(slots=True)
+class _Repeat:
+    client: str = ""
+    broker: str = ""
+    client_id: str | None = None
+    span: Span = field(default_factory=Span)
+    count: int = 0
+    at_once: _Stretches = field(default_factory=_Stretches)
+    soon: _Stretches = field(default_factory=_Stretches)
+    exchanges: list[int] = field(default_factory=list)
+
+    def merge(self, later: _Repeat) -> None:
+        self.client, self.broker = later.client or self.client, later.broker or self.broker
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.span.merge(later.span)
+        self.count += later.count
+        self.at_once.merge(later.at_once, AT_ONCE_NS)
+        self.soon.merge(later.soon, SOON_NS)
+        self.exchanges = (self.exchanges + later.exchanges)[:EVIDENCE]
+
+
+_Key = tuple[Topic, int, str, int, int]
+"""Topic, connection, API, error code, partition (-1 for none)."""
+
+
+class Repeats(OneTable[_Key, _Repeat]):
+    """The statistic ``repeats``."""
+
+    name = "repeats"
+    about = "requests by outcome, on each connection: how often, and how soon one after the other"
+    columns = (
+        column("connection", "int64", "number of the connection"),
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("api", "text", "Kafka's newest name of the API"),
+        column("error", "text", "the error that answers tell; null without"),
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("count", "int64", "requests; one counts for each error that it is answered with", kept=True),
+        column(
+            "at_once",
+            "int64",
+            "the most in a row that begin within 50 ms of the one before; without an error, equal ones",
+        ),
+        column("at_once_ns", "int64", "from the first of these to the last"),
+        column("soon", "int64", "the most in a row that begin within a second of the one before"),
+        column("soon_ns", "int64", "from the first of these to the last"),
+        *first_and_last("of these requests"),
+        column("exchanges", "int64s", "the first of them, and the first of those in a row"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Repeat, limits)
+        self._labels = Labels(limits)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        if exchange.request is None or exchange.response is None:
+            return
+        outcomes: set[tuple[Topic, int, int]] = set()
+        if exchange.error is not None:
+            for code, ancestors in exchange.error_codes():
+                name, topic_id, partition = partition_of(ancestors)
+                topic = self._labels.topic(name, topic_id)
+                outcomes.add((topic, code, partition if partition is not None else -1))
+        elif exchange.api not in NEVER_THE_SAME:
+            outcomes.add((self._labels.topic(None, None), 0, -1))
+        for topic, code, partition in sorted(outcomes):
+            row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
+            if row is not None:
+                self._count(exchange, row, code)
+
+    @staticmethod
+    def _count(exchange: Exchange, row: _Repeat, code: int) -> None:
+        assert exchange.request is not None
+        content = 0
+        if not code:
+            content = crc32(exchange.request.frame.payload[exchange.request.body_start :])
+        ns, number = begun_ns(exchange), exchange.number
+        row.client, row.broker = exchange.client, exchange.broker
+        row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
+        row.span.add(ns, number)
+        row.count += 1
+        row.at_once.add(_Stretch(1, ns, ns, number, content), AT_ONCE_NS)
+        row.soon.add(_Stretch(1, ns, ns, number, 0), SOON_NS)
+        if len(row.exchanges) < EVIDENCE:
+            row.exchanges.append(number)
+
+    def merge(self, later: Repeats) -> None:
+        self._labels.merge(later._labels)
+        super().merge(later)
+
+    def result(self) -> list[Row]:
+        self._labels.settle()
+        rows = self._labels.by_name(self._rows.rows, _Repeat)
+        return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
+
+
+def _order(key: tuple[int | str | None, ...]) -> tuple[int | str, ...]:
+    topic, connection, api, code, partition = key
+    return connection or 0, api or "", code or 0, topic or "", partition or 0
+
+
+def _result(key: tuple[int | str | None, ...], row: _Repeat) -> Row:
+    topic, connection, api, code, partition = key
+    at_once, soon = row.at_once.longest(), row.soon.longest()
+    evidence = [*row.exchanges, *([at_once.first_exchange] if at_once is not None else [])]
+    return {
+        "connection": connection,
+        "client": row.client,
+        "broker": row.broker,
+        "client_id": row.client_id,
+        "api": api,
+        "error": error_name(code) if isinstance(code, int) and code else None,
+        "topic": topic,
+        "partition": partition if isinstance(partition, int) and partition >= 0 else None,
+        "count": row.count,
+        "at_once": at_once.count if at_once is not None else 0,
+        "at_once_ns": at_once.last_ns - at_once.first_ns if at_once is not None else 0,
+        "soon": soon.count if soon is not None else 0,
+        "soon_ns": soon.last_ns - soon.first_ns if soon is not None else 0,
+        "first_ns": row.span.first_ns,
+        "last_ns": row.span.last_ns,
+        "exchanges": sorted(set(evidence)),
+    }

@@ -1,0 +1,236 @@
+"""Times in which a broker answered nobody though requests waited, and times in which an API was much slower.
+
+Both are found at the end: of the exchanges the long ones are kept, a few numbers each, and how many there
+were in each second. Answers of a broker come in the order of time: a time without any lies between two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kdissect.analysis.declared import BROKER_COLUMN, column, time_column
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.pace import is_of_brokers
+from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait, split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+SILENCE_NS = SECOND
+"""A broker that answers nobody for so long, while requests wait, stands still."""
+OVERDUE_NS = SECOND // 2
+"""By so much a long poll must have outlived the time that it may wait."""
+AT_ONCE_NS = SECOND // 4
+"""Within so long after the silence those that waited are answered."""
+MOST_LONG = 10_000
+"""Long exchanges that are kept of a broker, and silences."""
+SLOW_NS = 100 * MILLISECOND
+WINDOW_NS = SECOND
+MOST_SLOW = 64
+"""Slow exchanges that are kept of an API in a second."""
+JOINED = 3
+"""Windows that are so many seconds apart are one time."""
+MOST_WINDOWS = 100_000
+
+
+class _Long(NamedTuple):
+    answered_ns: int
+    asked_ns: int
+    number: int
+    connection: int
+    client: str
+    client_id: str
+    api: str
+
+
+@dataclass(slots=True)
+class _Broker:
+    first_ns: int | None = None
+    last_ns: int | None = None
+    """Of the answers."""
+    silences: list[tuple[int, int]] = field(default_factory=list)
+    long: list[_Long] = field(default_factory=list)
+
+    def answered(self, ns: int) -> None:
+        self.merge(_Broker(ns, ns))
+
+    def merge(self, later: _Broker) -> None:
+        if later.first_ns is None or later.last_ns is None:
+            return
+        if self.first_ns is None or self.last_ns is None:
+            self.first_ns, self.last_ns = later.first_ns, later.last_ns
+            self.silences, self.long = [*later.silences], [*later.long]
+            return
+        if later.first_ns - self.last_ns >= SILENCE_NS:
+            self.silences.append((self.last_ns, later.first_ns))
+        self.silences = (self.silences + later.silences)[:MOST_LONG]
+        self.long = (self.long + later.long)[:MOST_LONG]
+        self.last_ns = max(self.last_ns, later.last_ns)
+
+
+class Stalls(OneTable[str, _Broker]):
+    """A row a time in which a broker answered nobody though two connections or more waited."""
+
+    name = "stalls"
+    about = "times in which a broker answered nobody"
+    columns = (
+        BROKER_COLUMN,
+        time_column("from_ns", "when the last answer before it came, or the first request that then waited"),
+        time_column("to_ns", "when the first answer came"),
+        column("stalled_ns", "int64", "how long it took"),
+        column("connections", "int64s", "connections that waited"),
+        column("clients", "texts", "clients that waited, by client id or address"),
+        column("exchanges", "int64s", "the exchanges that waited, the longest first"),
+        column("waiting", "int64", "how many they were"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Broker, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
+        if response is None or exchange.api is None:
+            return
+        row = self._rows.row(exchange.broker)
+        if row is None:
+            return
+        answered_ns = response.frame.first_ns
+        row.answered(answered_ns)
+        if request is None or answered_ns - request.frame.last_ns < SILENCE_NS or len(row.long) >= MOST_LONG:
+            return
+        served, api = exchange.served_ns, exchange.api
+        if served is None or served < SILENCE_NS or api in WAIT_FOR_MEMBERS:
+            return
+        if api in LONG_POLLS:
+            longest, _ = asked_wait(request)
+            if longest is None or served - longest * MILLISECOND < OVERDUE_NS:
+                return
+        row.long.append(
+            _Long(
+                answered_ns,
+                answered_ns - served,
+                exchange.number,
+                exchange.connection,
+                address(exchange.client),
+                exchange.client_id or "",
+                api,
+            )
+        )
+
+    def result(self) -> list[Row]:
+        out = []
+        for broker, row in sorted(self._rows.rows.items()):
+            for begin_ns, end_ns in row.silences:
+                waited = [
+                    each
+                    for each in row.long
+                    if each.asked_ns <= end_ns - SILENCE_NS and 0 <= each.answered_ns - end_ns <= AT_ONCE_NS
+                ]
+                connections = sorted({each.connection for each in waited})
+                if len(connections) < 2:
+                    continue
+                begin_ns = max(begin_ns, min(each.asked_ns for each in waited))
+                waited.sort(key=lambda each: (each.asked_ns, each.number))
+                out.append(
+                    {
+                        "broker": broker,
+                        "from_ns": begin_ns,
+                        "to_ns": end_ns,
+                        "stalled_ns": end_ns - begin_ns,
+                        "connections": connections,
+                        "clients": sorted({each.client_id or each.client for each in waited}),
+                        "exchanges": [each.number for each in waited[:8]],
+                        "waiting": len(waited),
+                    }
+                )
+        return out
+
+
+@dataclass(slots=True)
+class _Api:
+    work: Histogram = field(default_factory=Histogram)
+    counts: Counter[int] = field(default_factory=Counter)
+    """Exchanges by the second in which they were asked."""
+    slow: dict[int, list[tuple[int, int, str]]] = field(default_factory=dict)
+    """The slow ones of a second: minus how long, number, broker."""
+
+    def merge(self, later: _Api) -> None:
+        self.work.merge(later.work)
+        self.counts.update(later.counts)
+        for window, slow in later.slow.items():
+            self.slow[window] = sorted(self.slow.get(window, []) + slow)[:MOST_SLOW]
+
+
+class Spikes(OneTable[str, _Api]):
+    """A row a time in which an API took much longer than usual."""
+
+    name = "spikes"
+    about = "times in which an API was much slower than usual"
+    columns = (
+        column("api", "text", "Kafka's newest name of the API"),
+        time_column("from_ns", "when the first second of it began"),
+        time_column("to_ns", "when the last second of it was over"),
+        column("count", "int64", "exchanges of these seconds"),
+        column("slow", "int64", "of them, those that took the broker 100 ms and more"),
+        column("p50_ns", "int64", "the broker's work on half of all exchanges of the API took no longer"),
+        column("worst_ns", "int64", "the longest of these seconds"),
+        column("p99_ns", "int64", "99 % of the slowest of these seconds took no longer"),
+        column("brokers", "texts", "the brokers of the slow ones"),
+        column("exchanges", "int64s", "the longest few"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Api, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api is None or exchange.request is None or is_of_brokers(exchange):
+            return
+        work = split(exchange).broker_ns
+        if work is None:
+            return
+        row = self._rows.row(exchange.api)
+        if row is None:
+            return
+        row.work.add(work)
+        window = exchange.request.frame.last_ns // WINDOW_NS
+        if window in row.counts or len(row.counts) < MOST_WINDOWS:
+            row.counts[window] += 1
+            if work >= SLOW_NS:
+                slow = [*row.slow.get(window, []), (-work, exchange.number, exchange.broker)]
+                row.slow[window] = sorted(slow)[:MOST_SLOW]
+
+    def result(self) -> list[Row]:
+        out = []
+        for api, row in sorted(self._rows.rows.items()):
+            (p50,) = row.work.percentiles(50)
+            if p50 is None:
+                continue
+            times: list[list[int]] = []
+            for window, slow in sorted(row.slow.items()):
+                above = row.counts[window] // 100  # so many are above the 99th percentile
+                if len(slow) < 3 or len(slow) <= above or -slow[above][0] < 10 * p50:
+                    continue
+                if times and window - times[-1][-1] <= JOINED:
+                    times[-1].append(window)
+                else:
+                    times.append([window])
+            out += [_spike(api, row, p50, windows) for windows in times]
+        return out
+
+
+def _spike(api: str, row: _Api, p50: int, windows: list[int]) -> Row:
+    slow = sorted(each for window in windows for each in row.slow[window])
+    return {
+        "api": api,
+        "from_ns": windows[0] * WINDOW_NS,
+        "to_ns": (windows[-1] + 1) * WINDOW_NS,
+        "count": sum(row.counts[window] for window in windows),
+        "slow": len(slow),
+        "p50_ns": p50,
+        "worst_ns": -slow[0][0],
+        "p99_ns": max(-row.slow[window][row.counts[window] // 100][0] for window in windows),
+        "brokers": sorted({broker for _, _, broker in slow}),
+        "exchanges": [number for _, number, _ in slow[:8]],
+    }

@@ -1,0 +1,298 @@
+"""Rules on time that brokers take, and on requests that wait for others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from statistics import median
+from typing import Any
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.pace import Pace
+from kdissect.analysis.stalls import Spikes, Stalls
+from kdissect.analysis.tcp import Tcp
+from kdissect.analysis.waits import MAY_WAIT
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    Subject,
+)
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import of_numbers, quoted, span
+from kdissect.wording import plural
+
+MUST_NOT_WAIT = (
+    *(
+        "Produce",
+        "OffsetCommit",
+        "TxnOffsetCommit",
+        "Heartbeat",
+        "ConsumerGroupHeartbeat",
+        "ShareGroupHeartbeat",
+    ),
+    *("StreamsGroupHeartbeat", "JoinGroup", "SyncGroup", "FindCoordinator"),
+)
+"""Requests that do harm when they are late."""
+MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
+"""Those that Kafka's own client sends behind its long polls, by design, as long as they are few."""
+
+explains("broker-stalled", "head-of-line", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
+explains("throttled", "head-of-line", "throttle-ignored", shares=("client_id",))
+explains("packet-loss", "head-of-line", "slow-transfer", "latency-spike", shares=("client_id",))
+explains("network-outage", "head-of-line", "packet-loss", "request-abandoned", shares=("client_id",))
+explains("broker-stalled", "request-abandoned", shares=("broker",), within_s=60)
+explains("long-poll-blocks-others", "head-of-line", shares=("client_id", "broker"))
+
+
+def _merged(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows that are the same in these columns."""
+    out: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        out[tuple(row[name] for name in names)].append(row)
+    return out
+
+
+def _worst(rows: Iterable[Row], prefix: str) -> tuple[int, ...]:
+    """The exchanges of several rows, by turns, so that each row has some."""
+    lists = [row[f"{prefix}_exchanges"] for row in rows]
+    out = [each[at] for at in range(8) for each in lists if at < len(each)]
+    return tuple(sorted(out[:8]))
+
+
+def _ms(ns: float) -> float:
+    return round(ns / MILLISECOND, 3)
+
+
+@rule("slow-broker", WARNING, LIKELY, needs=(Pace,), exchanges=50, times=3, more_ms=5)
+def slow_broker(facts: Facts) -> Iterator[Finding]:
+    """One broker answers slower than its peers."""
+    slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
+    for (api,), rows in _merged(facts.rows(Pace), "api").items():
+        if api in MAY_WAIT:
+            continue
+        found = {}
+        for (broker,), some in _merged(rows, "broker").items():
+            best = max(some, key=lambda row: row["broker_count"])
+            if sum(row["broker_count"] for row in some) >= facts.limit("exchanges"):
+                found[broker] = (best["broker_p50_ns"], best)
+        for broker, (p50, row) in found.items():
+            others = [ns for other, (ns, _) in found.items() if other != broker]
+            usual = median(others) if others else None
+            if usual is None or p50 < facts.limit("times") * usual:
+                continue
+            if p50 - usual >= facts.limit("more_ms") * MILLISECOND:
+                slow[broker].append((api, p50, usual, row))
+    for broker, apis in slow.items():
+        api, p50, usual, row = max(apis, key=lambda each: each[1] - each[2])
+        yield facts.finding(
+            Subject(broker=broker),
+            f"This broker takes {span(int(p50))} for half of its {api} requests, where the others take "
+            f"{span(int(usual))}.",
+            count=len(apis),
+            measure=_ms(p50),
+            unit="ms",
+            threshold=_ms(max(usual * facts.limit("times"), usual + facts.limit("more_ms") * MILLISECOND)),
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            filter=f"broker == {broker} and api == {api} and broker_ns > {int(usual)}",
+        )
+
+
+@rule("latency-spike", NOTICE, POSSIBLE, needs=(Spikes,))
+def latency_spike(facts: Facts) -> Iterator[Finding]:
+    """Requests of one API were much slower for a while."""
+    for (api,), rows in _merged(facts.rows(Spikes), "api").items():
+        worst = max(rows, key=lambda row: row["worst_ns"])
+        brokers = {each for row in rows for each in row["brokers"]}
+        exchanges = [number for row in rows for number in row["exchanges"]]
+        slow = sum(row["slow"] for row in rows)
+        yield facts.finding(
+            Subject(broker=next(iter(brokers)) if len(brokers) == 1 else None),
+            f"{plural(slow, f'{api} request')} took up to {span(worst['worst_ns'])} in "
+            f"{plural(len(rows), 'short time')}, where usually half of them take "
+            f"{span(worst['p50_ns'])} at most.",
+            subject_text=f"{api} requests"
+            + (f" at {', '.join(sorted(brokers))}" if len(brokers) == 1 else ""),
+            count=slow,
+            measure=_ms(worst["p99_ns"]),
+            unit="ms",
+            threshold=max(100.0, _ms(10 * worst["p50_ns"])),
+            first_ns=rows[0]["from_ns"],
+            last_ns=rows[-1]["to_ns"],
+            exchanges=exchanges,
+            filter=of_numbers(exchanges[:8]),
+        )
+
+
+@rule("head-of-line", WARNING, CERTAIN, needs=(Pace,), share=20, times=20)
+def head_of_line(facts: Facts) -> Iterator[Finding]:
+    """Requests waited behind earlier ones on their connection."""
+    rows = [row for row in facts.rows(Pace) if row["api"] not in MAY_WAIT]
+    for (broker, client_id), some in _merged(rows, "broker", "client_id").items():
+        behind, whole = sum(row["behind_sum_ns"] for row in some), sum(row["latency_sum_ns"] for row in some)
+        count = sum(row["behind_count"] for row in some)
+        if whole <= 0 or count < facts.limit("times") or 100 * behind < facts.limit("share") * whole:
+            continue
+        waited = [row for row in some if row["behind_count"]]
+        longest = max(row["behind_max_ns"] for row in waited)
+        yield facts.finding(
+            Subject(client_id=client_id, broker=broker),
+            f"{plural(count, 'request')} waited up to {span(longest)} until an earlier request of the same "
+            f"connection was answered: {100 * behind / whole:.0f} % of the time that these requests took.",
+            count=count,
+            measure=round(100 * behind / whole, 1),
+            unit="%",
+            threshold=facts.limit("share"),
+            cost_ns=behind,
+            first_ns=min(row["behind_first_ns"] for row in waited),
+            last_ns=max(row["behind_last_ns"] for row in waited),
+            exchanges=_worst(waited, "behind"),
+            filter=f"broker == {broker} and client_id == {quoted(client_id)} and behind > 10ms"
+            if client_id
+            else "",
+        )
+
+
+@rule("long-poll-blocks-others", WARNING, CERTAIN, needs=(Pace,), times=5, share=50, by_design=20)
+def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
+    """A long poll delays other requests of the same connection."""
+    for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():
+        late = [row for row in rows if row["polled_count"] and row["api"] not in MAY_WAIT[:2]]
+        if not late:
+            continue
+        harmful = [row for row in late if _harms(facts, row)]
+        shown = harmful or late
+        count = sum(row["polled_count"] for row in shown)
+        apis = ", ".join(sorted(row["api"] for row in shown))
+        longest = max(row["polled_max_ns"] for row in shown)
+        yield facts.finding(
+            Subject(client_id=client_id, broker=broker),
+            f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had asked "
+            "for new records on the same connection, and the broker answers that only when there are some.",
+            severity=WARNING if harmful else INFO,
+            count=count,
+            measure=_ms(longest),
+            unit="ms",
+            threshold=50.0,
+            cost_ns=sum(row["polled_sum_ns"] for row in shown),
+            first_ns=min(row["behind_first_ns"] for row in shown),
+            last_ns=max(row["behind_last_ns"] for row in shown),
+            exchanges=_worst(shown, "polled"),
+            filter=of_numbers(_worst(shown, "polled")),
+        )
+
+
+def _harms(facts: Facts, row: Row) -> bool:
+    """Whether what is late there must not be."""
+    often = row["polled_count"] >= facts.limit("times")
+    if row["api"] in MUST_NOT_WAIT:
+        return bool(often and 100 * row["polled_count"] >= facts.limit("share") * row["count"])
+    if row["api"] in MAY_BE_LATE:
+        return bool(
+            row["polled_count"] >= facts.limit("by_design") and 5 * row["polled_count"] >= row["count"]
+        )
+    return False
+
+
+@rule("fetch-waits-for-min-bytes", NOTICE, CERTAIN, needs=(Pace,), times=20, share=30, least=5)
+def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
+    """Records wait for more to come."""
+    rows = [row for row in facts.rows(Pace) if row["held_count"]]
+    for (client_id,), some in _merged(rows, "client_id").items():
+        held, count = sum(row["held_count"] for row in some), sum(row["count"] for row in some)
+        share = 100 * held / count
+        if held < facts.limit("times") and (held < facts.limit("least") or share < facts.limit("share")):
+            continue
+        bytes_, wait = (
+            max(row["held_min_bytes"] for row in some),
+            max(row["held_max_wait_ms"] for row in some),
+        )
+        yield facts.finding(
+            Subject(client_id=client_id),
+            f"{plural(held, 'time')} there were records to read, and the broker held them back for up to "
+            f"{wait:,} ms, because the consumer asks for at least {bytes_:,} bytes at once.",
+            count=held,
+            measure=float(wait),
+            unit="ms",
+            threshold=facts.limit("times"),
+            first_ns=min(row["held_first_ns"] for row in some),
+            last_ns=max(row["held_last_ns"] for row in some),
+            exchanges=_worst(some, "held"),
+            filter=of_numbers(_worst(some, "held")),
+        )
+
+
+@rule("slow-consumer-loop", NOTICE, LIKELY, needs=(Pace,), away_s=1, times=10)
+def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
+    """The consumer is away between fetches although records wait for it."""
+    for row in facts.rows(Pace):
+        if row["away_count"] < facts.limit("times") or row["away_p90_ns"] < facts.limit("away_s") * SECOND:
+            continue
+        yield facts.finding(
+            Subject(client_id=row["client_id"], client=None if row["client_id"] else row["client"]),
+            f"The consumer comes back for more records only after {span(row['away_p50_ns'])} (half of "
+            f"{plural(row['away_count'], 'time')}) and up to {span(row['away_p90_ns'])} (nine of ten), while "
+            "records are there.",
+            count=row["away_count"],
+            measure=round(row["away_p90_ns"] / SECOND, 3),
+            unit="s",
+            threshold=facts.limit("away_s"),
+            cost_ns=row["away_sum_ns"],
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            exchanges=row["away_exchanges"],
+            filter=of_numbers(row["away_exchanges"]),
+        )
+
+
+@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp), stalled_s=1)
+def broker_stalled(facts: Facts) -> Iterator[Finding]:
+    """A broker answered nobody for a while, then all at once."""
+    outages = [
+        (row["connection"], row["outage_from_ns"], row["outage_from_ns"] + row["outage_ns"])
+        for row in facts.rows(Tcp)
+        if row["outage_from_ns"] is not None
+    ]
+    for (broker,), rows in _merged(facts.rows(Stalls), "broker").items():
+        stood = [
+            row
+            for row in rows
+            if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND and not _was_the_network(row, outages)
+        ]
+        if not stood:
+            continue
+        longest = max(stood, key=lambda row: row["stalled_ns"])
+        exchanges = [number for row in stood for number in row["exchanges"]]
+        connections = sorted({each for row in stood for each in row["connections"]})
+        times = "once" if len(stood) == 1 else f"{len(stood)} times"
+        yield facts.finding(
+            Subject(broker=broker),
+            f"The broker answered none of {plural(len(connections), 'connection')} for up to "
+            f"{span(longest['stalled_ns'])}, {times}, although requests waited; then it answered all at "
+            "once. Its machine was there: it went on acknowledging what came.",
+            count=len(stood),
+            measure=round(longest["stalled_ns"] / SECOND, 3),
+            unit="s",
+            threshold=facts.limit("stalled_s"),
+            cost_ns=sum(row["stalled_ns"] for row in stood),
+            first_ns=stood[0]["from_ns"],
+            last_ns=stood[-1]["to_ns"],
+            exchanges=exchanges,
+            connections=connections,
+            filter=of_numbers(exchanges[:8]),
+        )
+
+
+def _was_the_network(row: Row, outages: list[tuple[int, int, int]]) -> bool:
+    """Whether bytes of a connection that waited were only sent again in that time."""
+    return any(
+        connection in row["connections"] and begin < row["to_ns"] and row["from_ns"] < end
+        for connection, begin, end in outages
+    )

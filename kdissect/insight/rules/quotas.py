@@ -1,0 +1,100 @@
+"""Rules on quotas: who is slowed by one, and who does not heed it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.pace import Pace
+from kdissect.insight.finding import CERTAIN, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import quoted, span
+from kdissect.wording import plural
+
+_MUTATIONS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
+
+
+def _by_client(rows: list[Row], name: str) -> dict[tuple[str | None, str | None], list[Row]]:
+    out: dict[tuple[str | None, str | None], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row[f"{name}_count"]:
+            client_id = row["client_id"]
+            out[client_id, None if client_id else row["client"]].append(row)
+    return out
+
+
+@rule("throttled", WARNING, CERTAIN, needs=(Pace,), times=5, in_all_s=1)
+def throttled(facts: Facts) -> Iterator[Finding]:
+    """A quota slows a client."""
+    for (client_id, host), rows in _by_client(facts.rows(Pace), "throttled").items():
+        count, whole = (
+            sum(row["throttled_count"] for row in rows),
+            sum(row["throttled_sum_ns"] for row in rows),
+        )
+        if count < facts.limit("times") and whole < facts.limit("in_all_s") * SECOND:
+            continue
+        worst = max(rows, key=lambda row: row["throttled_sum_ns"])
+        exchanges = sorted(number for row in rows for number in row["throttled_exchanges"])
+        yield facts.finding(
+            Subject(client_id=client_id, client=host),
+            f"Brokers told the client {plural(count, 'time')} to wait, {span(whole)} in all and up to "
+            f"{span(max(row['throttled_max_ns'] for row in rows))} at once, because it is over its quota"
+            f"{_which(worst, {row['api'] for row in rows})}.",
+            count=count,
+            measure=round(whole / SECOND, 3),
+            unit="s",
+            threshold=facts.limit("in_all_s"),
+            cost_ns=whole,
+            first_ns=min(row["throttled_first_ns"] for row in rows),
+            last_ns=max(row["throttled_last_ns"] for row in rows),
+            exchanges=exchanges,
+            filter=_filter(client_id, worst["api"]),
+        )
+
+
+def _which(worst: Row, apis: set[str]) -> str:
+    """Which quota it is, as far as the requests show."""
+    quota, rate = worst["quota_bytes_per_s"], worst["throttled_bytes_per_s"]
+    numbers = ""
+    if quota is not None and rate is not None:
+        numbers = f"; it moves {rate:,.0f} bytes/s, and the quota may be about {quota:,.0f}"
+    if apis <= {"Produce"}:
+        return f" for writing (producer_byte_rate){numbers}"
+    if apis <= {"Fetch"}:
+        return f" for reading (consumer_byte_rate){numbers}"
+    if apis <= _MUTATIONS:
+        return " for creating and deleting topics (controller_mutation_rate)"
+    if apis <= {"Produce", "Fetch"}:
+        return f" for writing and reading{numbers}"
+    return " for the brokers' time (request_percentage), or for bytes"
+
+
+def _filter(client_id: str | None, api: str) -> str:
+    path = f"{api}.response.throttleTimeMs > 0"
+    return path if client_id is None else f"client_id == {quoted(client_id)} and {path}"
+
+
+@rule("throttle-ignored", WARNING, CERTAIN, needs=(Pace,), times=5)
+def throttle_ignored(facts: Facts) -> Iterator[Finding]:
+    """A client sends although it was told to wait."""
+    for (client_id, host), rows in _by_client(facts.rows(Pace), "broken").items():
+        count = sum(row["broken_count"] for row in rows)
+        if count < facts.limit("times"):
+            continue
+        exchanges = [number for row in rows for number in row["broken_exchanges"]]
+        yield facts.finding(
+            Subject(client_id=client_id, client=host),
+            f"The client sent {plural(count, 'request')} before half of the time was over that the broker had "
+            "told it to wait; the broker leaves them unread until then.",
+            count=count,
+            measure=float(count),
+            unit="requests",
+            threshold=facts.limit("times"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=exchanges,
+            filter=f"client_id == {quoted(client_id)} and throttle > {10 * MILLISECOND}"
+            if client_id
+            else "throttle > 10ms",
+        )

@@ -1,0 +1,387 @@
+"""Transactions: who was fenced, what timed out or stays open, what they cost and whom they hold back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.transactions import Transactions
+from kdissect.analysis.versions import Versions
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import having, named, of_numbers, share, span
+from kdissect.wording import plural
+
+_FENCING = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+
+explains(
+    "transaction-hanging",
+    *("lso-lag", "consumer-stalled", "consumer-stopped", "consumer-falling-behind", "partition-lags"),
+    shares=("topic", "partition"),
+)
+explains(
+    "lso-lag",
+    *("consumer-stalled", "consumer-stopped", "consumer-falling-behind", "partition-lags"),
+    shares=("topic", "partition"),
+)
+explains("producer-fenced", "transactions-aborted", shares=("transactional_id",))
+explains("transaction-timed-out", "transactions-aborted", shares=("transactional_id",))
+
+
+def _subject(row: Row, client_id: bool = True) -> Subject:
+    who = row["client"] if client_id else None
+    return Subject(
+        transactional_id=row["transactional_id"],
+        client_id=row["client_id"] if client_id else None,
+        client=address(who) if who is not None else None,
+        topic=row["held_topic"],
+        partition=row["held_partition"],
+    )
+
+
+def _what(row: Row) -> str:
+    """The transaction in words."""
+    if row["transactional_id"] is not None:
+        return f"the transaction {row['transactional_id']}"
+    if row["producer_id"] is not None:
+        return f"a transaction of the producer with id {row['producer_id']}"
+    return "a transaction whose producer is not in the capture"
+
+
+def _held(row: Row) -> str:
+    if not row["held_ns"] or row["held_topic"] is None:
+        return ""
+    return (
+        f" Readers of {row['held_topic']}-{row['held_partition']} were held back for at least "
+        f"{span(row['held_ns'])}, with up to {plural(row['held_offsets'], 'record')} behind it."
+    )
+
+
+@rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions,), held_s=10, late_s=10)
+def transaction_hanging(facts: Facts) -> Iterator[Finding]:
+    """A transaction is open that should be over."""
+    for row in facts.rows(Transactions):
+        if row["outcome"] != "open":
+            continue
+        end_ns = facts.context.last_ns
+        age_ns = end_ns - row["begin_ns"] if end_ns is not None and row["begin_ns"] is not None else None
+        held = (row["held_ns"] or 0) >= facts.limit("held_s") * SECOND
+        late_ns = None if row["timeout_ms"] is None else row["timeout_ms"] * MILLISECOND
+        late = (
+            age_ns is not None and late_ns is not None and age_ns >= late_ns + facts.limit("late_s") * SECOND
+        )
+        if not held and not late:
+            continue
+        measure_ns = age_ns if age_ns is not None else row["held_ns"]
+        known = "" if late_ns is None else f"; its timeout is {span(late_ns)}"
+        opened = f"has been open for {span(measure_ns)}" if age_ns is not None else "is open"
+        yield facts.finding(
+            _subject(row),
+            f"{_upper(_what(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
+            measure=measure_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("held_s"),
+            cost_ns=row["held_ns"],
+            first_ns=row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"],
+            last_ns=end_ns,
+            exchanges=row["exchanges"],
+            filter=having(transactional_id=row["transactional_id"]) or of_numbers(row["exchanges"]),
+        )
+
+
+@rule("lso-lag", WARNING, CERTAIN, needs=(Transactions,), held_s=5)
+def lso_lag(facts: Facts) -> Iterator[Finding]:
+    """Readers are held back by a transaction, whatever becomes of it. What timed out or was fenced says so
+    itself."""
+    for row in facts.rows(Transactions):
+        held_ns = row["held_ns"] or 0
+        if held_ns < facts.limit("held_s") * SECOND or row["outcome"] in ("timed-out", "fenced"):
+            continue
+        ended = {"committed": "It was committed in the end.", "aborted": "It was aborted in the end."}
+        yield facts.finding(
+            _subject(row),
+            f"Readers that want committed records only got nothing new from {row['held_topic']}-"
+            f"{row['held_partition']} for {span(held_ns)}, while up to {plural(row['held_offsets'], 'record')} "
+            f"waited there: {_what(row)} was open. {ended.get(row['outcome'], '')}".rstrip(),
+            measure=held_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("held_s"),
+            cost_ns=held_ns,
+            first_ns=row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"],
+            last_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
+            resolved_ns=row["end_ns"],
+            exchanges=row["exchanges"],
+            filter=having(transactional_id=row["transactional_id"]) or having(topic=row["held_topic"]),
+        )
+
+
+@rule("transaction-timed-out", WARNING, CERTAIN, needs=(Transactions,))
+def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
+    """The coordinator ended a transaction because it took too long."""
+    for subject, rows in _by_id(facts, lambda row: row["outcome"] == "timed-out").items():
+        row = rows[0]
+        limit = "its timeout" if row["timeout_ms"] is None else f"{span(row['timeout_ms'] * MILLISECOND)}"
+        learnt = [each for row in rows for each in row["errors"] if each in _REFUSED]
+        until = row["last_ns"] - row["begin_ns"] if row["begin_ns"] is not None else None
+        went_on = f" Its next request came {span(until)} after the begin" if until and learnt else ""
+        refused = f" and was refused ({named(learnt)})." if went_on else ""
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so the "
+            f"broker aborted {'it' if len(rows) == 1 else 'them'}: what was written in it is lost to readers."
+            f"{went_on}{refused}",
+            count=len(rows),
+            measure=None if until is None else until / SECOND,
+            unit="s",
+            threshold=None if row["timeout_ms"] is None else row["timeout_ms"] / 1000,
+            first_ns=row["begin_ns"],
+            last_ns=rows[-1]["last_ns"],
+            exchanges=_numbers(rows),
+            filter=having(transactional_id=subject.transactional_id),
+        )
+
+
+_REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
+
+
+@rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions,))
+def producer_fenced(facts: Facts) -> Iterator[Finding]:
+    """Another producer took the transactional id, and the one before learnt it."""
+
+    def is_fenced(row: Row) -> bool:
+        learnt = any(each in _FENCING for each in row["errors"])
+        return learnt and row["taken_by_client"] is not None and row["outcome"] != "timed-out"
+
+    for subject, rows in _by_id(facts, is_fenced).items():
+        row = rows[-1]
+        taker = f"{row['taken_by_client_id'] or 'another client'} at {address(row['taken_by_client'])}"
+        lost = sum(each["outcome"] == "fenced" and each["partitions"] != 0 for each in rows)
+        loss = (
+            f" {plural(lost, 'open transaction was', 'open transactions were')} aborted by that."
+            if lost
+            else ""
+        )
+        steps = (
+            [Step(row["end_ns"], f"{taker} took the transactional id")] if row["end_ns"] is not None else []
+        )
+        steps.append(Step(row["last_ns"], f"{row['client_id']} was refused", row["exchanges"][-1]))
+        yield facts.finding(
+            subject,
+            f"{taker} began to use the transactional id {subject.transactional_id}, which {row['client_id']} was "
+            f"using: every further request of {row['client_id']} is refused.{loss}",
+            count=len(rows),
+            measure=len(rows),
+            first_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
+            last_ns=row["last_ns"],
+            steps=tuple(steps),
+            exchanges=_numbers(rows),
+            filter=having(transactional_id=subject.transactional_id),
+        )
+
+
+@rule("concurrent-transactions", NOTICE, CERTAIN, needs=(Transactions,), retry_ms=100, retries=20)
+def concurrent_transactions(facts: Facts) -> Iterator[Finding]:
+    """Producers wait until the transaction before is over everywhere."""
+    for subject, rows in _by_id(facts, lambda row: "CONCURRENT_TRANSACTIONS" in row["errors"]).items():
+        cost_ns, retries = sum(row["retry_ns"] for row in rows), sum(row["retries"] for row in rows)
+        if cost_ns < facts.limit("retry_ms") * MILLISECOND and retries < facts.limit("retries"):
+            continue
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'transaction')} had to wait for the one before: requests were refused "
+            f"{plural(retries, 'time')} and tried again, which took {span(cost_ns)} in all.",
+            count=retries,
+            measure=cost_ns / MILLISECOND,
+            unit="ms",
+            threshold=facts.limit("retry_ms"),
+            cost_ns=cost_ns,
+            first_ns=rows[0]["begin_ns"],
+            last_ns=rows[-1]["last_ns"],
+            exchanges=_numbers(rows),
+            filter=having(transactional_id=subject.transactional_id, error="CONCURRENT_TRANSACTIONS"),
+        )
+
+
+@rule("transactions-tiny", NOTICE, CERTAIN, needs=(Transactions,), transactions=100, records=10)
+def transactions_tiny(facts: Facts) -> Iterator[Finding]:
+    """Many transactions of few records."""
+    for subject, rows in _by_id(facts, lambda row: row["records"] is not None).items():
+        middle = median(row["records"] for row in rows)
+        if len(rows) < facts.limit("transactions") or middle > facts.limit("records"):
+            continue
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'transaction')} held {plural(int(middle), 'record')} each (median): each costs "
+            "requests to begin and to end it and a mark in every partition, mostly more than its records do.",
+            count=len(rows),
+            measure=middle,
+            unit="records",
+            threshold=facts.limit("records"),
+            first_ns=rows[0]["begin_ns"],
+            last_ns=rows[-1]["last_ns"],
+            exchanges=_numbers(rows),
+            filter=having(transactional_id=subject.transactional_id),
+        )
+
+
+@rule(
+    "transactions-aborted",
+    WARNING,
+    CERTAIN,
+    needs=(Transactions,),
+    transactions=20,
+    share_pct=10,
+    without_any=3,
+)
+def transactions_aborted(facts: Facts) -> Iterator[Finding]:
+    """Many transactions come to nothing."""
+    ended = ("committed", "aborted", "fenced", "timed-out")
+    for subject, rows in _by_id(facts, lambda row: row["outcome"] in ended).items():
+        lost = [row for row in rows if row["outcome"] != "committed"]
+        often = len(rows) >= facts.limit("transactions") and (
+            100 * len(lost) >= facts.limit("share_pct") * len(rows)
+        )
+        if not often and not (len(lost) == len(rows) >= facts.limit("without_any")):
+            continue
+        ways = {"aborted": "aborted by the producer", "fenced": "taken over", "timed-out": "timed out"}
+        told = [f"{sum(row['outcome'] == way for row in lost)} {text}" for way, text in ways.items()]
+        told = [each for each in told if not each.startswith("0 ")]
+        codes = sorted({code for row in lost for code in row["errors"]})
+        after = f", after {named(codes)}" if codes else ""
+        yield facts.finding(
+            subject,
+            f"{len(lost)} of {plural(len(rows), 'transaction')} ({share(len(lost), len(rows))}) were not "
+            f"committed ({named(told)}{after}): readers of committed records never see what they held.",
+            count=len(lost),
+            measure=100 * len(lost) / len(rows),
+            unit="%",
+            threshold=facts.limit("share_pct"),
+            first_ns=lost[0]["begin_ns"],
+            last_ns=lost[-1]["last_ns"],
+            exchanges=_numbers(lost),
+            filter=having(transactional_id=subject.transactional_id),
+        )
+
+
+@rule("transaction-refused", WARNING, CERTAIN, needs=(Errors,))
+def transaction_refused(facts: Facts) -> Iterator[Finding]:
+    """A transactional producer cannot begin."""
+    for row in facts.rows(Errors):
+        if row["api"] != "InitProducerId" or row["transactional_id"] is None or row["error_class"] != "fatal":
+            continue
+        if row["error"] in _FENCING or row["error"].endswith("_AUTHORIZATION_FAILED"):
+            continue
+        yield facts.finding(
+            Subject(
+                transactional_id=row["transactional_id"], client_id=row["client_id"], client=row["client"]
+            ),
+            f"The broker refuses to let {row['client_id'] or 'the client'} begin transactions as "
+            f"{row['transactional_id']}: {_REASONS.get(row['error'], row['error'])} "
+            f"({plural(row['count'], 'time')}).",
+            count=row["count"],
+            measure=row["count"],
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            exchanges=(row["first_exchange"], row["last_exchange"]),
+            filter=having(transactional_id=row["transactional_id"], error=row["error"]),
+        )
+
+
+_REASONS = {
+    "INVALID_TRANSACTION_TIMEOUT": "the timeout it asks for is longer than the broker allows, or 0 "
+    "(INVALID_TRANSACTION_TIMEOUT)",
+    "INVALID_REQUEST": "the transactional id is empty (INVALID_REQUEST)",
+}
+
+
+@rule(
+    "offsets-outside-transaction", CRITICAL, LIKELY, needs=(Transactions, Versions), commits=5, transactions=5
+)
+def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
+    """Records are written in transactions, and the offsets of what was read are committed beside them."""
+    spoken: dict[tuple[str, str], dict[str, int]] = {}
+    for row in facts.rows(Versions):
+        if row["client_id"] and row["api"] is not None:
+            counts = spoken.setdefault((row["client"], row["client_id"]), {})
+            counts[row["api"]] = counts.get(row["api"], 0) + row["count"]
+    rows_by_id = _by_id(facts, lambda row: row["client"] is not None and bool(row["client_id"]))
+    for subject, rows in rows_by_id.items():
+        done = [row for row in rows if row["outcome"] == "committed" and (row["records"] or 0) > 0]
+        if len(done) < facts.limit("transactions") or any(row["groups"] for row in rows):
+            continue
+        readers = {
+            client_id: counts["OffsetCommit"]
+            for (client, client_id), counts in spoken.items()
+            if client == subject.client
+            and _are_one(client_id, str(subject.client_id))
+            and counts.get("Fetch", 0)
+            and counts.get("OffsetCommit", 0) >= facts.limit("commits")
+        }
+        if not readers:
+            continue
+        yield facts.finding(
+            subject,
+            f"{subject.client_id} writes in transactions ({len(done)} committed), and {named(readers)} on the same "
+            f"host commits what was read beside them ({plural(sum(readers.values()), 'time')}, none inside a "
+            "transaction): after a crash between the two, records are written twice or never.",
+            count=sum(readers.values()),
+            measure=sum(readers.values()),
+            first_ns=done[0]["begin_ns"],
+            last_ns=done[-1]["last_ns"],
+            exchanges=_numbers(done),
+            filter=having(client_id=next(iter(readers)), api="OffsetCommit"),
+        )
+
+
+def _are_one(one: str, other: str) -> bool:
+    """Whether two client ids are those of one program: equal, or one the other's with something behind a
+    ``-``, ``_`` or ``.``."""
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= 3 and long.startswith(short) and long[len(short)] in "-_.")
+
+
+@rule("transaction-by-v1", INFO, CERTAIN, needs=(Transactions, Versions))
+def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
+    """The brokers could do transactions of version 2; the client does not."""
+    able = {
+        row["client_id"]
+        for row in facts.rows(Versions)
+        if row["api"] == "EndTxn" and (row["offered_max"] or 0) >= 5 > row["api_version"]
+    }
+    for subject, rows in _by_id(
+        facts, lambda row: row["version"] == "TV1" and row["client_id"] in able
+    ).items():
+        yield facts.finding(
+            subject,
+            f"{subject.client_id} uses the first version of the transaction protocol "
+            f"({plural(len(rows), 'transaction')}), though the brokers offer the second, which needs fewer "
+            "requests and cannot leave transactions hanging.",
+            count=len(rows),
+            measure=len(rows),
+            first_ns=rows[0]["begin_ns"],
+            last_ns=rows[-1]["last_ns"],
+            exchanges=_numbers(rows),
+            filter=having(transactional_id=subject.transactional_id),
+        )
+
+
+def _by_id(facts: Facts, fits: Callable[[Row], bool]) -> dict[Subject, list[Row]]:
+    """The transactions that fit, by transactional id and client, in order."""
+    found: dict[Subject, list[Row]] = {}
+    for row in facts.rows(Transactions):
+        if row["transactional_id"] is not None and fits(row):
+            found.setdefault(_subject(row)._replace(topic=None, partition=None), []).append(row)
+    return found
+
+
+def _numbers(rows: list[Row]) -> list[int]:
+    """Exchanges that show them: of the first ones and of the last."""
+    chosen = [*rows[:2], *rows[-2:]] if len(rows) > 4 else rows
+    return sorted({number for row in chosen for number in (row["exchanges"][:1] + row["exchanges"][-1:])})
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
