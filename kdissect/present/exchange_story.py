@@ -59,7 +59,7 @@ def exchange_lines(
         yield ""
         yield "findings that it shows, or that lasted while it did"
         for each in findings:
-            yield heading(each, "  ")
+            yield from heading(each, "  ")
     yield from _listed("before it", beside.before, start, options)
     yield from _listed("after it", beside.after, start, options)
 

@@ -49,7 +49,7 @@ def finding_lines(
 def _finding(
     finding: Finding, indent: str, first_ns: int | None, command: str, is_effect: bool
 ) -> Iterator[str]:
-    yield heading(finding, indent)
+    yield from heading(finding, indent)
     inner = indent + "  "
     yield from paragraph(finding.message, inner)
     if is_effect:
@@ -63,21 +63,29 @@ def _finding(
         yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
 
 
-def heading(finding: Finding, indent: str = "") -> str:
-    """The first line of a finding."""
+def heading(finding: Finding, indent: str = "") -> Iterator[str]:
+    """The first line of a finding; more where its subject is long."""
     word = finding.severity.upper()
-    left = f"{indent}{word:<{_WORD}} {finding.id}   {sanitise(finding.where)}"
+    before = f"{indent}{word:<{_WORD}} {finding.id}   "
     measure = _measure(finding)
-    if not measure:
-        return left
-    room = WIDTH - width(measure)
-    return f"{pad(left, room - 1)} {measure}"
+    where = _OF_ONE_PART.sub("\u00a0", sanitise(finding.where, None))
+    parts = fold_text(where, WIDTH - width(before))
+    if width(before + parts[-1]) + width(measure) >= WIDTH:
+        parts = fold_text(where, WIDTH - width(before) - width(measure) - 1)
+    for at, part in enumerate(parts):
+        line = before + part if at == 0 else " " * (len(indent) + _WORD + 1) + part
+        is_last = at == len(parts) - 1
+        yield f"{pad(line, WIDTH - width(measure) - 1)} {measure}" if measure and is_last else line
+
+
+_OF_ONE_PART = re.compile(r"(?<!,) ")
+"""A space inside of one part of a subject."""
 
 
 def _measure(finding: Finding) -> str:
     """What was measured, short."""
     value, unit = finding.measure, finding.unit
-    if value is None:
+    if value is None or not unit:
         return ""
     if unit in _SECONDS:
         return duration(round(value * _SECONDS[unit]))

@@ -80,4 +80,4 @@ def story_lines(lines: list[Line], first_ns: int | None) -> Iterator[str]:
 def about_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """What is found of the subject, a line each."""
     for each in findings:
-        yield heading(each, "  ")
+        yield from heading(each, "  ")

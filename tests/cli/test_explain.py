@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 import kdissect
+from kdissect.capture.files import read_packets
+from kdissect.cli.state import load, save
+from kdissect.dissect import dissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding
-from kdissect.insight.judge import of_captures
+from kdissect.insight.judge import Judge, of_captures
 from kdissect.insight.rule import Facts
 from kdissect.present.findings import FINDINGS
 from kdissect.protocol.errors import errors
@@ -282,6 +285,17 @@ def test_a_state_puts_captures_together(explain: Command, tmp_path: Path) -> Non
     both = explain(LOSS, "--state", state, "-T", "ndjson", "--all")
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     assert {"mid-stream", "capture-gaps"} <= {row["finding"] for row in rows(both)}
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.rglob("*.pcap*")), ids=lambda path: path.name)
+def test_a_state_gives_what_the_capture_gives(path: Path, tmp_path: Path) -> None:
+    whole, state = Judge(), tmp_path / "state"
+    for event in dissect(iter(read_packets([path]))):
+        whole.feed(event)
+    save(str(state), whole)
+    kept = load(str(state))
+    assert kept is not None
+    assert kept.judged() == whole.judged()
 
 
 class _Evil:

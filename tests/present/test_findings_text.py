@@ -78,6 +78,14 @@ def test_measures(measure: float | None, unit: str, text: str) -> None:
     assert heading == f"{'CRITICAL a   group orders':<{79 - len(text)}} {text}".rstrip()
 
 
+def test_a_long_subject_goes_on_in_the_next_line() -> None:
+    subject = Subject(transactional_id="java39-transactions-hang", client_id="hang", client="127.0.0.1")
+    each = finding("transaction-timed-out", measure=5.85, unit="s").changed(subject=subject)
+    lines = list(finding_lines([each], START, ["x"]))
+    assert lines[0] == "CRITICAL transaction-timed-out   transactional id java39-transactions-hang,"
+    assert lines[1] == "         client hang@127.0.0.1" + " " * 44 + "5.85 s"
+
+
 def test_text_of_the_wire_is_made_safe() -> None:
     each = finding("a", message="na\x1b[31mme", steps=(Step(START, "evil\u202e", 1),))
     each = each.changed(subject=Subject(group="g\n\x1b]0;x"))
