@@ -13,16 +13,10 @@ from kdissect.analysis.catalogue import STATISTICS
 from kdissect.limits import DEFAULTS
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS as TABLES
-from tests.analysis.folds import SPEC, events_of, fold
+from tests.analysis.folds import OF_OTHERS, SPEC, events_of, fold
 
 CASES = ["java43-groups", "java43-kip848", "java43-share-2", "midstream", "zk39-ibp28", "ipv6"]
 CASES += ["sweep-39-controller"]
-OF_OTHERS = {
-    "quorum": "sweep-39-controller",
-    "share": "java43-share-2",
-    "transactions": "java39-transactions",
-}
-"""Where a statistic has rows that has none in ``java43-groups``."""
 
 
 def test_every_statistic_is_tested_here() -> None:

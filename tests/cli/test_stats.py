@@ -13,7 +13,7 @@ import pytest
 
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import Row
-from tests.analysis.folds import rows_of
+from tests.analysis.folds import OF_OTHERS, rows_of
 from tests.cli.run import Ran, run
 from tests.kafka import Talk, request, response
 from tests.lab import Case
@@ -71,7 +71,7 @@ def test_every_statistic_takes_a_filter_in_every_format(
 ) -> None:
     path = tmp_path / "out"
     sizes = []
-    capture = Case("sweep-39-controller").capture if name == "quorum" else CAPTURE
+    capture = Case(OF_OTHERS[name]).capture if name in OF_OTHERS else CAPTURE
     for text in ("api == Heartbeat and api == Vote", "not (api == Heartbeat and api == Vote)"):
         assert stats(capture, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
         sizes.append(path.stat().st_size)
