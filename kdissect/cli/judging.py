@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from kdissect.cli import DONE, NOTHING_MATCHED
 from kdissect.cli.config import load_config
 from kdissect.cli.counts import Counts, count
-from kdissect.cli.errors import complain
+from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.filtering import Chooser, Within
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.inputs import read_twice
@@ -98,10 +98,22 @@ class Judging:
                     self._state.merge(judge)
                     judge = self._state
                 judged = self._judged(judge)
-                self._print(file, judged, reading.first_ns)
+                first_ns = reading.first_ns if self._state is None else judged.context.first_ns
+                self._print(file, judged, first_ns)
                 if given["state"] is not None:
                     save(given["state"], judge)
         return self._exit_code(reading, judged)
+
+    def run_state(self) -> int:
+        """Judge what a state holds, and nothing else."""
+        if self._state is None:
+            raise Unreadable(
+                f"--state {self._given['state']}: there is no such file, and no capture is given"
+            )
+        judged = self._judged(self._state)
+        with open_output(self._given["output"]) as file:
+            self._print(file, judged, judged.context.first_ns)
+        return self._failed(judged)
 
     def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
         return Reading(
@@ -123,6 +135,10 @@ class Judging:
         """A capture without Kafka is told as a finding."""
         if reading.is_damaged:
             return reading.exit_code(False, False, True)
+        return self._failed(judged)
+
+    def _failed(self, judged: Judged) -> int:
+        """The exit code of ``--fail-on``."""
         grave = self._fails_on
         failed = grave is not None and any(is_so_grave(each, grave) for each in judged.findings)
         return NOTHING_MATCHED if failed else DONE

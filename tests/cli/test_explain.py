@@ -287,6 +287,16 @@ def test_a_state_puts_captures_together(explain: Command, tmp_path: Path) -> Non
     assert {"mid-stream", "capture-gaps"} <= {row["finding"] for row in rows(both)}
 
 
+def test_a_state_alone_is_judged(explain: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    ran = explain("--state", state)
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+    first = explain(MIDSTREAM, "--state", state, "-T", "ndjson", "--all")
+    data = state.read_bytes()
+    assert explain("--state", state, "-T", "ndjson", "--all").out == first.out
+    assert state.read_bytes() == data
+
+
 @pytest.mark.parametrize("path", sorted(CAPTURES.rglob("*.pcap*")), ids=lambda path: path.name)
 def test_a_state_gives_what_the_capture_gives(path: Path, tmp_path: Path) -> None:
     whole, state = Judge(), tmp_path / "state"
