@@ -11,9 +11,10 @@ from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.error_pages import error_lines, error_page
-from kdissect.present.findings_text import WIDTH, fold_text, heading, paragraph
+from kdissect.present.findings_text import heading
 from kdissect.present.form import SECOND, duration
 from kdissect.present.options import Options
+from kdissect.present.paragraphs import WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import errors
 

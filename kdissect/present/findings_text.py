@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,12 +20,11 @@ from kdissect.insight.finding import Finding, Step
 from kdissect.insight.judge import Judged, NotJudged
 from kdissect.insight.rule import Rule
 from kdissect.present.form import SECOND, duration, plural, size
+from kdissect.present.paragraphs import LABEL, WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise, width
 
-WIDTH = 80
 _WORD = 8
 """Cells of the longest severity."""
-_LABEL = 6
 
 
 def finding_lines(
@@ -60,7 +58,7 @@ def _finding(
             yield from paragraph(part, inner, label if at == 0 else "")
     if finding.filter:
         see = f"{command} -Y {shlex.quote(finding.filter)}"
-        yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
+        yield f"{inner}{'see':<{LABEL}}{sanitise(see, None)}"
 
 
 def heading(finding: Finding, indent: str = "") -> Iterator[str]:
@@ -111,26 +109,6 @@ def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator
         for at, line in enumerate(lines):
             text = (before if at == 0 else " " * len(before)) + line
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
-
-
-def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
-    """Lines of a paragraph.
-
-    :param label: stands before the first.
-    """
-    first = indent if label is None else f"{indent}{label:<{_LABEL}}"
-    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
-        yield (first if at == 0 else " " * len(first)) + line
-
-
-def fold_text(text: str, room: int) -> list[str]:
-    """A text in lines of so many cells; words stay whole."""
-    held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
-    lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\u00a0", " ") for line in lines] or [""]
-
-
-_UNIT = re.compile(r"(\d) (ns|µs|ms|s|B|KiB|MiB|GiB|%)\b")
 
 
 # -- the last lines ---------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from kdissect.analysis.declared import TIME
 from kdissect.analysis.story import Line
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import Column, Table
-from kdissect.present.findings_text import WIDTH, fold_text, heading
+from kdissect.present.findings_text import heading
 from kdissect.present.form import SECOND
 from kdissect.present.options import Options
+from kdissect.present.paragraphs import WIDTH, fold_text
 from kdissect.present.sanitise import pad, sanitise, valid_text, width
 
 _MOST_WHO = 24

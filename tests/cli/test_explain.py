@@ -235,6 +235,17 @@ def test_every_error_has_a_page(code: int, explain: Command) -> None:
     assert all(len(line) <= 80 for line in ran.lines)
 
 
+def test_errors_are_explained_where_they_stand(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    chosen = (CAPTURES / "errors.pcapng", "-Y", "number in {10, 11}")
+    for form in ("text", "tree"):
+        plain = run(capsysbinary, "read", *chosen, "-T", form).lines
+        told = run(capsysbinary, "read", *chosen, "-T", form, "--explain-errors").lines
+        more = [line for line in told if line not in plain]
+        assert more[0] == "  MESSAGE_TOO_LARGE   code 10"
+        assert any("max.message.bytes" in line for line in more)
+        assert [line for line in told if line in plain] == plain
+
+
 # -- stories ----------------------------------------------------------------------------------------
 
 
