@@ -11,6 +11,9 @@ from kdissect.insight.finding import Step
 EAGER = ("range", "roundrobin", "sticky")
 """Assignors with which every member gives all its partitions up in every rebalance (KIP-429)."""
 
+POLL_TIMEOUT = "poll timeout has expired"
+"""What the reason of a LeaveGroup has in it (KIP-800)."""
+
 
 def seconds(ns: float) -> str:
     """``9.54 s``, ``120 ms``."""
