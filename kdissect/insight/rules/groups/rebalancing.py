@@ -17,6 +17,7 @@ from kdissect.insight.rules.groups.words import (
     POLL_TIMEOUT,
     TRIGGERS,
     by_group,
+    disjoint,
     evidence,
     group_filter,
     name_of,
@@ -72,7 +73,8 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
         returns = {client_id: _returns(each) for client_id, each in lives.items()}
         first = {client_id: each[0]["member_id"] for client_id, each in lives.items()}
         counted = [row for row in rows if row["trigger"] not in ROUTINE]
-        again = [row for row in counted if _comes_again(row, returns, first)]
+        least = 1 if disjoint(members.get(group, [])) else 2  # one restart stops another application
+        again = [row for row in counted if _comes_again(row, returns, first, least)]
         first_ns = min(map(when, rows))
         asked = [row for row in counted if _is_asked(row) and when(row) - first_ns > 10 * SECOND]
         found = _densest(again, facts.limit("within_s"))
@@ -108,14 +110,14 @@ def _why(row: Row) -> str:
     return TRIGGERS.get(row["trigger"] or "", TRIGGERS["unknown"])
 
 
-def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str]) -> bool:
+def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], least: int) -> bool:
     """Whether a member that failed, was lost, or goes and comes again and again is what began it."""
     if row["trigger"] in FAILED or row["missing"]:
         return True
     client_id = row["trigger_client_id"]
     if row["trigger"] == "new-member" and first.get(client_id) == row["trigger_member"]:
         return False
-    return row["trigger"] in ("new-member", "member-left") and returns.get(client_id, 0) > 1
+    return row["trigger"] in ("new-member", "member-left") and returns.get(client_id, 0) > least - 1
 
 
 def _is_asked(row: Row) -> bool:

@@ -67,6 +67,23 @@ def names_of(members: Iterable[Row]) -> dict[tuple[str, str], Row]:
     return {(row["group"], row["member_id"]): row for row in members}
 
 
+def disjoint(members: Iterable[Row]) -> list[tuple[Row, Row]]:
+    """Pairs of members of a classic group that lived together and read different topics."""
+    asking = [
+        row
+        for row in members
+        if row["subscribed"] and row["types"] == ["classic"] and row["first_generation"]
+    ]
+    return [
+        (one, other)
+        for at, one in enumerate(asking)
+        for other in asking[at + 1 :]
+        if not set(one["subscribed"]) & set(other["subscribed"])
+        and min(one["last_ns"], other["last_ns"]) > max(one["first_ns"], other["first_ns"])
+        and one["client_id"] != other["client_id"]
+    ]
+
+
 def name_of(members: dict[tuple[str, str], Row], group: str, member: str) -> str:
     """What people call a member: its client id, else its id."""
     row = members.get((group, member))
