@@ -72,6 +72,11 @@ class Facts:
         assert statistic in self._rule.needs
         return self._rows[statistic]
 
+    @property
+    def written(self) -> Page:
+        """The rule's page."""
+        return self._rule.page
+
     def limit(self, name: str) -> float:
         """A threshold."""
         return self._thresholds[name]
