@@ -184,8 +184,8 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         evidence = [number for row in rows for number in row["waiting_exchanges"]]
         yield facts.finding(
             Subject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
-            f"The broker closed {plural(len(rows), 'connection')} right after a request ({', '.join(apis)}), without "
-            "an answer.",
+            f"The broker closed {plural(len(rows), 'connection')} right after a request ({', '.join(apis)}), "
+            "without an answer.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

@@ -242,7 +242,7 @@ def test_trouble_of_real_groups_is_found_and_is_the_cause(
     assert {name: getattr(found.subject, name) for name in subject} == subject
     assert found.because is None
     assert found.filter
-    assert {each.id for each in found_in(case) if each.because is None and each.severity != NOTICE} <= {id}
+    assert {each.id for each in found_in(case) if each.severity == CRITICAL and each.because is None} <= {id}
 
 
 def test_a_healthy_consumer_has_none_of_it() -> None:

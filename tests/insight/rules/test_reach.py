@@ -11,10 +11,11 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Context
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, Finding
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.rules.shipped import found_in, of_rule
 
@@ -22,6 +23,7 @@ GRADES = {
     "listener-unreachable": (CRITICAL, CERTAIN),
     "tls-on-plaintext-port": (CRITICAL, CERTAIN),
     "http-on-kafka": (NOTICE, CERTAIN),
+    "request-refused-by-close": (WARNING, CERTAIN),
     "client-breaks-on-4": (CRITICAL, CERTAIN),
     "broker-limits-clients": (INFO, CERTAIN),
     "linger-long": (NOTICE, CERTAIN),
@@ -111,6 +113,24 @@ def test_http_is_told_where_the_port_is_a_brokers() -> None:
     rows = {Endpoints: [endpoint("10.0.0.9:9092", kafka=1)], Connections: [row]}
     assert len(said("http-on-kafka", rows)) == 1
     assert not said("http-on-kafka", {**rows, Endpoints: [endpoint("10.0.0.9:8080", kafka=1)]})
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({}, True),
+        ({"waiting_ns": 51 * MILLISECOND}, False),
+        ({"closed_by": "client"}, False),
+        ({"waiting_apis": ["Fetch"]}, False),
+        ({"waiting_exchanges": []}, False),
+    ],
+)
+def test_a_request_that_is_answered_by_closing_is_refused(change: dict[str, Any], fires: bool) -> None:
+    row: Row = dict.fromkeys(column.name for column in Tcp.columns)
+    row |= {"connection": 1, "client": "10.0.0.1:5000", "broker": "10.0.0.9:9092", "client_id": "c"}
+    row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
+    row |= {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
+    assert bool(said("request-refused-by-close", {Tcp: [row | change]})) == fires
 
 
 def version(**values: Any) -> Row:
