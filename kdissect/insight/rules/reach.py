@@ -14,6 +14,7 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING,
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted
+from kdissect.protocol.apis import BETWEEN_BROKERS
 from kdissect.wording import plural
 
 explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
@@ -170,6 +171,11 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
 @rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering."""
+    answered = {
+        (row["client_id"], row["broker"], api)
+        for row in facts.rows(Tcp)
+        for api in row["answered_apis"] or ()
+    }
     refused = [
         row
         for row in facts.rows(Tcp)
@@ -177,7 +183,8 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
-        and not set(row["waiting_apis"]) & LONG_WAITS
+        and not set(row["waiting_apis"]) & (LONG_WAITS | BETWEEN_BROKERS)
+        and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():
         apis = sorted({api for row in rows for api in row["waiting_apis"]})

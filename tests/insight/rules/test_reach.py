@@ -122,6 +122,7 @@ def test_http_is_told_where_the_port_is_a_brokers() -> None:
         ({"waiting_ns": 51 * MILLISECOND}, False),
         ({"closed_by": "client"}, False),
         ({"waiting_apis": ["Fetch"]}, False),
+        ({"waiting_apis": ["LeaderAndIsr"]}, False),
         ({"waiting_exchanges": []}, False),
     ],
 )
@@ -131,6 +132,8 @@ def test_a_request_that_is_answered_by_closing_is_refused(change: dict[str, Any]
     row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
     row |= {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
     assert bool(said("request-refused-by-close", {Tcp: [row | change]})) == fires
+    other = row | {"connection": 2, "closed_by": None, "waiting_exchanges": [], "answered_apis": ["Produce"]}
+    assert not said("request-refused-by-close", {Tcp: [row | change, other]}), "it is answered elsewhere"
 
 
 def version(**values: Any) -> Row:
