@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ PACKETS = packets_of(BASIC)
 BROKERS = brokers_of(BASIC)
 
 
-def far(path: Path, **how: int) -> str:
+def far(path: Path, **how: Any) -> str:
     return written(path, elsewhere(PACKETS, BROKERS, **{"away_ns": 5 * MS, **how}))
 
 

@@ -94,7 +94,7 @@ class Told:
             read(paths, on_connection=self.connections.append, on_fault=self.faults.append)
         )
 
-    def rows(self, *others: str) -> list[dict[str, object]]:
+    def rows(self, *others: str) -> list[dict[str, str]]:
         """The rows of exchanges, without what several points make different, in the order of their ends."""
         left_out = {*DIFFERENT, *others}
         columns = [column for column in EXCHANGES.columns if column.name not in left_out]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.reading import read
@@ -182,7 +183,7 @@ def test_memory_is_bounded_and_no_exchange_is_told_twice(far: str) -> None:
     from kdissect.capture.files import read_packets
     from kdissect.capture.points import find_points
 
-    limits = DEFAULTS._replace(waiting_bytes=2_000) if hasattr(DEFAULTS, "_replace") else DEFAULTS
+    limits = DEFAULTS._replace(waiting_bytes=2_000)
     paths = (str(BASIC), far)
     points = find_points(paths)
     dissector = dissector_of(points, limits)
@@ -191,9 +192,9 @@ def test_memory_is_bounded_and_no_exchange_is_told_twice(far: str) -> None:
         event.number
         for item in read_packets(paths, points=points)
         for event in dissector.feed(item)
-        if hasattr(event, "number")
+        if isinstance(event, Exchange)
     ]
-    numbers += [event.number for event in dissector.close() if hasattr(event, "number")]
+    numbers += [event.number for event in dissector.close() if isinstance(event, Exchange)]
     assert len(numbers) == len(set(numbers))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
@@ -139,7 +139,7 @@ def test_a_consumer_that_is_brought_nothing_is_stalled() -> None:
 
 def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
     row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
-    rows = {Positions: [row], Lag: [lag(log_end=20)]}
+    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)]}
     (found,) = said("consumer-stopped", rows)
     assert "13 records came since" in found.message
     assert not said("consumer-stopped", {**rows, Lag: [lag(log_end=7)]})
@@ -166,7 +166,7 @@ RESET = {"out_of_range": 1, "reset_from": 40, "reset_to": 200, "reset_exchange":
 
 
 def test_an_offset_before_the_log_begins_is_lost_and_explains_the_jump() -> None:
-    rows = {Positions: [position(**RESET, log_start_offset=200)]}
+    rows: dict[type[Statistic], list[Row]] = {Positions: [position(**RESET, log_start_offset=200)]}
     (lost,) = said("data-lost-to-retention", rows)
     assert (lost.measure, lost.subject.group, lost.subject.partition) == (160, "g", 0)
     (reset,) = said("offset-reset", rows)
