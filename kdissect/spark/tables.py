@@ -39,6 +39,7 @@ def full_table(name: str, embedded: bool, points: bool) -> Table:
     table = TABLES[name]
     columns = [c for c in table.columns if embedded or not c.name.endswith("Decoded")]
     if points:
+        columns = [column for column in columns if column.name != POINT]
         columns.insert(0, Column(POINT, "text", "name of the capture point", partial(_constant, None)))
     return Table(name, tuple(columns))
 
@@ -63,7 +64,7 @@ def ddl(table: Table) -> str:
 
 def _changed(column: Column, point: str, head: int | None) -> Column:
     if column.name == POINT:
-        return column._replace(value=partial(_constant, point))
+        return column._replace(value=partial(_constant, point or None))
     if head is None:
         return column
     if column.type in ("bytes", "headers"):

@@ -12,7 +12,7 @@ from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.topics import Topics
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import INFO, NOTICE, WARNING
-from tests.insight.rows import SECOND, row, said
+from tests.insight.made import SECOND, row, said
 from tests.insight.rules.test_produce import judged, producer
 
 SEVERITIES = {

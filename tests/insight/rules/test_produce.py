@@ -13,7 +13,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rows import SECOND, row, said
+from tests.insight.made import SECOND, row, said
 
 SEVERITIES = {
     "produce-refused": WARNING,

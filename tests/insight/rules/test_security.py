@@ -12,7 +12,7 @@ from kdissect.analysis.fold import Row
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rows import SECOND, row, said
+from tests.insight.made import SECOND, row, said
 
 SEVERITIES = {
     "plaintext-credentials": CRITICAL,
