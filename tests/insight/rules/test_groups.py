@@ -72,7 +72,14 @@ def test_what_is_said_of_an_incident(case: str) -> None:
     assert [(each.id, each.subject.client_id) for each in said(case)] == EXPECTED[case]
 
 
-SILENT: tuple[str, ...] = ("basic-kafka43", "sasl-scram", "midstream", "loss", "errors", "transactions-kafka39")
+SILENT: tuple[str, ...] = (
+    "basic-kafka43",
+    "sasl-scram",
+    "midstream",
+    "loss",
+    "errors",
+    "transactions-kafka39",
+)
 SILENT += ("share-group-kafka43",)
 
 
