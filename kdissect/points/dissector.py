@@ -33,8 +33,8 @@ from kdissect.wording import plural
 WAIT_NS = 2_000_000_000
 """How long a copy is waited for: longer than a packet is on its way, and sent again twice."""
 EDGE_NS = 200_000_000
-"""What a point lacks so soon after it began to see a connection in mid-stream, or before its capture ended, may
-have passed before or after that."""
+"""What a point lacks so soon after it began to see a connection in mid-stream, or before its capture ended,
+may have passed before or after that."""
 MOST_REMEMBERED = 20_000
 """Of how many exchanges that were given it is remembered which copies have not come."""
 
