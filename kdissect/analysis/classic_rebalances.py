@@ -25,9 +25,11 @@ from kdissect.analysis.group_rebalance import (
     Step,
 )
 from kdissect.analysis.triggers import (
+    DID_NOT_POLL,
     EARLY,
     UNKNOWN_MEMBER_ID,
     Window,
+    exceeded_poll_interval,
     identity,
     notified,
     session_of,
@@ -210,7 +212,10 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         member = (
             identity(leave.member, leave.instance, window.members) or leave.member or leave.instance or ""
         )
-        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, leave.reason))
+        reason = leave.reason
+        if reason is None and exceeded_poll_interval(line, leave, member):
+            reason = DID_NOT_POLL
+        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, reason))
         out.counts |= leave.counts
     out.last_join_ns = max((join.ns for join in window.joins), default=None)
     return out

@@ -88,9 +88,9 @@ class _Stretches:
         """Those of a later part."""
         if later.head is not None:
             self.add(later.head, gap_ns)
-        self._compare(later.best)
         if later.tail is not None:
             self._compare(self.tail)
+            self._compare(later.best)
             self.tail = later.tail
 
     def longest(self) -> _Stretch | None:
@@ -185,7 +185,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         if not code:
             content = crc32(exchange.request.frame.payload[exchange.request.body_start :])
         if exchange.api == "Fetch":
-            row.replica_id = replica_id(exchange)
+            row.replica_id = max(row.replica_id, replica_id(exchange))
             content = 0
         ns, number = begun_ns(exchange), exchange.number
         row.client, row.broker = exchange.client, exchange.broker

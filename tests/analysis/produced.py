@@ -16,8 +16,7 @@ START_MS = 1_700_000_000_000
 
 def records(*values: str, at_ms: int = START_MS) -> list[Record]:
     return [
-        Record(offset=at, timestamp=at_ms, key=None, value=value.encode(), headers=[])
-        for at, value in enumerate(values)
+        Record(offset=at, timestamp=at_ms, key=None, value=value.encode()) for at, value in enumerate(values)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kdissect.analysis.fold import Row, Statistic
@@ -26,7 +27,7 @@ def row(statistic: type[Statistic], **values: Any) -> Row:
 
 def said(
     id: str,
-    rows: dict[type[Statistic], list[Row]],
+    rows: Mapping[Any, list[Row]],
     context: Context | None = None,
     **thresholds: float,
 ) -> list[Finding]:

@@ -11,6 +11,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import having
 from kdissect.wording import plural
 
 TOGETHER_NS = 10 * SECOND
@@ -216,7 +217,7 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
             if any(each["to_ns"] is None for _, _, each in found)
             else max(to for _, to, _ in found),
             exchanges=tuple(each["source_exchange"] for _, _, each in found),
-            filter=f'topic == "{topic}"',
+            filter=having(topic=topic),
         )
 
 
@@ -330,7 +331,7 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
-            filter=f'topic == "{row["topic"]}" and api == Metadata',
+            filter=having(topic=row["topic"], api="Metadata"),
         )
 
 
@@ -381,7 +382,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
             first_ns=row["first_ns"],
             last_ns=row["last_ns"],
             exchanges=tuple(row["exchanges"]),
-            filter=f'error == {row["error"]} and topic == "{row["topic"]}"',
+            filter=having(error=row["error"], topic=row["topic"], client_id=row["client_id"]),
         )
 
 

@@ -184,7 +184,17 @@ def _is_within(second: int, stood: Iterable[Row]) -> bool:
     return any(row["from_ns"] - SECOND <= ns <= row["to_ns"] + SECOND for row in stood)
 
 
-@rule("long-poll-blocks-others", WARNING, CERTAIN, needs=(Pace,), times=5, share=50, by_design=20, few=3, long_ms=250)
+@rule(
+    "long-poll-blocks-others",
+    WARNING,
+    CERTAIN,
+    needs=(Pace,),
+    times=5,
+    share=50,
+    by_design=20,
+    few=3,
+    long_ms=250,
+)
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
     for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():

@@ -7,15 +7,22 @@ from collections.abc import Iterator
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.endpoints import Endpoints
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import quoted
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import of_numbers, quoted
+from kdissect.protocol.apis import BETWEEN_BROKERS
 from kdissect.wording import plural
 
+explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
+explains("broker-gone", "request-refused-by-close", shares=("broker",))
 explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
 MOST_NAMED = 3
+LONG_WAITS = frozenset(("Fetch", "ShareFetch", "JoinGroup", "SyncGroup", "FetchSnapshot", "Heartbeat"))
+"""Requests that may be waiting when a broker stops."""
 MANY_TIMES = 10
 """So often a client is told an address before it is odd that it does not connect there."""
 BEGINNING = frozenset(
@@ -158,6 +165,43 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
             last_ns=row["failed_last_ns"],
             connections=row["failed"],
             filter=f"broker == {quoted(row['broker'])}",
+        )
+
+
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
+def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
+    """The broker closed the connection instead of answering."""
+    answered = {
+        (row["client_id"], row["broker"], api)
+        for row in facts.rows(Tcp)
+        for api in row["answered_apis"] or ()
+    }
+    refused = [
+        row
+        for row in facts.rows(Tcp)
+        if row["closed_by"] == "broker"
+        and row["waiting_exchanges"]
+        and row["waiting_ns"] is not None
+        and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
+        and not set(row["waiting_apis"]) & (LONG_WAITS | BETWEEN_BROKERS)
+        and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
+    ]
+    for (client_id, broker), rows in together(refused, "client_id", "broker").items():
+        apis = sorted({api for row in rows for api in row["waiting_apis"]})
+        evidence = [number for row in rows for number in row["waiting_exchanges"]]
+        yield facts.finding(
+            Subject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
+            f"The broker closed {plural(len(rows), 'connection')} right after a request ({', '.join(apis)}), "
+            "without an answer.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=1,
+            first_ns=min(row["closed_ns"] for row in rows),
+            last_ns=max(row["closed_ns"] for row in rows),
+            exchanges=evidence,
+            connections=[row["connection"] for row in rows],
+            filter=of_numbers(evidence[:8]),
         )
 
 

@@ -1,16 +1,19 @@
-"""Rules on brokers that copy from each other."""
+"""Rules on copies: brokers that copy from each other, and consumers that read from a copy far away."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.cluster import ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.brokers import nodes_by_address
+from kdissect.insight.words import having
 from kdissect.wording import plural
 
 
@@ -31,7 +34,7 @@ def _finding(
         steps=(Step(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
         if gap_ns is not None
         else (),
-        filter=f'broker == "{row["broker"]}" and api == Fetch and client_id == "broker-{row["node_id"]}-*"',
+        filter=f'broker == "{row["broker"]}" and api == Fetch and client_id contains "broker-{row["node_id"]}-"',
     )
 
 
@@ -116,6 +119,64 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
                 exchanges=tuple(row["exchanges"]),
                 filter=f'broker == "{row["broker"]}" and api == Fetch',
             )
+
+
+@rule(
+    "cross-rack-fetch",
+    NOTICE,
+    CERTAIN,
+    needs=(Racks, ClusterBrokers, ClusterPartitions),
+    bytes=1_000_000,
+)
+@once
+def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
+    """Consumers read from another rack although a copy in sync is in theirs."""
+    racks = {
+        row["node_id"]: row["rack"]
+        for row in facts.rows(ClusterBrokers)
+        if row["rack"] and row["to_ns"] is None
+    }
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    if len(set(racks.values())) < 2:
+        return
+    in_sync = {
+        (row["topic"], row["partition"]): [int(node) for node in row["isr"].split(",") if node]
+        for row in facts.rows(ClusterPartitions)
+        if row["to_ns"] is None and row["isr"]
+    }
+    far: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    for row in facts.rows(Racks):
+        node = nodes.get(row["broker"])
+        if node is None or node not in racks:
+            continue
+        mine, near = row["rack"], in_sync.get((row["topic"], row["partition"]), [])
+        has_nearer = mine != racks[node] and any(racks.get(each) == mine for each in near)
+        if mine is None or has_nearer:
+            far.setdefault((row["client"], row["client_id"], mine), []).append(row)
+    for (client, client_id, rack), rows in far.items():
+        total = sum(row["bytes"] for row in rows)
+        if total < facts.limit("bytes"):
+            continue
+        name = client_id or client
+        where = sorted({racks[nodes[row["broker"]]] for row in rows})
+        read = f"read {total / 1e6:.1f} MB from {', '.join(where)}"
+        if rack is None:
+            message = f"{name} does not say in which rack it is, though the brokers have racks, and {read}."
+        else:
+            message = f"{name} in rack {rack} {read}, though a copy in sync lies in its own rack."
+        yield facts.finding(
+            Subject(client=client, client_id=client_id),
+            message,
+            severity=INFO if rack is None else NOTICE,
+            count=sum(row["fetches"] for row in rows),
+            measure=total,
+            unit="bytes",
+            threshold=facts.limit("bytes"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=tuple(number for row in rows for number in row["exchanges"]),
+            filter=having(api="Fetch", client_id=client_id),
+        )
 
 
 explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)

@@ -8,7 +8,7 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.topics import Topics
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import INFO, NOTICE, WARNING
@@ -119,7 +119,7 @@ def test_a_partition_is_hot_at_three_times_its_part_and_30_percent() -> None:
 
 
 def test_partitions_that_got_nothing_count_where_the_cluster_tells_them() -> None:
-    rows = {Topics: spread(1000)}
+    rows: dict[type[Statistic], list[Row]] = {Topics: spread(1000)}
     assert not said("hot-partition", rows)
     rows[ClusterTopics] = [row(ClusterTopics, topic="sales", partitions=6)]
     assert said("hot-partition", rows)

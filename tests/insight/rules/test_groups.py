@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Context
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
@@ -72,7 +73,14 @@ def test_what_is_said_of_an_incident(case: str) -> None:
     assert [(each.id, each.subject.client_id) for each in said(case)] == EXPECTED[case]
 
 
-SILENT: tuple[str, ...] = ("basic-kafka43", "sasl-scram", "midstream", "loss", "errors", "transactions-kafka39")
+SILENT: tuple[str, ...] = (
+    "basic-kafka43",
+    "sasl-scram",
+    "midstream",
+    "loss",
+    "errors",
+    "transactions-kafka39",
+)
 SILENT += ("share-group-kafka43",)
 
 
@@ -387,3 +395,43 @@ def test_severities_are_the_catalogues() -> None:
         *("subscriptions-differ", "share-lock-expired", "share-ack-refused", "streams-restoring"),
         *("streams-status", "streams-corrupted"),
     }
+
+
+def test_a_lone_member_that_goes_and_comes_again_and_again_is_a_storm() -> None:
+    members = [member("c", 10 * at, 10 * at + 8, member_id=f"m{at}", left="LeaveGroup") for at in range(4)]
+    rows = [
+        rebalance(10 * at, trigger_client_id="c", trigger_member=f"m{at}", members_before=0)
+        for at in range(4)
+    ]
+    (found,) = told("rebalance-storm", rebalances=rows, members=members)
+    assert found.count == 3  # not its first join
+
+
+def restarted(name: str, at_s: float, ids: tuple[str, str]) -> list[Row]:
+    """A member that left at a time, and the one that took its place five seconds later."""
+    old = member(name, 0, at_s, member_id=ids[0], left="LeaveGroup", left_ns=round(at_s * SECOND))
+    return [old, member(name, at_s + 5, 600, member_id=ids[1])]
+
+
+def test_members_of_one_name_that_are_restarted_in_turn() -> None:
+    members = [row for at in range(3) for row in restarted("rdkafka", 60 + 20 * at, (f"a{at}", f"b{at}"))]
+    (found,) = told("rolling-restart", members=members)
+    assert found.count == 3
+    rows = [
+        rebalance(60 + 20 * at + late, trigger=word, trigger_client_id="rdkafka", trigger_member=f"{id}{at}")
+        for at in range(3)
+        for late, word, id in ((0, "member-left", "a"), (5, "new-member", "b"))
+    ]
+    assert not told("rebalance-storm", rebalances=rows, members=members)
+
+
+def test_two_that_are_restarted_at_once_are_not_restarted_in_turn() -> None:
+    members = [*restarted("a", 60, ("a0", "a1")), *restarted("b", 61, ("b0", "b1"))]
+    assert not told("rolling-restart", members=members)
+
+
+def test_a_member_that_gives_no_reason_is_likely_to_have_exceeded_its_poll_interval() -> None:
+    steps = [step("left", 30, detail=DID_NOT_POLL)]
+    (found,) = told("poll-interval-exceeded", rebalance_steps=steps)
+    assert (found.confidence, found.subject.client_id) == ("likely", "slow")
+    assert not told("poll-interval-exceeded", rebalance_steps=[step("left", 30)])

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
-from kdissect.analysis.cluster import ClusterChanges
+import pytest
+
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
+from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.capture.files import read_packets
+from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
-from tests.analysis.folds import made
+from tests.analysis.folds import events_of, made
+from tests.insight.judged import CAPTURES
 from tests.insight.rules.rows import row, said
 
 
@@ -115,3 +123,72 @@ def test_consumers_are_no_followers() -> None:
     assert consumer.request is not None
     assert rows(consumer)
     assert all(each["node_id"] >= 0 for each in rows(consumer))
+
+
+# -- racks ----------------------------------------------------------------------------------------------
+
+
+def reads(rack: str | None, broker: int, sent: int = 2_000_000) -> tuple[type[Racks], Row]:
+    values = {"topic": "orders", "partition": 0, "client": "10.0.0.9", "client_id": "billing", "rack": rack}
+    times = {"first_ns": 1, "last_ns": 9, "fetches": 3}
+    return Racks, row(Racks, **values, **times, broker=f"10.0.0.{broker}:9092", bytes=sent)
+
+
+def cluster(
+    isr: str = "1,2", racks: tuple[str | None, str | None] = ("a", "b")
+) -> list[tuple[type[Any], Row]]:
+    brokers = [
+        (ClusterBrokers, row(ClusterBrokers, node_id=node, host=f"10.0.0.{node}", port=9092, rack=rack))
+        for node, rack in zip((1, 2), racks, strict=True)
+    ]
+    held = row(ClusterPartitions, topic="orders", partition=0, leader=1, isr=isr, replicas="1,2")
+    return [*brokers, (ClusterPartitions, held)]
+
+
+def test_a_consumer_that_reads_past_a_nearer_copy_is_told() -> None:
+    (found,) = said("cross-rack-fetch", *cluster(), reads("b", 1))
+    assert (found.severity, found.subject.client_id) == ("notice", "billing")
+    assert (
+        found.message == "billing in rack b read 2.0 MB from a, though a copy in sync lies in its own rack."
+    )
+
+
+def test_a_consumer_without_a_rack_is_told_as_information() -> None:
+    (found,) = said("cross-rack-fetch", *cluster(), reads(None, 1))
+    assert found.severity == "info"
+
+
+def test_a_consumer_that_reads_near_or_cannot_is_not_told() -> None:
+    assert said("cross-rack-fetch", *cluster(), reads("a", 1)) == []
+    assert said("cross-rack-fetch", *cluster(isr="1"), reads("b", 1)) == []
+    assert said("cross-rack-fetch", *cluster(), reads("b", 1, 999_999)) == []
+    assert said("cross-rack-fetch", *cluster(racks=("a", "a")), reads("b", 1)) == []
+    assert said("cross-rack-fetch", *cluster(racks=(None, None)), reads(None, 1)) == []
+
+
+def test_the_rack_that_a_consumer_names_is_kept() -> None:
+    found = Racks()
+    for event in events_of("java43-basic"):
+        found.feed(event)
+    rows = found.result()
+    assert {each["rack"] for each in rows} == {None}
+    assert sum(each["bytes"] for each in rows) > 0
+
+
+@pytest.mark.parametrize("kind", [Racks, StaleLeaders, Replication])
+def test_parts_are_the_whole(kind: type[Racks] | type[StaleLeaders] | type[Replication]) -> None:
+    path = CAPTURES / "incidents" / "controlled-shutdown.pcapng.gz"
+    events = list(dissect(iter(read_packets([path]))))
+
+    def fed(some: list[Any]) -> Any:
+        found = kind()
+        for event in some:
+            found.feed(event)
+        return found
+
+    whole = fed(events).result()
+    assert whole
+    for at in (100, 740, 1935):
+        parts = pickle.loads(pickle.dumps(fed(events[:at])))
+        parts.merge(fed(events[at:]))
+        assert parts.result() == whole

@@ -48,8 +48,8 @@ def transaction(**values: Any) -> Row:
     return row(Transactions, **(defaults | values))
 
 
-def judged(id: str, *rows: Row, **thresholds: float) -> list[Finding]:
-    return said(id, {Transactions: list(rows)}, **thresholds)
+def judged(id: str, *rows: Row) -> list[Finding]:
+    return said(id, {Transactions: list(rows)})
 
 
 @pytest.mark.parametrize(("id", "severity"), SEVERITIES.items())

@@ -11,7 +11,7 @@ from kdissect.analysis.groups import Members
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
+from kdissect.insight.rules.groups.words import by_group, disjoint, group_filter, seconds, some
 from kdissect.wording import plural
 
 _SUFFIX = re.compile(r"[-_.#]?[0-9a-f]{8}(?:-[0-9a-f]{4}){0,3}(?:-[0-9a-f]{12})?$|[-_.#]?\d+$")
@@ -107,19 +107,7 @@ def group_mixed_protocols(facts: Facts) -> Iterator[Finding]:
 def subscriptions_differ(facts: Facts) -> Iterator[Finding]:
     """Members of one group read different topics: two applications have the same group id."""
     for group, rows in by_group(facts.rows(Members)):
-        asking = [
-            row
-            for row in rows
-            if row["subscribed"] and row["types"] == ["classic"] and row["first_generation"]
-        ]
-        pairs = [
-            (one, other)
-            for at, one in enumerate(asking)
-            for other in asking[at + 1 :]
-            if not set(one["subscribed"]) & set(other["subscribed"])
-            and min(one["last_ns"], other["last_ns"]) > max(one["first_ns"], other["first_ns"])
-            and one["client_id"] != other["client_id"]
-        ]
+        pairs = disjoint(rows)
         if not pairs:
             continue
         one, other = pairs[0]
@@ -130,7 +118,7 @@ def subscriptions_differ(facts: Facts) -> Iterator[Finding]:
             f"{other['client_id']} reads {some(other['subscribed'])}. Each join and leave of one stops the "
             "other.",
             count=len(pairs),
-            measure=float(len({tuple(row["subscribed"]) for row in asking})),
+            measure=float(len({tuple(row["subscribed"]) for pair in pairs for row in pair})),
             unit="subscriptions",
             first_ns=max(one["first_ns"], other["first_ns"]),
             last_ns=min(one["last_ns"], other["last_ns"]),

@@ -14,8 +14,10 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING,
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     EAGER,
+    POLL_TIMEOUT,
     TRIGGERS,
     by_group,
+    disjoint,
     evidence,
     group_filter,
     name_of,
@@ -33,13 +35,24 @@ ROUTINE = ("followup-revoke", "static-restart")
 FAILED = ("poll-interval", "session-timeout")
 
 
-def _lives(members: list[Row]) -> Counter[str]:
-    """How often each client id was a member that is not static."""
-    return Counter(
-        row["client_id"]
-        for row in members
-        if row["client_id"] and row["member_id"] and not row["instance_id"]
+def _lives(members: list[Row]) -> dict[str, list[Row]]:
+    """The members that are not static by their client id, as they came."""
+    found: dict[str, list[Row]] = {}
+    for row in members:
+        if row["client_id"] and row["member_id"] and not row["instance_id"] and row["first_ns"] is not None:
+            found.setdefault(row["client_id"], []).append(row)
+    for lives in found.values():
+        lives.sort(key=lambda row: row["first_ns"])
+    return found
+
+
+def _returns(lives: list[Row]) -> float:
+    """How often each of the members of one name came back: one less than it lived."""
+    together = max(
+        (sum(each["first_ns"] <= row["first_ns"] < each["last_ns"] for each in lives) for row in lives),
+        default=0,
     )
+    return len(lives) / max(1, together) - 1
 
 
 @rule(
@@ -57,8 +70,11 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
     members = dict(by_group(facts.rows(Members)))
     for group, rows in by_group(facts.rows(Rebalances)):
         lives = _lives(members.get(group, []))
-        counted = [row for row in rows if row["trigger"] not in ROUTINE and row["members_before"] != 0]
-        again = [row for row in counted if _comes_again(row, lives)]
+        returns = {client_id: _returns(each) for client_id, each in lives.items()}
+        first = {client_id: each[0]["member_id"] for client_id, each in lives.items()}
+        counted = [row for row in rows if row["trigger"] not in ROUTINE]
+        least = 1 if disjoint(members.get(group, [])) else 2  # one restart stops another application
+        again = [row for row in counted if _comes_again(row, returns, first, least)]
         first_ns = min(map(when, rows))
         asked = [row for row in counted if _is_asked(row) and when(row) - first_ns > 10 * SECOND]
         found = _densest(again, facts.limit("within_s"))
@@ -94,11 +110,14 @@ def _why(row: Row) -> str:
     return TRIGGERS.get(row["trigger"] or "", TRIGGERS["unknown"])
 
 
-def _comes_again(row: Row, lives: Counter[str]) -> bool:
+def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], least: int) -> bool:
     """Whether a member that failed, was lost, or goes and comes again and again is what began it."""
     if row["trigger"] in FAILED or row["missing"]:
         return True
-    return row["trigger"] in ("new-member", "member-left") and lives[row["trigger_client_id"]] > 2
+    client_id = row["trigger_client_id"]
+    if row["trigger"] == "new-member" and first.get(client_id) == row["trigger_member"]:
+        return False
+    return row["trigger"] in ("new-member", "member-left") and returns.get(client_id, 0) > least - 1
 
 
 def _is_asked(row: Row) -> bool:
@@ -320,24 +339,12 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
     back_ns = facts.limit("back_s") * SECOND
     for group, rows in by_group(facts.rows(Members)):
         restarts: list[tuple[int, Row, Row]] = []
-        clients: dict[str, list[Row]] = {}
-        for row in rows:
-            if (
-                row["client_id"]
-                and row["member_id"]
-                and not row["instance_id"]
-                and row["first_ns"] is not None
-            ):
-                clients.setdefault(row["client_id"], []).append(row)
-        for lives in clients.values():
-            lives.sort(key=lambda row: row["first_ns"])
-            for old, new in pairwise(lives):
-                left_ns = old["left_ns"]
-                is_back = left_ns is not None and 0 <= new["first_ns"] - left_ns <= back_ns
-                if is_back and "poll timeout" not in (old["leave_reason"] or "") and len(lives) == 2:
-                    restarts.append((left_ns, old, new))
+        for lives in _lives(rows).values():
+            pairs = _restarted(lives, back_ns)
+            if 2 * len(pairs) <= len(lives):  # else the same one was restarted again and again
+                restarts += pairs
         restarts.sort(key=lambda each: each[0])
-        who = list(dict.fromkeys(old["client_id"] for _, old, _ in restarts))
+        who = [old["client_id"] for _, old, _ in restarts]
         in_turn = all(one[2]["first_ns"] <= other[0] for one, other in pairwise(restarts))
         if len(who) < facts.limit("clients") or not in_turn:
             continue
@@ -353,6 +360,21 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
             last_ns=restarts[-1][2]["first_ns"],
             filter=group_filter(group),
         )
+
+
+def _restarted(lives: list[Row], back_ns: float) -> list[tuple[int, Row, Row]]:
+    """Members that left, each with when, and with the one of its name that came next."""
+    free = list(lives)
+    found: list[tuple[int, Row, Row]] = []
+    for old in sorted(lives, key=lambda row: row["left_ns"] or 0):
+        left_ns = old["left_ns"]
+        if left_ns is None or POLL_TIMEOUT in (old["leave_reason"] or ""):
+            continue
+        new = next((row for row in free if 0 <= row["first_ns"] - left_ns <= back_ns), None)
+        if new is not None:
+            free.remove(new)
+            found.append((left_ns, old, new))
+    return found
 
 
 explains("rebalance-missing-member", "rebalance-long", shares=("group",))

@@ -254,3 +254,4 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
 explains("static-member-conflict", "commit-after-rebalance", "rebalance-storm", shares=("group",))
 explains("member-epoch-fenced", "commit-after-rebalance", shares=("group", "client_id"))
 explains("assignor-mismatch", "group-refused", shares=("group", "client_id"))
+explains("broker-gone", "coordinator-moved", within_s=60)

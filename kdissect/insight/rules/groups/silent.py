@@ -6,29 +6,24 @@ from collections.abc import Iterator
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members, Stays
-from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
+from kdissect.analysis.rebalances import RebalanceSteps
+from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Step, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.groups.words import group_filter, name_of, names_of, seconds
+from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
 from kdissect.wording import plural
 
-POLL_TIMEOUT = "poll timeout has expired"
-"""What the reason of a LeaveGroup has in it (KIP-800)."""
 
-
-@rule("poll-interval-exceeded", CRITICAL, CERTAIN, needs=(Rebalances, RebalanceSteps, Members))
+@rule("poll-interval-exceeded", CRITICAL, CERTAIN, needs=(RebalanceSteps, Members))
 def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
     """A consumer left because it did not ask for records in time."""
     members = names_of(facts.rows(Members))
-    likely = {
-        row["trigger_exchange"]: row
-        for row in facts.rows(Rebalances)
-        if row["trigger"] == "poll-interval" and row["trigger_confidence"] == LIKELY
-    }
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
-        if step["step"] == "left" and (POLL_TIMEOUT in (step["detail"] or "") or step["exchange"] in likely):
+        if step["step"] == "left" and (
+            POLL_TIMEOUT in (step["detail"] or "") or step["detail"] == DID_NOT_POLL
+        ):
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
     for (group, who), steps in found.items():

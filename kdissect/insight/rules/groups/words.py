@@ -11,6 +11,9 @@ from kdissect.insight.finding import Step
 EAGER = ("range", "roundrobin", "sticky")
 """Assignors with which every member gives all its partitions up in every rebalance (KIP-429)."""
 
+POLL_TIMEOUT = "poll timeout has expired"
+"""What the reason of a LeaveGroup has in it (KIP-800)."""
+
 
 def seconds(ns: float) -> str:
     """``9.54 s``, ``120 ms``."""
@@ -62,6 +65,23 @@ def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
 def names_of(members: Iterable[Row]) -> dict[tuple[str, str], Row]:
     """Members by group and id."""
     return {(row["group"], row["member_id"]): row for row in members}
+
+
+def disjoint(members: Iterable[Row]) -> list[tuple[Row, Row]]:
+    """Pairs of members of a classic group that lived together and read different topics."""
+    asking = [
+        row
+        for row in members
+        if row["subscribed"] and row["types"] == ["classic"] and row["first_generation"]
+    ]
+    return [
+        (one, other)
+        for at, one in enumerate(asking)
+        for other in asking[at + 1 :]
+        if not set(one["subscribed"]) & set(other["subscribed"])
+        and min(one["last_ns"], other["last_ns"]) > max(one["first_ns"], other["first_ns"])
+        and one["client_id"] != other["client_id"]
+    ]
 
 
 def name_of(members: dict[tuple[str, str], Row], group: str, member: str) -> str:
