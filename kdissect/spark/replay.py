@@ -49,7 +49,7 @@ def size_of(exchange: Exchange) -> int:
 def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, note: Note) -> Iterator[Event]:
     """The events of the task ``index`` of ``count``."""
     shares = Shares(count)
-    for event in _events(paths, settings, note):
+    for event in all_events(paths, settings, note):
         if (shares.owner(event) if isinstance(event, Exchange) else 0) == index:
             yield event
 
@@ -106,7 +106,8 @@ def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
     return tuple(map(read_rsa_key, settings.rsa_key))
 
 
-def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:
+def all_events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:
+    """All events of a capture, with the numbers and names that ``kdissect read`` gives."""
     names = _names_in(paths, settings, note) if settings.two_pass else None
     dissector = new_dissector(settings, names)
     for events in dissector.feed_all(_noted(paths, settings, note)):
