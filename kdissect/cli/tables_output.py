@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from kdissect.cli.errors import Wrong
@@ -40,7 +39,7 @@ class TablesOutput:
         self._clock = clock
         self._is_first = True
 
-    def write(self, title: str, table: Table, rows: Sequence[Any], whole: bool = False) -> None:
+    def write(self, title: str, table: Table, rows: list[Any], whole: bool = False) -> None:
         """Write the next table.
 
         :param whole: whether a table for people has all columns, for they were asked for.

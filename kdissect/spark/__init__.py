@@ -141,7 +141,7 @@ def statistics(
     :raises CaptureError: no file is there.
     """
     from kdissect.spark.folds import found
-    from kdissect.spark.statistics import Asked
+    from kdissect.spark.questions import Asked
 
     settings = _of_folds(options)
     texts = tuple(dict.fromkeys(asked))
@@ -168,7 +168,7 @@ def findings(
     :param ignored: rules that are not run, by id or pattern.
     """
     from kdissect.spark.folds import found
-    from kdissect.spark.statistics import Judgement
+    from kdissect.spark.questions import Judgement
 
     settings = _of_folds(options)
     judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))

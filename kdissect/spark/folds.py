@@ -88,12 +88,12 @@ class Found(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """Some of the parts of one capture point: each ``count``-th."""
+    """Some of the parts of one capture point: each ``tasks``-th, from ``first`` on."""
 
     point: int
     paths: tuple[str, ...]
-    index: int
-    count: int
+    first: int
+    tasks: int
     part_bytes: int | None
     """About how long a part is; None where all is one."""
 
@@ -129,9 +129,10 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
     left_out: list[int] = []
     for at, table in enumerate(question.tables):
         own = [row for row in rows if row["table"] == at]
-        batches = chain.from_iterable(pa.ipc.open_stream(row["data"]) for row in own)
+        batches = list(chain.from_iterable(pa.ipc.open_stream(row["data"]) for row in own))
         schema = arrow_schema(with_point(table, settings.capture_point is not None))
-        tables.append(pa.Table.from_batches(batches, schema))
+        # PySpark refuses lists without a chunk, which a table of no batch has.
+        tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
         left_out.append(sum(row["left_out"] for row in own))
     return Found(tuple(tables), tuple(left_out), damage)
 
@@ -178,9 +179,9 @@ def _parts(
     events = all_events(task.paths, settings, note)
     for part, own in groupby(events, _Cuts(task.part_bytes).part):
         is_empty = False
-        if part % task.count == task.index:
+        if part % task.tasks == task.first:
             yield part, _part(own, settings, question, note)
-    if is_empty and task.index == 0:
+    if is_empty and task.first == 0:
         yield 0, _part((), settings, question, note)
 
 
@@ -211,8 +212,8 @@ def _add(
         for row in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
     )
     for at, parts in groupby(every, lambda row: row[0]):
-        whole, damage = question.new(), []
-        chosen: set[int] = set()
+        whole, chosen = question.new(), set[int]()
+        damage: list[Fault] = []
         with rarely_collected():
             for _, data in parts:
                 sent: _Sent[C] = pickle.loads(data)

@@ -30,7 +30,7 @@ _TYPES = {
 
 POINT = "capture_point"
 POINT_NAME = "capture_point_name"
-"""The same in the statistic ``tcp``, whose own column ``capture_point`` says at which end packets were seen."""
+"""The same in the statistic ``tcp``, whose own ``capture_point`` says at which end packets were seen."""
 
 
 def full_table(name: str, embedded: bool, points: bool) -> Table:
