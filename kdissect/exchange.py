@@ -46,6 +46,30 @@ class Proxied(NamedTuple):
     """Whether somebody logged in at the proxy."""
 
 
+class Copy(NamedTuple):
+    """What another capture point saw of an exchange."""
+
+    point: str
+    request_time_ns: int | None
+    response_start_ns: int | None
+
+    @property
+    def latency_ns(self) -> int | None:
+        """How long the answer took there."""
+        if self.request_time_ns is None or self.response_start_ns is None:
+            return None
+        return self.response_start_ns - self.request_time_ns
+
+
+class Seen(NamedTuple):
+    """Where an exchange was seen, of an input of several capture points."""
+
+    point: str
+    """The one whose copy it is."""
+    copies: tuple[Copy, ...] = ()
+    """What the others saw."""
+
+
 class Exchange:
     """One request and its response, of one connection. At least one of the two is there.
 
@@ -58,7 +82,7 @@ class Exchange:
         *("broker_endpoint", "breaks_quota"),
         *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
         *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
-        *("session_faults", "think_ns", "throttle_ns", "topic_names"),
+        *("seen", "session_faults", "think_ns", "throttle_ns", "topic_names"),
     )
 
     def __init__(
@@ -85,6 +109,7 @@ class Exchange:
         think_ns: int | None = None,
         after_api_key: int | None = None,
         breaks_quota: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         self.connection = connection
         self.client_endpoint = client_endpoint
@@ -136,6 +161,8 @@ class Exchange:
         self.breaks_quota = breaks_quota
         """Whether it was asked though the answer before had told the client to wait, when less than half of
         that time was over."""
+        self.seen = seen
+        """Where it was seen; None where the input has one capture point."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         """What the response to a Produce tells, once it was asked for."""
@@ -271,6 +298,25 @@ class Exchange:
     def response_transfer_ns(self) -> int | None:
         """From the packet with the response's first byte to the one with its last, ns."""
         return None if self.response is None else _between(self.response)
+
+    @property
+    def capture_point(self) -> str | None:
+        """The capture point at which it was seen so; None where the input has one."""
+        return None if self.seen is None else self.seen.point
+
+    @property
+    def also_at(self) -> list[str]:
+        """The other capture points that saw it."""
+        return [] if self.seen is None else [copy.point for copy in self.seen.copies]
+
+    @property
+    def between_ns(self) -> int | None:
+        """How much longer the answer took at the capture point farthest from the broker than at the nearest,
+        ns: what the network between the two took, both ways together. None where only one saw both sides."""
+        if self.seen is None or self.latency_ns is None:
+            return None
+        took = [copy.latency_ns for copy in self.seen.copies if copy.latency_ns is not None]
+        return max(*took, self.latency_ns) - min(*took, self.latency_ns) if took else None
 
     @property
     def last_packet(self) -> int:

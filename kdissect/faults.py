@@ -86,6 +86,11 @@ KINDS: dict[str, tuple[str, str]] = {
         "session",
         "more requests wait for their response than the limit; the oldest was given up",
     ),
+    "seen-elsewhere": (
+        "session",
+        "of several capture points of one traffic, one lacks exchanges of connections that it has, or parts; "
+        "another has them",
+    ),
     "too-many-names": ("session", "more topic ids are named than the limit; those told later stay ids"),
     # message
     "malformed": ("message", "bytes that do not have the form of their type"),

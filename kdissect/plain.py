@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.exchange import Exchange, Proxied
+from kdissect.exchange import Copy, Exchange, Proxied, Seen
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Message, Request, Response, Token, begin
 from kdissect.model import Direction, Fault, Frame
@@ -43,6 +43,7 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
         exchange.think_ns,
         exchange.after_api_key,
         exchange.breaks_quota,
+        None if exchange.seen is None else (exchange.seen.point, tuple(map(tuple, exchange.seen.copies))),
     )
 
 
@@ -50,7 +51,7 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
     """The exchange as it was when it was complete; its bodies are decoded when asked for."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
     embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:16]
-    network_ns, throttle_ns, think_ns, after_api_key, breaks_quota = plain[16:]
+    network_ns, throttle_ns, think_ns, after_api_key, breaks_quota, seen = plain[16:]
     return Exchange(
         connection,
         client,
@@ -74,6 +75,7 @@ def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits 
         think_ns=think_ns,
         after_api_key=after_api_key,
         breaks_quota=breaks_quota,
+        seen=None if seen is None else Seen(seen[0], tuple([_make(Copy, each) for each in seen[1]])),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from os import PathLike, fspath
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.dissect import Dissector, dissect
+from kdissect.capture.points import find_points
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault
+from kdissect.points.dissector import dissector_of
 from kdissect.session.conversation import Connection
 from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets
@@ -62,15 +64,18 @@ def read(
     files = [paths] if isinstance(paths, str | PathLike) else list(paths)
     broker_ports = frozenset(ports)
     names = None
+    points = find_points(files, limits)
     if two_pass:
-        first = Dissector(limits, broker_ports, secrets=secrets)
-        for item in read_packets(files, limits):
+        first = dissector_of(points, limits, broker_ports, secrets=secrets)
+        for item in read_packets(files, limits, points=points):
             for _ in first.feed(item):
                 pass
         for _ in first.close():
             pass
         names = first.names
-    for event in dissect(read_packets(files, limits), limits, broker_ports, names, secrets):
+    dissector = dissector_of(points, limits, broker_ports, names, secrets=secrets)
+    found = map(dissector.feed, read_packets(files, limits, points=points))
+    for event in chain(chain.from_iterable(found), dissector.close()):
         if isinstance(event, Exchange):
             yield event
         elif isinstance(event, Fault):

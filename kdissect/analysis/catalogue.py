@@ -31,6 +31,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.replication import Replication
 from kdissect.analysis.share import Share
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
@@ -72,6 +73,7 @@ _ALL: tuple[type[Statistic], ...] = (
     ClusterChanges,
     Timeline,
     Quorum,
+    Replication,
     Graph,
 )
 

@@ -25,9 +25,11 @@ from kdissect.analysis.group_rebalance import (
     Step,
 )
 from kdissect.analysis.triggers import (
+    DID_NOT_POLL,
     EARLY,
     UNKNOWN_MEMBER_ID,
     Window,
+    exceeded_poll_interval,
     identity,
     notified,
     session_of,
@@ -158,6 +160,11 @@ def _is_over(
 ) -> bool:
     """Whether all members of a generation had left, or were silent for the time of their sessions."""
     gone = {identity(leave.member, leave.instance, members) for leave in leaves if leave.ns < ns}
+    gone |= {
+        key.member
+        for key, run in line.refusals.items()
+        if key.error == UNKNOWN_MEMBER_ID and before.told_ns <= run.first_ns <= ns
+    }
     for member, instance in members.items():
         if member in gone:
             continue
@@ -205,7 +212,10 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         member = (
             identity(leave.member, leave.instance, window.members) or leave.member or leave.instance or ""
         )
-        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, leave.reason))
+        reason = leave.reason
+        if reason is None and exceeded_poll_interval(line, leave, member):
+            reason = DID_NOT_POLL
+        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, reason))
         out.counts |= leave.counts
     out.last_join_ns = max((join.ns for join in window.joins), default=None)
     return out
@@ -293,7 +303,7 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
     member that had it, but not before the rebalance began if that member lives, to the first Fetch of the
     one that has it now. Where Fetches do not tell, from begin to the last assignment."""
     until_ns = out.synced_ns if out.completed else out.until_ns
-    if out.begin_ns is None or until_ns is None:
+    if out.begin_ns is None or until_ns is None or not _consumed(before):
         return
     out.stopped_ns = max(0, until_ns - out.begin_ns)
     assigned = now.assigned
@@ -334,6 +344,16 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
     out.stopped_ns = max(0, *stops, 0)
 
 
+def _consumed(before: Round | None) -> bool:
+    """Whether members of the generation before had anything, as far as is known."""
+    if before is None or not before.is_seen:
+        return True
+    assigned = before.assigned
+    if assigned is None:
+        return any(sync.error == 0 and sync.given != () for sync in before.syncs)
+    return any(True for held in assigned.values() for _ in places(held))
+
+
 def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
     """What goes on when the capture ends: members are told to join again, have left, or wait."""
     end_ns = line.end_ns
@@ -356,6 +376,6 @@ def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
         came = {join.member for join in window.joins}
         out.missing = [each for each in rest if each not in came and each != out.trigger_member]
         out.waited_for = list(out.missing)
-    if out.begin_ns is not None and (told is not None or window.joins):
+    if out.begin_ns is not None and (told is not None or window.joins) and _consumed(before):
         out.stopped_ns = max(0, end_ns - out.begin_ns)
     return out

@@ -207,9 +207,9 @@ class ClusterConfigs(_ClusterTable):
 
 
 CHANGES = (
-    *("leader-moved", "isr-shrunk", "isr-grown", "replicas-changed"),
+    *("leader-moved", "unclean-election", "isr-shrunk", "isr-grown", "replicas-changed"),
     *("broker-appeared", "broker-gone", "broker-registered", "broker-refused", "broker-fenced"),
-    *("broker-unfenced", "log-dirs-offline", "controller-moved"),
+    *("broker-unfenced", "broker-stopping", "log-dirs-offline", "controller-moved"),
     *("topic-created", "topic-deleted", "partitions-added"),
     *("config-changed", "quota-changed", "feature-changed", "acl-changed"),
 )

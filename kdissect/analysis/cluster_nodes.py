@@ -8,6 +8,9 @@ from typing import Any
 from kdissect.analysis.cluster_events import Changes, Events, when
 from kdissect.analysis.cluster_history import Cluster, Event, Span, Track
 
+HEARTBEAT = "BrokerHeartbeat"
+"""What a broker that lives sends."""
+
 
 def _of_one_listener(events: list[Event]) -> list[list[Event]]:
     """The lists of brokers, apart by listener."""
@@ -122,6 +125,8 @@ class Nodes:
         is_there: bool | None = None
         fenced: bool | None = None
         epoch: int | None = None
+        stops = False
+        worked = False  # whether it was seen not to be fenced, in this life
         for event in events:
             values = event.values
             there = values.get("is_there")
@@ -134,6 +139,9 @@ class Nodes:
             ):
                 self._changes.add(event, "broker-appeared", subject, None, None, cluster, node=node)
             is_there = there if there is not None else is_there
+            if values.get("is_stopping") and event.is_fresh and not stops:
+                self._changes.add(event, "broker-stopping", subject, None, None, cluster, node=node)
+            stops = bool(values.get("is_stopping")) or (stops and "fenced" not in values)
             told = values.get("epoch")
             if told is not None:
                 if epoch is not None and told < epoch:
@@ -142,14 +150,21 @@ class Nodes:
                     self._changes.add(
                         event, "broker-registered", subject, str(epoch), str(told), cluster, node=node
                     )
-                    fenced = None
+                    fenced, worked = None, False
                 epoch = told
             now = values.get("fenced")
             if now is not None and fenced is not None and now != fenced and event.is_fresh:
                 wanted = values.get("wants_fence") or values.get("is_stopping")
                 what = "broker-fenced" if now else "broker-unfenced"
                 after = "as it asked" if now and wanted else None
+                if now and after is None and event.told_by == HEARTBEAT:
+                    after, worked = "alive", False
                 self._changes.add(event, what, subject, None, after, cluster, node=node)
+            elif now and worked and event.told_by == HEARTBEAT and event.is_fresh:
+                if not (values.get("wants_fence") or values.get("is_stopping")):
+                    self._changes.add(event, "broker-fenced", subject, None, "alive", cluster, node=node)
+                worked = False
+            worked = worked or now is False
             fenced = now if now is not None else fenced
             dirs = values.get("offline_dirs")
             if dirs:

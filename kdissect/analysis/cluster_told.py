@@ -372,20 +372,30 @@ def _controller(leader: Body) -> Statement:
     return Statement("controller", (), fields(id=leader.get("leaderId"), epoch=leader.get("leaderEpoch")))
 
 
+def _metadata_partitions(body: Body) -> list[Body]:
+    """What a body says of the log of metadata, which has one partition."""
+    return [
+        each
+        for topic in body.get("topics") or ()
+        if is_metadata_topic(topic.get("topicName"))
+        for each in topic.get("partitions") or ()
+    ]
+
+
 def _quorum(exchange: Exchange, labels: Labels) -> Told:
     """Vote, BeginQuorumEpoch, EndQuorumEpoch and DescribeQuorum."""
     request, response = request_of(exchange), response_of(exchange)
     if request.get("clusterId"):
         yield Statement("cluster", (), fields(id=request["clusterId"]))
-    for body in (request, response):
-        for topic in body.get("topics") or ():
-            for each in topic.get("partitions") or ():
-                if each.get("leaderId", -1) < 0 or not is_metadata_topic(topic.get("topicName")):
-                    continue
-                if exchange.api == "EndQuorumEpoch" and body is request:
-                    yield Statement("controller", (), fields(id=-1, epoch=each.get("leaderEpoch")))
-                elif not each.get("errorCode") or body is response:
-                    yield _controller(each)
+    for each in _metadata_partitions(response):
+        if each.get("leaderId", -1) >= 0:
+            yield _controller(each)
+    is_done = accepted(response) and not any(each.get("errorCode") for each in _metadata_partitions(response))
+    for each in _metadata_partitions(request) if is_done else ():
+        if exchange.api == "BeginQuorumEpoch" and each.get("leaderId", -1) >= 0:
+            yield _controller(each)
+        elif exchange.api == "EndQuorumEpoch":
+            yield Statement("controller", (), fields(id=-1, epoch=each.get("leaderEpoch")))
     for node in response.get("nodes") or ():
         for each in node.get("listeners") or ():
             found = fields(listener=each.get("name"))

@@ -132,6 +132,8 @@ class Topics:
             by = event.by if event.by is not None else self._ordered(cluster, name, index, event.ns, True)
             node = before if before >= 0 else None
             note("leader-moved", leader_text(before), leader_text(after), node, by)
+            if event.values.get("recovering"):  # KIP-704
+                note("unclean-election", leader_text(before), leader_text(after), node, by)
         if "replicas" in moved:
             before, after = moved["replicas"]
             by = self._ordered(cluster, name, index, event.ns, False)

@@ -43,6 +43,22 @@ class _Line:
         """Whether anything of it counts, or all that it tells is what was in flight."""
         return bool(self.requests or self.responses) or self.over is not None
 
+    def count(self, exchange: Exchange, asked_ns: int | None, answered_ns: int | None) -> None:
+        """An exchange, as its two messages were seen then; None where one was not."""
+        self.client, self.broker = exchange.client, exchange.broker
+        if asked_ns is not None and exchange.request is not None:
+            self.requests += 1
+            self.request_bytes += exchange.request.frame.size
+            if exchange.client_id is not None:
+                self.client_id = exchange.client_id
+        if answered_ns is not None and exchange.response is not None:
+            self.responses += 1
+            self.response_bytes += exchange.response.frame.size
+            self.errors.add(exchange.error_class)
+        if asked_ns is not None and answered_ns is not None:
+            self.latency.add(answered_ns - asked_ns)
+            self.depth.add(asked_ns, answered_ns)
+
     def merge(self, later: _Line) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
@@ -57,13 +73,23 @@ class _Line:
         self.over = later.over or self.over
 
 
-class Connections(OneTable[int, _Line]):
+_Key = tuple[int, str]
+"""Number of the connection, and name of the capture point; empty where the input has one."""
+
+
+class Connections(OneTable[_Key, _Line]):
     """The statistic ``connections``."""
 
     name = "connections"
     about = "bytes, latency, requests in flight"
+    at_every_point = True
     columns = (
         column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
+        column(
+            "capture_point",
+            "text",
+            "where it was captured, of several capture points, of which each has a row; null of one",
+        ),
         CLIENT_COLUMN,
         BROKER_COLUMN,
         CLIENT_ID_COLUMN,
@@ -84,6 +110,13 @@ class Connections(OneTable[int, _Line]):
         column("retransmitted", "int64", "bytes sent again", rare=True),
         column("gap_bytes", "int64", "bytes that were not captured", rare=True),
         column("skipped_bytes", "int64", "captured bytes that are in no frame", rare=True),
+        column(
+            "clock_ahead_ns",
+            "int64",
+            "by how much the clock of the capture point is ahead of that of the one nearest to the broker; "
+            "null there, and where it is not known",
+            rare=True,
+        ),
         *first_and_last("packet"),
     )
 
@@ -91,51 +124,43 @@ class Connections(OneTable[int, _Line]):
         super().__init__(_Line, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
-        row = self._rows.row(exchange.connection)
+        row = self._rows.row((exchange.connection, exchange.capture_point or ""))
         if row is None:
             return
-        row.client, row.broker = exchange.client, exchange.broker
+        row.count(exchange, exchange.request_time_ns, exchange.response_start_ns)
         row.span.add(begun_ns(exchange), exchange.number)
         row.span.add(told_ns(exchange), exchange.number)
-        if exchange.request is not None:
-            row.requests += 1
-            row.request_bytes += exchange.request.frame.size
-            if exchange.client_id is not None:
-                row.client_id = exchange.client_id
-        if exchange.response is not None:
-            row.responses += 1
-            row.response_bytes += exchange.response.frame.size
-            row.errors.add(exchange.error_class)
-        if exchange.request is not None and exchange.response is not None:
-            asked, answered = exchange.request.frame.last_ns, exchange.response.frame.first_ns
-            row.latency.add(answered - asked)
-            row.depth.add(asked, answered)
+        for copy in () if exchange.seen is None else exchange.seen.copies:
+            other = self._rows.row((exchange.connection, copy.point))
+            if other is not None:
+                other.count(exchange, copy.request_time_ns, copy.response_start_ns)
 
     def _other(self, exchange: Exchange) -> None:
-        row = self._rows.row(exchange.connection)
+        row = self._rows.row((exchange.connection, exchange.capture_point or ""))
         if row is not None and exchange.request is not None and exchange.response is not None:
             row.depth.add(exchange.request.frame.last_ns, exchange.response.frame.first_ns, counts=False)
 
     def _connection(self, connection: Connection) -> None:
-        row = self._rows.row(connection.connection)
+        row = self._rows.row((connection.connection, connection.capture_point or ""))
         if row is not None:
             row.over = connection
 
     def result(self) -> list[Row]:
         counted = ((number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted)
-        return [_result(number, row) for number, row in counted]
+        return [_result(number, point, row) for (number, point), row in counted]
 
 
 def row_of(connection: Connection) -> Row:
     """The row of a connection without exchanges."""
-    return _result(connection.connection, _Line(over=connection))
+    return _result(connection.connection, connection.capture_point or "", _Line(over=connection))
 
 
-def _result(number: int, row: _Line) -> Row:
+def _result(number: int, point: str, row: _Line) -> Row:
     over = row.over
     p50, p99 = row.latency.percentiles(50, 99)
     return {
         "connection": number,
+        "capture_point": point or None,
         "client": over.client if over is not None else row.client,
         "broker": over.broker if over is not None else row.broker,
         "client_id": row.client_id,
@@ -157,6 +182,7 @@ def _result(number: int, row: _Line) -> Row:
         "retransmitted": over.retransmitted if over is not None else None,
         "gap_bytes": over.gap_bytes if over is not None else None,
         "skipped_bytes": over.skipped_bytes if over is not None else None,
+        "clock_ahead_ns": over.clock_ahead_ns if over is not None else None,
         "first_ns": over.start_ns if over is not None else row.span.first_ns,
         "last_ns": over.end_ns if over is not None else row.span.last_ns,
     }

@@ -3,8 +3,6 @@
 Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is
 refused or closed is told apart by what went over the wire:
 
-* A SYN that is refused: two packets, none with data, ended by RST. One that nobody answers: packets without
-  data for a second and more.
 * A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame (RFC 8446 6: an alert
   is two bytes behind a header of five), and no response.
 * A TLS hello without an answer: the connection is TLS, and nothing came back.
@@ -15,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import column, time_column
-from kdissect.analysis.fold import SECOND, OneTable, Row, address, least, most, told_ns
+from kdissect.analysis.fold import OneTable, Row, address, least, most, told_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 TELLING = ("Metadata", "FindCoordinator", "DescribeCluster")
 ALERT_BYTES = 7
-MOST_SYNS = 8
 EVIDENCE = 4
 
 
@@ -150,9 +147,10 @@ class Endpoints(OneTable[str, _Endpoint]):
         has_ended = over.end in ("fin", "rst")
         failed = True
         row.answered += back > 0
-        if not back and not there and over.end == "rst" and over.packets == 2:
+        opening = over.tcp["opening"] if over.tcp is not None else None
+        if opening == "refused":
             row.refused += 1
-        elif not back and not there and not has_ended and over.packets <= MOST_SYNS and _kept_trying(over):
+        elif opening == "unanswered":
             row.silent += 1
         elif over.protocol == "kafka" and there and has_ended and back and back == over.skipped_bytes:
             row.kafka_alerted += back in (ALERT_BYTES, 2 * ALERT_BYTES)
@@ -171,11 +169,6 @@ class Endpoints(OneTable[str, _Endpoint]):
 
     def result(self) -> list[Row]:
         return [_result(name, row) for name, row in sorted(self._rows.rows.items())]
-
-
-def _kept_trying(over: Connection) -> bool:
-    """Whether its packets may all be SYNs: these are sent a second apart and more."""
-    return over.packets == 1 or over.end_ns - over.start_ns >= (over.packets - 1) * 9 * SECOND // 10
 
 
 def _result(name: str, row: _Endpoint) -> Row:

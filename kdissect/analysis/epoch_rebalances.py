@@ -27,6 +27,7 @@ from kdissect.analysis.group_rebalance import (
     Rebalance,
     Step,
 )
+from kdissect.analysis.triggers import DID_NOT_POLL, EARLY, LONG_POLL_NS
 
 JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
 """Member epochs of requests."""
@@ -175,9 +176,21 @@ class _Replay:
         if not self.members:
             self._close(beat.ns)
             return  # nobody is left to be given anything
-        out = self._begin(beat, "member-left", CERTAIN, beat.ns)
+        stuck = member is not None and self._did_not_poll(beat, member)
+        word, confidence = ("poll-interval", LIKELY) if stuck else ("member-left", CERTAIN)
+        out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
-        out.steps.append(Step(beat.ns, beat.number, beat.member, LEFT, beat.who))
+        detail = DID_NOT_POLL if stuck else None
+        out.steps.append(Step(beat.ns, beat.number, beat.member, LEFT, beat.who, detail))
+
+    def _did_not_poll(self, beat: Beat, member: _Member) -> bool:
+        """Whether a member that leaves fetched nothing for its poll interval, and yet was heard of."""
+        fetched = self.line.fetched_until(beat.member, {beat.member}, beat.ns)
+        heard = self.line.last_sign(beat.member, beat.ns - 1)
+        if fetched is None or heard is None or not member.rebalance_ms:
+            return False
+        interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
+        return beat.ns - fetched >= interval_ns - LONG_POLL_NS and heard > fetched + interval_ns // 2
 
     def _lost(self, beat: Beat) -> None:
         """A member is told that it is none any more."""

@@ -55,6 +55,9 @@ def interval_ns(name: str, text: str) -> int:
 class Fold(ABC):
     """What is fed the events of a capture, and can be merged."""
 
+    at_every_point: ClassVar[bool] = False
+    """Whether it takes in the rows that each capture point has of a connection; else the one that counts."""
+
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
 
@@ -62,7 +65,7 @@ class Fold(ABC):
         """Take in the next event."""
         if isinstance(event, Exchange):
             self._exchange(event)
-        elif isinstance(event, Connection):
+        elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
     def see(self, event: Event) -> None:

@@ -185,8 +185,8 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
         request.get("reason") or None,
         request.get("sessionTimeoutMs"),
         request.get("rebalanceTimeoutMs"),
-        topics,
-        owned,
+        tuple(topics) if topics is not None else None,
+        held_of(owned, "topic"),
         tuple(
             (each.get("memberId") or "", each.get("groupInstanceId"))
             for each in response.get("members") or ()

@@ -21,7 +21,7 @@ from kdissect.analysis.heads import heads
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.timelines import Mark, Timelines
-from kdissect.analysis.trend import sampled, slope_per_s
+from kdissect.analysis.trend import rising, sampled, slope_per_s
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID
@@ -93,6 +93,7 @@ class Lag(Statistic):
             "float64",
             "how fast it grows, records a second: the median slope (Theil-Sen) between its points",
         ),
+        column("rising", "float64", "the share of eight equal parts of that time in which it grew"),
         column("points", "int64", "how many points those are: one for each second, or fewer"),
         column("written_per_s", "float64", "how fast the log grew meanwhile, records a second"),
         column("committed_per_s", "float64", "how fast the committed offset did"),
@@ -369,6 +370,7 @@ def _whole(
         "lag_max": max((step[1] for step in both), default=None),
         "lag_first": both[0][1] if both else None,
         "lag_per_s": slope_per_s(points),
+        "rising": rising(points),
         "points": len(points),
         "written_per_s": (both[-1][3] - both[0][3]) * SECOND / span if span > 0 else None,
         "committed_per_s": (both[-1][2] - both[0][2]) * SECOND / span if span > 0 else None,

@@ -15,7 +15,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address, begun_ns
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
 from kdissect.analysis.waits import LONG_POLLS, Wait, asked_wait, split
@@ -32,6 +32,8 @@ POLLED_NS = 50 * MILLISECOND
 BACKWARDS_NS = MILLISECOND
 """An answer so long before its request shows a clock that goes wrong."""
 WORST = 8
+MOST_SECONDS = 10_000
+"""So many seconds with such waits are kept."""
 _OWN = re.compile(r"raft-client-\d+|broker-\d+-fetcher-\d+|\d+")
 """Client ids of brokers (KafkaRaftManager, ReplicaFetcherThread, NodeToControllerChannelManager)."""
 
@@ -80,6 +82,8 @@ class _Pace:
     """The latencies of which it is known what they waited behind."""
     behind_ns: int = 0
     behind: _Worst = field(default_factory=_Worst)
+    behind_seconds: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """In each second: how many waited so, and for how long together."""
     polled: _Worst = field(default_factory=_Worst)
     throttled: _Worst = field(default_factory=_Worst)
     broken: _Worst = field(default_factory=_Worst)
@@ -99,11 +103,19 @@ class _Pace:
         self.behind_ns += later.behind_ns
         for name in ("behind", "polled", "throttled", "broken", "held", "away_worst", "backwards"):
             getattr(self, name).merge(getattr(later, name))
+        for second, (count, total) in later.behind_seconds.items():
+            self.waited(second, count, total)
         self.away.merge(later.away)
         self.quota.merge(later.quota)
         self.min_bytes = max(self.min_bytes, later.min_bytes)
         self.max_wait_ms = max(self.max_wait_ms, later.max_wait_ms)
         self.span.merge(later.span)
+
+    def waited(self, second: int, count: int, total_ns: int) -> None:
+        """Requests waited behind others in a second."""
+        before = self.behind_seconds.get(second, (0, 0))
+        if before[0] or len(self.behind_seconds) < MOST_SECONDS:
+            self.behind_seconds[second] = (before[0] + count, before[1] + total_ns)
 
 
 _Key = tuple[str, str, str, str]
@@ -130,6 +142,7 @@ class Pace(OneTable[_Key, _Pace]):
         column("behind_count", "int64", "those of 10 ms and more"),
         column("behind_max_ns", "int64", "the longest"),
         column("behind_exchanges", "int64s", "the longest few"),
+        column("behind_seconds", "json", "by second: how many waited so, and for how long together"),
         column("behind_first_ns", "int64", "when the first of them began", unit="time"),
         column("behind_last_ns", "int64", "when the last of them began", unit="time"),
         column("polled_count", "int64", "those of 50 ms and more behind a long poll"),
@@ -188,6 +201,7 @@ class Pace(OneTable[_Key, _Pace]):
             row.behind_ns += behind
             if behind >= BEHIND_NS:
                 row.behind.add(behind, exchange)
+                row.waited(begun_ns(exchange) // SECOND, 1, behind)
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     row.polled.add(behind, exchange)
         assert exchange.response is not None
@@ -240,6 +254,7 @@ def _result(key: _Key, row: _Pace) -> Row:
         "behind_count": row.behind.count,
         "behind_max_ns": row.behind.most_ns,
         "behind_exchanges": row.behind.exchanges,
+        "behind_seconds": [(second, *row.behind_seconds[second]) for second in sorted(row.behind_seconds)],
         "behind_first_ns": row.behind.span.first_ns,
         "behind_last_ns": row.behind.span.last_ns,
         "polled_count": row.polled.count,

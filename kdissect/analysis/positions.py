@@ -43,7 +43,7 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, least, told_ns
+from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, least, most, told_ns
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
@@ -71,6 +71,8 @@ class _Fetcher:
     broker: str = ""
     client_id: str | None = None
     replica_id: int = -1
+    last_ns: int | None = None
+    """When it last asked."""
     session_id: int | None = None
     steps: int = 0
     began_anew: int | None = None
@@ -84,6 +86,7 @@ class _Fetcher:
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.replica_id = later.replica_id if later.steps else self.replica_id
         self.session_id = later.session_id if later.session_id is not None else self.session_id
+        self.last_ns = most(self.last_ns, later.last_ns)
         if later.began_anew is not None and self.began_anew is None:
             self.began_anew = self.steps + later.began_anew
         self.steps += later.steps
@@ -131,12 +134,12 @@ class Positions(Statistic):
         time_column("stalled_first_ns", "time of the first of them"),
         time_column("stalled_last_ns", "time of the last"),
         column(
-            "lso_held_ns",
+            "starved",
             "int64",
-            "the longest that the last stable offset stood still below the high watermark while that rose: "
-            "an open transaction",
+            "the most answers without a whole record at one offset below the end",
             rare=True,
         ),
+        column("starved_at", "int64", "that offset", rare=True),
         column("out_of_range", "int64", "OFFSET_OUT_OF_RANGE: what it asked for is not there", rare=True),
         column("reset_from", "int64", "the last time, the offset that was not there", rare=True),
         column("reset_to", "int64", "and the one that it asked for next", rare=True),
@@ -148,6 +151,7 @@ class Positions(Statistic):
         *graded_errors("error codes of the partition"),
         column("asked", "bool", "whether it is still asked for at the end"),
         column("session_id", "int32", "the connection's last fetch session (KIP-227)"),
+        time_column("fetched_last_ns", "when it asked for it last, by name or by its session"),
         column(
             "from_start",
             "bool",
@@ -198,6 +202,7 @@ class Positions(Statistic):
         step = fetcher.steps
         fetcher.steps += 1
         fetcher.replica_id = replica_id(exchange)
+        fetcher.last_ns = most(fetcher.last_ns, begun_ns(exchange))
         if exchange.client_id is not None:
             fetcher.client_id = exchange.client_id
         if body.get("sessionId"):
@@ -344,7 +349,8 @@ class Positions(Statistic):
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,
             "stalled_last_ns": stall.last_ns if stall is not None else None,
-            "lso_held_ns": moved.lso_held_ns,
+            "starved": moved.starved,
+            "starved_at": moved.starved_at,
             "out_of_range": moved.out_of_range,
             "reset_from": moved.reset.before if moved.reset is not None else None,
             "reset_to": moved.reset.after if moved.reset is not None else None,
@@ -356,6 +362,7 @@ class Positions(Statistic):
             **row.errors.columns(),
             "asked": row.since is not None,
             "session_id": fetcher.session_id,
+            "fetched_last_ns": fetcher.last_ns if row.since is not None else row.span.last_ns,
             "from_start": fetcher.began_anew == 0,
             "first_ns": row.span.first_ns,
             "last_ns": row.span.last_ns,

@@ -161,6 +161,13 @@ class Producers(OneTable[_Key, _Line]):
             kept=True,
         ),
         column(
+            "unanswered",
+            "int64",
+            "batches sent again to a broker whose connection ended before it answered",
+            rare=True,
+            kept=True,
+        ),
+        column(
             "gaps",
             "int64",
             "jumps in the sequence; null where bytes of the connection were not captured",
@@ -174,6 +181,8 @@ class Producers(OneTable[_Key, _Line]):
         column("acks", "texts", "acknowledgements asked for: 0, 1, all"),
         column("codecs", "texts", "none, gzip, snappy, lz4, zstd: as produced"),
         column("codecs_fetched", "texts", "the same offsets as consumers and followers were given them"),
+        column("magic", "int16", "version of the format of the batches as produced; the lowest"),
+        column("magic_fetched", "int16", "the same of what was fetched of these offsets"),
         column("recompressed", "int64", "batches that were fetched with another codec", rare=True, kept=True),
         column("converted", "int64", "batches that were fetched with another magic", rare=True, kept=True),
         column(
@@ -308,6 +317,7 @@ class Producers(OneTable[_Key, _Line]):
             code,
             -1 if offset is None else offset,
             done_ns,
+            crc32(exchange.broker.encode()),
         )
         row.sent.extend(map(_fit, kept))
         self._kept += 1
@@ -396,6 +406,7 @@ class Producers(OneTable[_Key, _Line]):
             "resent": found.resent,
             "resent_appended": found.resent_appended,
             "absorbed": found.absorbed,
+            "unanswered": found.unanswered,
             "gaps": None if is_blind else found.gaps,
             "lost_sequences": None if is_blind else found.lost_sequences,
             "overtaken": found.overtaken,
@@ -404,6 +415,8 @@ class Producers(OneTable[_Key, _Line]):
             "acks": ["all" if each == -1 else str(each) for each in sorted(row.acks)],
             "codecs": sorted(row.codecs),
             "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
+            "magic": min((each.codec // 8 for each in batches), default=None),
+            "magic_fetched": min((way // 8 for way in ways), default=None),
             "recompressed": recompressed,
             "converted": converted,
             "linger_p50_ns": linger_p50,

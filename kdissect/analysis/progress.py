@@ -1,6 +1,5 @@
 """How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order →
-trend of the lag, the longest stop at one offset, rewinds, resets, how long the last stable offset stood
-still."""
+trend of the lag, the longest stop at one offset, rewinds, resets."""
 
 from __future__ import annotations
 
@@ -53,12 +52,13 @@ class Progress:
     out_of_range: int = 0
     reset: Reset | None = None
     """The last."""
-    lso_held_ns: int = 0
+    starved: int = 0
+    """The most answers without a whole record at one offset, which is below the high watermark."""
+    starved_at: int | None = None
+    _hungry: int = 0
     _at: int | None = None
     _answers: int = 0
     _first_ns: int = 0
-    _stable: tuple[int, int, int] | None = None
-    """The last stable offset, the high watermark beside it, and when the two were first told."""
     _lags: list[tuple[int, int]] = field(default_factory=list)
 
     def ask(self, offset: int) -> None:
@@ -69,27 +69,30 @@ class Progress:
             self.reset = self.reset._replace(after=offset)
         elif self._at is not None and offset < self._at:
             self.rewinds, self.rewound = self.rewinds + 1, (self._at, offset)
-        self._at, self._answers = offset, 0
+        self._at, self._answers, self._hungry = offset, 0, 0
 
-    def answer(self, ns: int, records: int) -> None:
+    def answer(self, ns: int) -> None:
         """Records came."""
         if self._at is None:
             return
         self._first_ns = self._first_ns if self._answers else ns
         self._answers += 1
+        self._hungry = 0
         if self._answers > 1 and (self.stall is None or self._answers > self.stall.answers):
             self.stall = Stall(self._at, self._answers, self._first_ns, ns)
 
-    def watermarks(self, ns: int, high: int, stable: int) -> None:
+    def nothing(self, high: int, stable: int) -> None:
+        """No records came."""
+        if self._at is None or self._at >= (high if stable == NONE else min(high, stable)):
+            return
+        self._hungry += 1
+        if self._hungry > self.starved:
+            self.starved, self.starved_at = self._hungry, self._at
+
+    def watermark(self, ns: int, high: int) -> None:
         """Where the log ends was told."""
         if self._at is not None:
             self._lags.append((ns, wrap64(high - self._at)))
-        if stable == NONE or stable >= high:
-            self._stable = None
-        elif self._stable is None or self._stable[0] != stable:
-            self._stable = stable, high, ns
-        elif high > self._stable[1]:
-            self.lso_held_ns = max(self.lso_held_ns, ns - self._stable[2])
 
     def refuse(self, ns: int, exchange: int) -> None:
         """The offset that is asked for is not there."""
@@ -111,9 +114,11 @@ def progress(moves: Iterable[Move]) -> Progress:
         if offset != NONE:
             out.ask(offset)
         if high != NONE:
-            out.watermarks(ns, high, stable)
+            out.watermark(ns, high)
         if records:
-            out.answer(ns, records)
+            out.answer(ns)
+        elif high != NONE:
+            out.nothing(high, stable)
         if code == OUT_OF_RANGE:
             out.refuse(ns, exchange)
     out.end()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.declared import ID, column, time_column
-from kdissect.analysis.fold import MILLISECOND, Row, Rows, Statistic, begun_ns, least, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, begun_ns, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -15,6 +15,7 @@ from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
 
 LATE_NS = 4_500 * MILLISECOND
 """Half of ``broker.session.timeout.ms``, which is 9 s; a heartbeat comes every 2 s."""
+WINDOW_NS, START_NS = 60 * SECOND, 10 * SECOND
 CAUGHT_UP = 8
 """A node that lacks no more offsets than these follows the log: a record of its own comes every 500 ms."""
 _APIS = (
@@ -67,8 +68,8 @@ class _Node:
     votes_asked: int = 0
     votes_granted: int = 0
     prevotes: int = 0
-    stood: set[int] = field(default_factory=set)
-    """Epochs in which it asked for votes."""
+    stood: dict[int, int] = field(default_factory=dict)
+    """Epochs in which it asked for votes, and when first."""
     fetches: _Turns = field(default_factory=_Turns)
     lag: tuple[int, int, int] | None = None
     """Time, exchange, and offsets that it lacked, at the last."""
@@ -81,6 +82,10 @@ class _Node:
     fenced: tuple[int, int, bool] | None = None
     """Time, exchange, and whether it was."""
 
+    def stand(self, epoch: int, ns: int) -> None:
+        """It asked for votes."""
+        self.stood[epoch] = min(ns, self.stood.get(epoch, ns))
+
     def merge(self, later: _Node) -> None:
         self.epoch = most(self.epoch, later.epoch)
         self.is_voter = self.is_voter or later.is_voter
@@ -88,7 +93,8 @@ class _Node:
         self.votes_asked += later.votes_asked
         self.votes_granted += later.votes_granted
         self.prevotes += later.prevotes
-        self.stood |= later.stood
+        for epoch, ns in later.stood.items():
+            self.stand(epoch, ns)
         self.fetches.merge(later.fetches)
         self.lag = max((each for each in (self.lag, later.lag) if each is not None), default=None)
         self.caught_ns = most(self.caught_ns, later.caught_ns)
@@ -118,6 +124,12 @@ class Quorum(Statistic):
             "prevotes", "int64", "votes that it asked for to see whether it would win (KIP-996)", rare=True
         ),
         column("elections", "int64", "epochs in which it asked for votes", rare=True),
+        column(
+            "elections_60s",
+            "int32",
+            "most epochs in which any node asked for votes, in 60 s; the first 10 s do not count",
+            rare=True,
+        ),
         time_column("leader_since_ns", "of the leader, when it was first seen to be"),
         column("fetches", "int64", "its Fetches of the log"),
         column("fetch_gap_max_ns", "int64", "the longest time from one to the next"),
@@ -150,7 +162,7 @@ class Quorum(Statistic):
         request = exchange.request.body()
         response = exchange.response.body() if exchange.response is not None else {}
         if api == "Vote":
-            self._vote(request, response)
+            self._vote(begun_ns(exchange), request, response)
         elif api == "BrokerHeartbeat":
             self._heartbeat(exchange, request, response)
         elif api == "DescribeQuorum":
@@ -165,7 +177,7 @@ class Quorum(Statistic):
     def _row(self, node: Any) -> _Node | None:
         return self._nodes.row(node) if isinstance(node, int) and node >= 0 else None
 
-    def _vote(self, request: Body, response: Body) -> None:
+    def _vote(self, ns: int, request: Body, response: Body) -> None:
         granted = [bool(each.get("voteGranted")) for each in _partitions(response)]
         for at, each in enumerate(_partitions(request)):
             candidate = self._row(each.get("replicaId", each.get("candidateId")))
@@ -179,7 +191,7 @@ class Quorum(Statistic):
                 continue
             candidate.votes_asked += 1
             if epoch is not None and len(candidate.stood) < self.limits.timeline_key_events:
-                candidate.stood.add(epoch)
+                candidate.stand(epoch, ns)
             candidate.votes_granted += at < len(granted) and granted[at]
 
     def _led(self, exchange: Exchange, api: str | None, request: Body) -> None:
@@ -271,12 +283,24 @@ class Quorum(Statistic):
 
     def result(self) -> list[Row]:
         since_ns, leader = self._leaders[max(self._leaders)] if self._leaders else (None, None)
+        most_in_60s = self._most_elections()
         return [
-            self._result(node, row, since_ns if node == leader else None)
+            self._result(node, row, since_ns if node == leader else None, most_in_60s)
             for node, row in sorted(self._nodes.rows.items())
         ]
 
-    def _result(self, node: int, row: _Node, since_ns: int | None) -> Row:
+    def _most_elections(self) -> int:
+        """In 60 s, after the quorum has come about."""
+        began: dict[int, int] = {}
+        for row in self._nodes.rows.values():
+            for epoch, ns in row.stood.items():
+                began[epoch] = min(ns, began.get(epoch, ns))
+        starts = [row.fetches.first[0] for row in self._nodes.rows.values() if row.fetches.first is not None]
+        first_ns = min([*starts, *began.values()], default=0)
+        times = sorted(ns for ns in began.values() if ns - first_ns >= START_NS)
+        return max((sum(ns <= each < ns + WINDOW_NS for each in times) for ns in times), default=0)
+
+    def _result(self, node: int, row: _Node, since_ns: int | None, most_in_60s: int) -> Row:
         role = "broker"
         if row.fetches.count or row.lag is not None or row.snapshots:
             role = "follower"
@@ -296,6 +320,7 @@ class Quorum(Statistic):
             "votes_granted": row.votes_granted,
             "prevotes": row.prevotes,
             "elections": len(row.stood),
+            "elections_60s": most_in_60s,
             "leader_since_ns": since_ns,
             "fetches": row.fetches.count,
             "fetch_gap_max_ns": row.fetches.gaps.most,

@@ -22,6 +22,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, begun_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
@@ -34,12 +35,14 @@ NEVER_THE_SAME = frozenset(
 )
 """Without an error each is another step, or waits for one."""
 EVIDENCE = 3
+SHORT_MS = 10
+"""A Fetch that may wait no longer than this does not wait."""
 
 
 class _Stretch(NamedTuple):
     """Requests that follow one another."""
 
-    count: int
+    requests: int
     first_ns: int
     last_ns: int
     first_exchange: int
@@ -48,7 +51,9 @@ class _Stretch(NamedTuple):
 
     def joined(self, later: _Stretch) -> _Stretch:
         return later._replace(
-            count=self.count + later.count, first_ns=self.first_ns, first_exchange=self.first_exchange
+            requests=self.requests + later.requests,
+            first_ns=self.first_ns,
+            first_exchange=self.first_exchange,
         )
 
 
@@ -76,22 +81,22 @@ class _Stretches:
         self.tail = later
 
     def _compare(self, one: _Stretch | None) -> None:
-        if one is not None and (self.best is None or one.count > self.best.count):
+        if one is not None and (self.best is None or one.requests > self.best.requests):
             self.best = one
 
     def merge(self, later: _Stretches, gap_ns: int) -> None:
         """Those of a later part."""
         if later.head is not None:
             self.add(later.head, gap_ns)
-        self._compare(later.best)
         if later.tail is not None:
             self._compare(self.tail)
+            self._compare(later.best)
             self.tail = later.tail
 
     def longest(self) -> _Stretch | None:
         """The first of the longest."""
         every = [each for each in (self.head, self.best, self.tail) if each is not None]
-        return max(every, key=lambda each: (each.count, -each.first_ns), default=None)
+        return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
 
 
 @dataclass(slots=True)
@@ -99,6 +104,7 @@ class _Repeat:
     client: str = ""
     broker: str = ""
     client_id: str | None = None
+    replica_id: int = -1
     span: Span = field(default_factory=Span)
     count: int = 0
     at_once: _Stretches = field(default_factory=_Stretches)
@@ -108,6 +114,7 @@ class _Repeat:
     def merge(self, later: _Repeat) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.replica_id = max(self.replica_id, later.replica_id)
         self.span.merge(later.span)
         self.count += later.count
         self.at_once.merge(later.at_once, AT_ONCE_NS)
@@ -129,6 +136,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         CLIENT_COLUMN,
         BROKER_COLUMN,
         CLIENT_ID_COLUMN,
+        column("replica_id", "int32", "id of the broker that follows, of a Fetch; -1 for clients"),
         column("api", "text", "Kafka's newest name of the API"),
         column("error", "text", "the error that answers tell; null without"),
         TOPIC_COLUMN,
@@ -163,7 +171,7 @@ class Repeats(OneTable[_Key, _Repeat]):
                 name, topic_id, partition = partition_of(ancestors)
                 topic = self._labels.topic(name, topic_id)
                 outcomes.add((topic, code, partition if partition is not None else -1))
-        elif exchange.api not in NEVER_THE_SAME:
+        elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
             outcomes.add((self._labels.topic(None, None), 0, -1))
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
@@ -176,6 +184,9 @@ class Repeats(OneTable[_Key, _Repeat]):
         content = 0
         if not code:
             content = crc32(exchange.request.frame.payload[exchange.request.body_start :])
+        if exchange.api == "Fetch":
+            row.replica_id = max(row.replica_id, replica_id(exchange))
+            content = 0
         ns, number = begun_ns(exchange), exchange.number
         row.client, row.broker = exchange.client, exchange.broker
         row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
@@ -196,6 +207,20 @@ class Repeats(OneTable[_Key, _Repeat]):
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
+def _is_idle(exchange: Exchange) -> bool:
+    """Whether it is a Fetch that was answered with nothing at all, long before it had to be."""
+    if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
+        return False
+    longest = exchange.request.body().get("maxWaitMs")
+    latency = exchange.latency_ns
+    if longest is None or latency is None or not (longest <= SHORT_MS or 2 * latency < longest * MILLISECOND):
+        return False
+    topics = exchange.response.body().get("responses")
+    return topics is not None and not any(
+        partition.get("records") for topic in topics for partition in topic.get("partitions") or ()
+    )
+
+
 def _order(key: tuple[int | str | None, ...]) -> tuple[int | str, ...]:
     topic, connection, api, code, partition = key
     return connection or 0, api or "", code or 0, topic or "", partition or 0
@@ -210,14 +235,15 @@ def _result(key: tuple[int | str | None, ...], row: _Repeat) -> Row:
         "client": row.client,
         "broker": row.broker,
         "client_id": row.client_id,
+        "replica_id": row.replica_id,
         "api": api,
         "error": error_name(code) if isinstance(code, int) and code else None,
         "topic": topic,
         "partition": partition if isinstance(partition, int) and partition >= 0 else None,
         "count": row.count,
-        "at_once": at_once.count if at_once is not None else 0,
+        "at_once": at_once.requests if at_once is not None else 0,
         "at_once_ns": at_once.last_ns - at_once.first_ns if at_once is not None else 0,
-        "soon": soon.count if soon is not None else 0,
+        "soon": soon.requests if soon is not None else 0,
         "soon_ns": soon.last_ns - soon.first_ns if soon is not None else 0,
         "first_ns": row.span.first_ns,
         "last_ns": row.span.last_ns,

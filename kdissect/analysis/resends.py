@@ -60,6 +60,8 @@ class Sent(NamedTuple):
     """-1 where it is not told."""
     done_ns: int
     """0 where it was not answered."""
+    broker: int
+    """A checksum of the broker's address."""
 
 
 WIDTH = len(Sent._fields)
@@ -78,6 +80,8 @@ class Account:
     resent: int = 0
     resent_appended: int = 0
     absorbed: int = 0
+    unanswered: int = 0
+    """Batches sent again to the broker that had closed their connection, or let it be closed, unanswered."""
     gaps: int = 0
     lost_sequences: int = 0
     overtaken: int = 0
@@ -122,6 +126,7 @@ def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
         same = [one for one in before if one.crc == each.crc and one.records == each.records]
         if same:
             out.resent += 1
+            out.unanswered += _is_unanswered(same[-1], each)
             appended = {one.offset for one in same if one.offset >= 0}
             known = error_name_is_duplicate(each.error) or each.offset in appended
             if known:
@@ -143,6 +148,10 @@ def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
             expected = following
     for tries in seen.values():
         _given_up(tries, batches, out)
+
+
+def _is_unanswered(earlier: Sent, again: Sent) -> bool:
+    return earlier.state == UNANSWERED and earlier.broker == again.broker
 
 
 def error_name_is_duplicate(code: int) -> bool:
@@ -194,6 +203,7 @@ def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
             by_time.setdefault(keys[2], []).append(at)
         if first is not None:
             out.resent += 1
+            out.unanswered += _is_unanswered(batches[first], each)
             chain = tries.setdefault(first, [batches[first]])
             chain.append(each)
             tries[at] = chain

@@ -113,6 +113,8 @@ class _Line:
     waiting: list[tuple[int, int, int, str]] = field(default_factory=list)
     """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
     (ns), their APIs; the oldest."""
+    answered: set[str] = field(default_factory=set)
+    """APIs of which requests were answered."""
     left_ns: int | None = None
     """When its client last left a group."""
     large: int = 0
@@ -129,6 +131,7 @@ class _Line:
         self.exchanges += later.exchanges
         self.slow = sorted(self.slow + later.slow)[:MOST_SLOW]
         self.waiting = sorted(self.waiting + later.waiting)[:MOST_SLOW]
+        self.answered |= later.answered
         self.left_ns = most(self.left_ns, later.left_ns)
         self.large += later.large
         self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
@@ -152,13 +155,15 @@ class Tcp(OneTable[int, _Line]):
             "from the first SYN to the first request that is neither a login's nor ApiVersions; null without "
             "the SYN",
         ),
-        column("waiting_exchanges", "int64s", "requests that waited when the client closed it, at most 8"),
+        column("waiting_exchanges", "int64s", "requests that waited when one end closed it, at most 8"),
         column("waiting_apis", "texts", "their APIs"),
         column(
             "waiting_ns",
             "int64",
             "age of the oldest of them; long polls count from when their time was over",
         ),
+        column("answered_apis", "texts", "APIs of which requests were answered"),
+        column("closed_ns", "int64", "when one end said that it is over, ns since the epoch", unit="time"),
         column("left_ns", "int64", "when its client last left a group, ns since the epoch", unit="time"),
         column("large", "int64", "messages of 256 KiB and more", rare=True),
         column(
@@ -222,6 +227,7 @@ class Tcp(OneTable[int, _Line]):
             elif api in _LOGIN:
                 row.login_ns += exchange.latency_ns or 0
         if exchange.response is not None:
+            row.answered.add(exchange.api or "")
             end_ns = exchange.response.frame.last_ns
             if end_ns - begin_ns >= SLOW_NS:
                 row.slow = sorted([*row.slow, (begin_ns - end_ns, exchange.number, begin_ns, end_ns)])[
@@ -241,6 +247,13 @@ class Tcp(OneTable[int, _Line]):
             for number, row in sorted(self._rows.rows.items())
             if row.over is not None
         ]
+
+
+def _oldest(waiting: list[tuple[int, int, int, str]], closed_ns: int | None) -> int | None:
+    """For how long the oldest had waited."""
+    if closed_ns is None:
+        return None
+    return max((closed_ns - asked - may for asked, _, may, _ in waiting), default=None)
 
 
 def _may_wait_ns(exchange: Exchange) -> int | None:
@@ -273,7 +286,7 @@ def _result(number: int, row: _Line, over: Connection) -> Row:
     large = [each for each in row.slow_large if each[1] > 5 * rtt]
     waiting: list[tuple[int, int, int, str]] = []
     closed_ns = facts.get("closed_ns")
-    if closed_ns is not None and facts.get("closed_by") == "client":
+    if closed_ns is not None:
         waiting = [each for each in row.waiting if each[0] + each[2] < closed_ns]
     hit = sorted(each for _, each, begin, end in row.slow if any(begin <= ns <= end for ns in late))
     return {
@@ -286,7 +299,9 @@ def _result(number: int, row: _Line, over: Connection) -> Row:
         "setup_ns": setup_ns,
         "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],
         "waiting_apis": sorted({api for *_, api in waiting}),
-        "waiting_ns": max((closed_ns - asked - may for asked, _, may, _ in waiting), default=None),
+        "waiting_ns": _oldest(waiting, closed_ns),
+        "answered_apis": sorted(row.answered),
+        "closed_ns": closed_ns,
         "left_ns": row.left_ns,
         "large": row.large,
         "slow_large": len(large),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from kdissect.analysis.fold import SECOND
@@ -29,6 +30,18 @@ def sampled(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
             at += 1
         out.append((ns, value))
     return out
+
+
+WINDOWS = 8
+"""Equal parts of the time in which it is looked whether a number grows."""
+
+
+def rising(points: Sequence[tuple[int, int]]) -> float | None:
+    """The share of eight equal parts of the time in which the number grew; None for too few points."""
+    if len(points) <= WINDOWS:
+        return None
+    ends = [points[part * (len(points) - 1) // WINDOWS][1] for part in range(WINDOWS + 1)]
+    return sum(later > earlier for earlier, later in pairwise(ends)) / WINDOWS
 
 
 def slope_per_s(points: Sequence[tuple[int, int]]) -> float | None:

@@ -38,6 +38,12 @@ MEMBER_ID_REQUIRED_VERSION = 4
 """From this version of JoinGroup on a new member is told its id first (KIP-394): what asks without one
 begins nothing."""
 UNKNOWN_MEMBER_ID = 25
+LONG_POLL_NS = SECOND // 2
+"""How long an answer to the last Fetch may come after it (``fetch.max.wait.ms``)."""
+AUTO_COMMIT_NS = 6 * SECOND
+"""How long after its last poll a client may commit by itself (``auto.commit.interval.ms``, and a bit)."""
+DID_NOT_POLL = "gives no reason; it fetched or committed nothing for its poll interval"
+"""The detail of a LeaveGroup that gives no reason and is taken for that of a client that was not polled."""
 EARLY = 0.9
 """A timeout is taken for over at this share of it."""
 
@@ -223,7 +229,7 @@ def exceeded_poll_interval(line: GroupLine, leave: Leave, member: str) -> bool:
     if leave.ns - since < interval_ns or last_beat is None or leave.ns - last_beat > session_ns:
         return False
     fetched = line.fetched_until(member, {member}, leave.ns)
-    if fetched is not None and leave.ns - fetched >= interval_ns:
+    if fetched is not None and leave.ns - fetched >= interval_ns - LONG_POLL_NS:
         return True
     committed = max(
         (
@@ -238,7 +244,8 @@ def exceeded_poll_interval(line: GroupLine, leave: Leave, member: str) -> bool:
         for mark in line.marks
         if mark.ns > leave.ns
     )
-    return again and leave.ns - committed >= interval_ns
+    quiet_ns = max(SECOND, interval_ns - AUTO_COMMIT_NS)
+    return again and leave.ns - committed >= quiet_ns
 
 
 def _word(reason: str) -> str | None:

@@ -1,7 +1,8 @@
 """Capture files ─► packets: several files are one capture.
 
 Files are ordered by the time of their first packet (equal times: as given) and merged by packet time
-where they overlap; each keeps its own order. Packets are numbered from 1 over the whole input and
+where they overlap; each keeps its own order. Where they are of several capture points, by what the time
+would be if the points' clocks agreed. Packets are numbered from 1 over the whole input and
 interfaces indexed over it. What is not a packet comes just behind the packet it follows in its file.
 
 ``-`` is standard input. A file that is no capture is a CaptureError, if it is the only one; among several
@@ -22,7 +23,7 @@ from typing import cast
 
 from kdissect.capture import pcap, pcapng
 from kdissect.capture.compressed import Pieces, compression_of
-from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.capture.reader import Interface, Item, Points, Reader
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault, Packet, renumbered
@@ -51,15 +52,17 @@ def read_packets(
     limits: Limits = DEFAULTS,
     opener: Opener = open_capture,
     unfinished: Container[str] = (),
+    points: Points | None = None,
 ) -> Capture:
     """The packets, secrets and faults of these files, as of one capture.
 
     :param opener: opens them; another one than the usual for files that are elsewhere.
     :param unfinished: the files of which more is to come: what stands incomplete at their end is no damage.
+    :param points: the capture points that they are of, where they are of several; it is told the interfaces.
     :raises CaptureError: no file among them can be read as a capture; the text has one line, with the
         path, what it is and what to do.
     """
-    return Capture(paths, limits, opener, unfinished)
+    return Capture(paths, limits, opener, unfinished, points)
 
 
 class Capture(Iterator[Item]):
@@ -71,6 +74,7 @@ class Capture(Iterator[Item]):
         limits: Limits = DEFAULTS,
         opener: Opener = open_capture,
         unfinished: Container[str] = (),
+        points: Points | None = None,
     ) -> None:
         self.interfaces: list[Interface] = []
         """By the index that packets have. It grows, and drop counts come in, while packets are read."""
@@ -78,6 +82,7 @@ class Capture(Iterator[Item]):
             _File(os.fspath(path), order, limits, opener, os.fspath(path) in unfinished)
             for order, path in enumerate(paths)
         ]
+        self._points = points
         if not self._files:
             raise CaptureError("no capture file is given")
         if sum(file.path == "-" for file in self._files) > 1:
@@ -126,32 +131,43 @@ class Capture(Iterator[Item]):
         if not usable:
             raise CaptureError("; ".join(refused))
         # Files without packets go first: they may still have secrets for the others.
-        usable.sort(key=lambda file: (file.first_ns is not None, file.first_ns or 0))
+        usable.sort(key=lambda file: (file.first_ns is not None, self._begin(file)))
         self._files = usable
         return faults
+
+    def _ahead(self, file: _File) -> int:
+        """By how much the clock of its point is ahead of that of the first point, ns."""
+        return 0 if self._points is None else self._points.ahead_ns[self._points.of_path.get(file.path, 0)]
+
+    def _begin(self, file: _File) -> int:
+        return 0 if file.first_ns is None else file.first_ns - self._ahead(file)
 
     def _merged(self, refused: list[Fault]) -> Iterator[Item | None]:
         yield from refused
         waiting = deque(enumerate(self._files))
+        ahead = [self._ahead(file) for file in self._files]
         heap: list[tuple[int, int, Packet, Iterator[Item | None]]] = []
         number = 0
         while waiting or heap:
-            while waiting and (not heap or (waiting[0][1].first_ns or 0) <= heap[0][0]):
+            while waiting and (not heap or self._begin(waiting[0][1]) <= heap[0][0]):
                 order, file = waiting.popleft()
                 items = file.named_items(self.interfaces)
                 for item in items:
                     if isinstance(item, Packet):
-                        heappush(heap, (item.timestamp_ns, order, item, items))
+                        heappush(heap, (item.timestamp_ns - ahead[order], order, item, items))
                         break
                     yield item
             if not heap:
                 continue
             _, order, packet, items = heap[0]
             number += 1
+            if self._points is not None:
+                of_path = self._points.of_path
+                self._points.of_interface[packet.interface] = of_path.get(self._files[order].path, 0)
             yield renumbered(packet, number, packet.interface)
             for item in items:
                 if isinstance(item, Packet):
-                    heapreplace(heap, (item.timestamp_ns, order, item, items))
+                    heapreplace(heap, (item.timestamp_ns - ahead[order], order, item, items))
                     break
                 if isinstance(item, Fault) and item.packet == packet.number:
                     item = item._replace(packet=number)

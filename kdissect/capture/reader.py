@@ -40,6 +40,19 @@ class Interface(NamedTuple):
     """Packets the operating system lost on their way to the capturing program (``isb_osdrop``)."""
 
 
+class Points(NamedTuple):
+    """The capture points of an input whose files show one traffic as it was seen at several places."""
+
+    names: tuple[str, ...]
+    of_path: dict[str, int]
+    """Of every file, as it is named, the place of its point in ``names``."""
+    ahead_ns: tuple[int, ...]
+    """Of every point, by how much its clock seems to be ahead of that of the first."""
+    of_interface: dict[int, int]
+    """Of the interfaces of the input, by the index that packets have, their points; it grows while packets
+    are read."""
+
+
 class Packets(Protocol):
     """The packets of a capture, wherever they come from, and whatever else it has."""
 

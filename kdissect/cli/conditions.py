@@ -11,12 +11,13 @@ import click
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
-from kdissect.cli.filtering import OF_FINDINGS, compiled
+from kdissect.cli.filtering import compiled
 from kdissect.cli.live_findings import LiveFindings
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.durations import duration_ns
 from kdissect.exchange import Exchange
+from kdissect.filter.computed import OF_FINDINGS
 from kdissect.insight.evidence import Evidence, sign_of
 from kdissect.live.journal import Status
 from kdissect.live.metrics import Metrics, address_of
@@ -72,8 +73,8 @@ class Conditions:
         self._stop_on = compiled(given["stop_on"], options, "--stop-on")
         evidence = Evidence()  # of which nothing is known: findings are asked by themselves
         self._triggers = compiled(given["trigger"], options, "--trigger", evidence)
-        self._on_findings = self._triggers is not None and bool(self._triggers.fields & OF_FINDINGS)
-        if self._on_findings and self._triggers is not None and not self._triggers.fields <= OF_FINDINGS:
+        self._on_findings = self._triggers is not None and self._triggers.evidence is not None
+        if self._triggers is not None and self._on_findings and not self._triggers.fields <= {*OF_FINDINGS}:
             raise Wrong(
                 "--trigger: a finding is no exchange: ask for finding and finding.severity alone, "
                 "finding.severity == critical"

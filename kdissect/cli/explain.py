@@ -93,6 +93,8 @@ def command(**given: Any) -> int:
     if given["error"] is not None:
         return print_error(given["error"], given["form"])
     paths = (*given["more_files"], *given["files"])
+    if not paths and given["state"] is not None:
+        return Judging(paths, given).run_state()
     if not paths:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()

@@ -40,7 +40,7 @@ ALL_TABLES = {
     "conformance": CHECKS,
 }
 
-_LIST = "list"
+_LIST, _FILTER = "list", "filter"
 
 
 @click.command()
@@ -92,6 +92,8 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
         yield from _action_rows()
         return
     for name, table in ALL_TABLES.items():
+        if pattern == _FILTER:
+            break  # a table has a column of that name
         is_meant = pattern in (None, name, name.removeprefix("stats "))
         yield from _table_rows(name, table, None if is_meant else pattern)
     yield from _list_rows(pattern)
@@ -155,7 +157,7 @@ def _filter_rows(word: str | None) -> Iterator[dict[str, Any]]:
     rows = [(field.name, field.kind.name.lower(), field.meaning, field.aliases) for field in own_fields()]
     rows += [(name, Kind.FLAG.name.lower(), meaning, ()) for name, (_, meaning) in MACROS.items()]
     for name, kind, meaning, aliases in rows:
-        if name not in columns and (word in (None, "filter") or _has(word, name, meaning, *aliases)):
+        if name not in columns and (word in (None, _FILTER) or _has(word, name, meaning, *aliases)):
             yield {
                 "table": "filter",
                 "name": name,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kdissect.insight.evidence import Evidence
 
 MILLISECOND = 1_000_000
-OF_FINDINGS = frozenset(("finding", "finding.severity"))
-"""Fields of a filter that ask for findings."""
 
 
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -118,7 +116,7 @@ class Chooser:
     @property
     def must_judge(self) -> bool:
         """Whether it asks for findings."""
-        return any(each.fields & OF_FINDINGS for each in self._filters)
+        return any(each.evidence is not None for each in self._filters)
 
     def refuse_to_judge(self, paths: Iterable[str]) -> None:
         """See that a filter that asks for findings can be told them.

@@ -19,6 +19,7 @@ from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.connection_lines import connection_tree
+from kdissect.present.error_pages import explained
 from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.nearest import nearest
@@ -263,13 +264,15 @@ class LinePrinter:
         if not isinstance(event, Exchange):
             return ()
         self._output.line(self._lines.line(event))
+        if self._options.explain_errors:
+            self._output.lines(explained(event))
         if self._dump:
             self._bytes(event)
         return (event,)
 
     def show_all(self, events: Sequence[Event]) -> int:
         """The same of many events; gives how many rows were printed."""
-        if self._dump:
+        if self._dump or self._options.explain_errors:
             return sum(1 for event in events for _ in self.show(event))
         out, rows, size = self._text, 0, 0
         try:
@@ -320,6 +323,8 @@ class TreePrinter:
         if isinstance(event, Exchange):
             for line in exchange_tree(event, self._options, self._dump):
                 self._output.line(line)
+            if self._options.explain_errors:
+                self._output.lines(explained(event))
             self._output.line("")
             yield event
         elif isinstance(event, Connection) and (event.proxies or event.tls is not None):

@@ -11,19 +11,26 @@ from io import BufferedIOBase
 from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
+from kdissect.capture.points import find_points
+from kdissect.capture.reader import Points
 from kdissect.cli.errors import Unreadable
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
 
 
-def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Capture:
-    """The packets of these files.
+def points_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Points | None:
+    """The capture points of these files, where they are of several."""
+    return find_points(paths, limits, _opened)
+
+
+def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:
+    """The packets of these files, of these capture points.
 
     :raises Unreadable: none of them can be read.
     """
     try:
-        return read_packets(paths, limits, _opened)
+        return read_packets(paths, limits, _opened, points=points)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from kdissect.cli import DONE, NOTHING_MATCHED
 from kdissect.cli.config import load_config
 from kdissect.cli.counts import Counts, count
-from kdissect.cli.errors import complain
+from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.filtering import Chooser, Within
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.inputs import read_twice
@@ -98,10 +98,22 @@ class Judging:
                     self._state.merge(judge)
                     judge = self._state
                 judged = self._judged(judge)
-                self._print(file, judged, reading.first_ns)
+                first_ns = reading.first_ns if self._state is None else judged.context.first_ns
+                self._print(file, judged, first_ns)
                 if given["state"] is not None:
                     save(given["state"], judge)
         return self._exit_code(reading, judged)
+
+    def run_state(self) -> int:
+        """Judge what a state holds, and nothing else."""
+        if self._state is None:
+            raise Unreadable(
+                f"--state {self._given['state']}: there is no such file, and no capture is given"
+            )
+        judged = self._judged(self._state)
+        with open_output(self._given["output"]) as file:
+            self._print(file, judged, judged.context.first_ns)
+        return self._failed(judged)
 
     def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
         return Reading(
@@ -123,6 +135,10 @@ class Judging:
         """A capture without Kafka is told as a finding."""
         if reading.is_damaged:
             return reading.exit_code(False, False, True)
+        return self._failed(judged)
+
+    def _failed(self, judged: Judged) -> int:
+        """The exit code of ``--fail-on``."""
         grave = self._fails_on
         failed = grave is not None and any(is_so_grave(each, grave) for each in judged.findings)
         return NOTHING_MATCHED if failed else DONE
@@ -137,7 +153,7 @@ class Judging:
         shown = wanted if self._given["all_of_them"] else _first(wanted)
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
-            output.lines(finding_lines(shown, first_ns, self._paths))
+            output.lines(finding_lines(shown, first_ns, self._arguments()))
             if not self._given["quiet"]:
                 if shown:
                     output.line("")
@@ -151,6 +167,12 @@ class Judging:
             TextOutput(file, self._given["output"]).lines(not_judged_lines(judged.not_judged))
             return
         self._write(file, table, rows)
+
+    def _arguments(self) -> list[str]:
+        """What a command needs to read the same."""
+        options = (("-d", "decode_as"), ("--keylog", "key_logs"), ("--rsa-key", "rsa_keys"))
+        given = [word for option, name in options for value in self._given[name] for word in (option, value)]
+        return [*self._paths, *given]
 
     def _write(self, file: BinaryIO, table: Table, rows: list[Any]) -> None:
         writer = writer_of(self._form, table, file, self._options)

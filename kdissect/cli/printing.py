@@ -65,6 +65,7 @@ def options_of(given: Mapping[str, Any], config: Config) -> Options:
         bytes_form=given["bytes_form"],
         limits=config.limits,
         shown_fields=config.shown_fields,
+        explain_errors=given.get("explain_errors", False),
     )
 
 

@@ -13,7 +13,7 @@ from kdissect.capture.files import Capture
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets
 from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.errors import Complaints, complain
-from kdissect.cli.inputs import packets_of
+from kdissect.cli.inputs import packets_of, points_of
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.keys import Keys
 from kdissect.cli.tally import Tally
@@ -23,6 +23,7 @@ from kdissect.exchange import Exchange
 from kdissect.live.following import Following
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.names import TopicNames
+from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.tls.keylog import Secrets as KnownSecrets
@@ -69,7 +70,9 @@ class Reading:
         self._paths = tuple(paths)
         self._names_file = opener is None and len(self._paths) == 1
         """Whether a complaint must name the file; of several, or of followed ones, the fault does."""
-        self._opener = opener or (lambda: packets_of(self._paths, options.limits))
+        self.points = points_of(self._paths, options.limits) if opener is None else None
+        """The capture points of the input, where it has several."""
+        self._opener = opener or (lambda: packets_of(self._paths, options.limits, self.points))
         self._options = options
         self._ports = ports
         self._keys = Keys() if keys is None else keys
@@ -78,8 +81,9 @@ class Reading:
         self._dissector = self._new_dissector(None)
         self._complaints = Complaints()
 
-    def _new_dissector(self, names: TopicNames | None) -> Dissector:
-        dissector = Dissector(
+    def _new_dissector(self, names: TopicNames | None) -> Dissector | PointsDissector:
+        dissector = dissector_of(
+            self.points,
             self._options.limits,
             self._ports,
             names,
@@ -97,7 +101,7 @@ class Reading:
         :param learn: is given every event of it.
         """
         first = self._new_dissector(None)
-        for item in packets_of(self._paths, self._options.limits):
+        for item in packets_of(self._paths, self._options.limits, self.points):
             for event in first.feed(item):
                 if learn is not None:
                     learn(event)
@@ -204,7 +208,7 @@ class Reading:
             return capture.blocks()
         return ((item,) for item in capture)
 
-    def _learn_secrets(self, dissector: Dissector, now: float) -> list[Event]:
+    def _learn_secrets(self, dissector: Dissector | PointsDissector, now: float) -> list[Event]:
         """What key logs that grow have told since."""
         found: list[Event] = []
         for lines in self._keys.news(now):
@@ -251,6 +255,8 @@ class Reading:
             plural(self.tally.faults, "fault"),
         ]
         text = ", ".join(parts)
+        if isinstance(self._dissector, PointsDissector):
+            text += f"; {self._dissector.summary()}"
         not_decoded = self.tally.not_decoded()
         return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 

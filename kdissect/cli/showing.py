@@ -68,6 +68,9 @@ _OPTIONS = (
     BYTES_FORM,
     EMBEDDED,
     SHOW_SECRETS,
+    click.option(
+        "--explain-errors", is_flag=True, help="What errors mean and what causes them, below (text and tree)."
+    ),
     click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
     click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from kdissect.capture.belonging import belonging
+from kdissect.capture.reader import Points
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.errors import complain
 from kdissect.cli.inputs import packets_of, reads_once
@@ -96,6 +97,7 @@ class Shown:
         self._limits = limits
         self._with_secrets = with_secrets
         self._scratch = scratch
+        self._points: Points | None = None
         self.found = ShownPackets()
         self._spool: BinaryIO | None = None
         """What of the input can be read only once."""
@@ -104,6 +106,7 @@ class Shown:
     def kept(self, reading: Reading) -> Iterator[None]:
         """See to it that what ``reading`` reads can be read again in here."""
         if not self._only_once:
+            self._points = reading.points
             yield
             return
         with named_file(".pcapng", self._scratch) as spool:
@@ -124,7 +127,7 @@ class Shown:
         shown, encrypted = self.found.packets, self.found.encrypted
         wanted = shown | belonging(self._items(read), shown, self._limits, encrypted)
         last = max(wanted, default=0)
-        capture = packets_of(self._paths, self._limits)
+        capture = packets_of(self._paths, self._limits, self._points)
         writer = PcapngWriter(file, capture.interfaces)
         left_out = False
         if self._with_secrets and (key_log := secrets.key_log()):
@@ -152,7 +155,7 @@ class Shown:
 
     def _items(self, last: int) -> Iterator[Packet]:
         """The packets up to the ``last``."""
-        capture = packets_of(self._paths, self._limits)
+        capture = packets_of(self._paths, self._limits, self._points)
         for item in capture:
             if isinstance(item, Packet):
                 if item.number > last:

@@ -22,11 +22,13 @@ from kdissect.insight.judge import Judge
 
 _MAGIC = b"kdissect findings 1\n"
 _DIGEST = hashlib.sha256().digest_size
-_OWN = ("kdissect.analysis.", "kdissect.insight.")
+_OWN = (
+    *("kdissect.analysis.", "kdissect.insight.", "kdissect.limits.", "kdissect.model.", "kdissect.names."),
+    *("kdissect.record.", "kdissect.session.conversation."),
+)
+"""Modules that do nothing but compute; what stands in them may stand in a state."""
 _OTHERS = frozenset(
     {
-        ("kdissect.limits", "Limits"),
-        ("kdissect.session.conversation", "Connection"),
         ("collections", "Counter"),
         ("collections", "OrderedDict"),
         ("collections", "defaultdict"),
@@ -104,7 +106,7 @@ def _maker() -> str:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        is_own = module.startswith(_OWN) and "." not in name
+        is_own = f"{module}.".startswith(_OWN) and "." not in name
         if not is_own and (module, name) not in _OTHERS:
             raise pickle.UnpicklingError(f"{module}.{name} does not belong here")
         found = super().find_class(module, name)

@@ -36,7 +36,7 @@ class Tally:
                 self._exchange(event)
         elif isinstance(event, Fault):
             self.faults += 1
-        else:
+        elif not event.is_copy:
             self._connection(event)
 
     def merge(self, later: Tally) -> None:

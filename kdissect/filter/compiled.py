@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
+from kdissect.filter.computed import OF_FINDINGS
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import Expression, compiled, cost, fields_of
 from kdissect.filter.field import HEADER
@@ -39,7 +40,9 @@ class Filter:
         """What the author may not have meant, one line each."""
         self.options = options
         self.slowness = slowness
-        self.evidence = evidence
+        asks = any(field.name in OF_FINDINGS for field in fields_of(expression))
+        self.evidence = evidence if asks else None
+        """What tells ``finding``; None where nothing asks for it."""
         self._answer = compiled(expression)
 
     def __repr__(self) -> str:
@@ -50,6 +53,8 @@ class Filter:
 
     def matches(self, exchange: Exchange) -> bool:
         """Whether an exchange is shown."""
+        if self.evidence is None:
+            return self._answer(Row(exchange, self.options, slowness=self.slowness))
         return self._answer(self._row(exchange))
 
     def matches_record(self, exchange: Exchange, record: dict[str, Any]) -> bool:

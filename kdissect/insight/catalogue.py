@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 from kdissect.insight.rule import RULES
-from kdissect.insight.rules import capture, latency, network, quotas
+from kdissect.insight.rules import (
+    batching,
+    brokers,
+    capture,
+    cluster,
+    delivery,
+    groups,
+    latency,
+    logs,
+    loops,
+    network,
+    offsets,
+    produce,
+    quotas,
+    reach,
+    readiness,
+    replication,
+    security,
+    share,
+    streams,
+    transactions,
+)
 
-__all__ = ["RULES", "capture", "latency", "network", "quotas"]
-from kdissect.insight.rules import transactions
-
-__all__ = ["RULES", "capture", "transactions"]
-from kdissect.insight.rules import logs
-
-__all__ = ["RULES", "capture", "logs"]
+__all__ = [
+    "RULES",
+    "batching",
+    "brokers",
+    "capture",
+    "cluster",
+    "delivery",
+    "groups",
+    "latency",
+    "logs",
+    "loops",
+    "network",
+    "offsets",
+    "produce",
+    "quotas",
+    "reach",
+    "readiness",
+    "replication",
+    "security",
+    "share",
+    "streams",
+    "transactions",
+]

@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     """Of its findings, where they say no other."""
     confidence: str
     category: str
-    """The module that it stands in."""
+    """The module of :mod:`kdissect.insight.rules` that it stands in, or the package of several."""
     needs: tuple[type[Statistic], ...]
     """The statistics whose rows it reads."""
     judge: Callable[[Facts], Iterable[Finding]]
@@ -72,6 +72,11 @@ class Facts:
         assert statistic in self._rule.needs
         return self._rows[statistic]
 
+    @property
+    def written(self) -> Page:
+        """The rule's page."""
+        return self._rule.page
+
     def limit(self, name: str) -> float:
         """A threshold."""
         return self._thresholds[name]
@@ -106,11 +111,14 @@ RULES: dict[str, Rule] = {}
 def rule(
     id: str, severity: str, confidence: str, needs: tuple[type[Statistic], ...], **thresholds: float
 ) -> Callable[[Callable[[Facts], Iterable[Finding]]], Callable[[Facts], Iterable[Finding]]]:
-    """Make a function a rule of the catalogue. Its category is the name of its module."""
+    """Make a function a rule of the catalogue. Its category is the name of its module, or of
+    the package that its module stands in."""
 
     def register(judge: Callable[[Facts], Iterable[Finding]]) -> Callable[[Facts], Iterable[Finding]]:
         assert id not in RULES
-        category = judge.__module__.rpartition(".")[2]
+        category = (
+            judge.__module__.partition(".rules.")[2].partition(".")[0] or judge.__module__.rpartition(".")[2]
+        )
         RULES[id] = Rule(id, severity, confidence, category, needs, judge, thresholds)
         return judge
 

@@ -36,7 +36,8 @@ def share(part: float, whole: float) -> str:
 
 
 def having(**values: object) -> str:
-    """The filter for exchanges that have all of these; None is left out: ``topic == "a" and api == "Fetch"``."""
+    """The filter for exchanges that have all of these; None is left out: ``topic == "a" and api == "
+    ""Fetch"``."""
     return " and ".join(
         f"{name} == {json.dumps(value)}" for name, value in values.items() if value is not None
     )

@@ -131,6 +131,18 @@ CONNECTIONS = Table(
             "address), client and destination, or target, login and outcome; size in bytes; null without",
         ),
         attribute_column("opened", "bool", "whether the capture has its beginning, the client's SYN"),
+        attribute_column(
+            "capture_point",
+            "text",
+            "where it was captured, of several capture points of one traffic, each of which has a row; null "
+            "where there is one",
+        ),
+        attribute_column(
+            "clock_ahead_ns",
+            "int64",
+            "by how much the clock there is ahead of that of the capture point nearest to the broker, where "
+            "the network takes as long one way as the other; null at the nearest, and where it is not known",
+        ),
     ),
 )
 

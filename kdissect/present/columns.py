@@ -320,6 +320,19 @@ EXCHANGES = Table(
             partial(_names, "transactional_ids"),
             ("transactional_id", "transactional.id"),
         ),
+        attribute_column(
+            "capture_point",
+            "text",
+            "where it was captured, of several capture points of one traffic; null where there is one",
+        ),
+        Column("also_at", "texts", "the other capture points that saw it", partial(_names, "also_at")),
+        attribute_column(
+            "between_ns",
+            "int64",
+            "how much longer the answer took at the capture point farthest from the broker than at the "
+            "nearest: the network between them, both ways",
+            "between",
+        ),
         Column("faults", "faults", "what is wrong with the captured bytes", _faults, ("fault",)),
         Column("request", "json", "header and body in Kafka's JSON form", partial(_message, "request")),
         Column("response", "json", "header and body in Kafka's JSON form", partial(_message, "response")),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kdissect.exchange import Exchange
 from kdissect.insight.errors import causes
-from kdissect.present.findings_text import paragraph
-from kdissect.protocol.errors import FATAL, RETRIABLE, KafkaError
+from kdissect.present.paragraphs import paragraph
+from kdissect.protocol.errors import FATAL, RETRIABLE, KafkaError, errors
 
 
 class ErrorPage(NamedTuple):
@@ -42,6 +43,15 @@ def error_page(error: KafkaError) -> ErrorPage:
         known.causes,
         known.do or None,
     )
+
+
+def explained(exchange: Exchange) -> Iterator[str]:
+    """The pages of the errors of an exchange, each once, to stand below it."""
+    known = errors()
+    for code in dict.fromkeys(code for code, _ in exchange.error_codes()):
+        if code in known:
+            for line in error_lines(error_page(known[code])):
+                yield f"  {line}"
 
 
 def error_lines(page: ErrorPage) -> Iterator[str]:

@@ -11,9 +11,10 @@ from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.error_pages import error_lines, error_page
-from kdissect.present.findings_text import WIDTH, fold_text, heading, paragraph
+from kdissect.present.findings_text import heading
 from kdissect.present.form import SECOND, duration
 from kdissect.present.options import Options
+from kdissect.present.paragraphs import WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import errors
 
@@ -59,7 +60,7 @@ def exchange_lines(
         yield ""
         yield "findings that it shows, or that lasted while it did"
         for each in findings:
-            yield heading(each, "  ")
+            yield from heading(each, "  ")
     yield from _listed("before it", beside.before, start, options)
     yield from _listed("after it", beside.after, start, options)
 

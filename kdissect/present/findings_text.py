@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,22 +20,23 @@ from kdissect.insight.finding import Finding, Step
 from kdissect.insight.judge import Judged, NotJudged
 from kdissect.insight.rule import Rule
 from kdissect.present.form import SECOND, duration, plural, size
+from kdissect.present.paragraphs import LABEL, WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise, width
 
-WIDTH = 80
 _WORD = 8
 """Cells of the longest severity."""
-_LABEL = 6
 
 
-def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iterable[str]) -> Iterator[str]:
+def finding_lines(
+    findings: Sequence[Finding], first_ns: int | None, arguments: Iterable[str]
+) -> Iterator[str]:
     """Findings, each effect below its cause.
 
     :param first_ns: what times of steps count from.
-    :param files: what was read, for the command that shows a finding.
+    :param arguments: what was read, and how, for the command that shows a finding.
     """
     depths: dict[str, int] = {}
-    command = shlex.join(("kdissect", *files))
+    command = shlex.join(("kdissect", *arguments))
     for each in findings:
         depth = depths[each.key] = 0 if each.because not in depths else depths[each.because] + 1
         if depth == 0 and len(depths) > 1:
@@ -47,7 +47,7 @@ def finding_lines(findings: Sequence[Finding], first_ns: int | None, files: Iter
 def _finding(
     finding: Finding, indent: str, first_ns: int | None, command: str, is_effect: bool
 ) -> Iterator[str]:
-    yield heading(finding, indent)
+    yield from heading(finding, indent)
     inner = indent + "  "
     yield from paragraph(finding.message, inner)
     if is_effect:
@@ -58,24 +58,32 @@ def _finding(
             yield from paragraph(part, inner, label if at == 0 else "")
     if finding.filter:
         see = f"{command} -Y {shlex.quote(finding.filter)}"
-        yield f"{inner}{'see':<{_LABEL}}{sanitise(see, None)}"
+        yield f"{inner}{'see':<{LABEL}}{sanitise(see, None)}"
 
 
-def heading(finding: Finding, indent: str = "") -> str:
-    """The first line of a finding."""
+def heading(finding: Finding, indent: str = "") -> Iterator[str]:
+    """The first line of a finding; more where its subject is long."""
     word = finding.severity.upper()
-    left = f"{indent}{word:<{_WORD}} {finding.id}   {sanitise(finding.where)}"
+    before = f"{indent}{word:<{_WORD}} {finding.id}   "
     measure = _measure(finding)
-    if not measure:
-        return left
-    room = WIDTH - width(measure)
-    return f"{pad(left, room - 1)} {measure}"
+    where = _OF_ONE_PART.sub("\u00a0", sanitise(finding.where, None))
+    parts = fold_text(where, WIDTH - width(before))
+    if width(before + parts[-1]) + width(measure) >= WIDTH:
+        parts = fold_text(where, WIDTH - width(before) - width(measure) - 1)
+    for at, part in enumerate(parts):
+        line = before + part if at == 0 else " " * (len(indent) + _WORD + 1) + part
+        is_last = at == len(parts) - 1
+        yield f"{pad(line, WIDTH - width(measure) - 1)} {measure}" if measure and is_last else line
+
+
+_OF_ONE_PART = re.compile(r"(?<!,) ")
+"""A space inside of one part of a subject."""
 
 
 def _measure(finding: Finding) -> str:
     """What was measured, short."""
     value, unit = finding.measure, finding.unit
-    if value is None:
+    if value is None or not unit:
         return ""
     if unit in _SECONDS:
         return duration(round(value * _SECONDS[unit]))
@@ -101,26 +109,6 @@ def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator
         for at, line in enumerate(lines):
             text = (before if at == 0 else " " * len(before)) + line
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if number and at == 0 else text
-
-
-def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
-    """Lines of a paragraph.
-
-    :param label: stands before the first.
-    """
-    first = indent if label is None else f"{indent}{label:<{_LABEL}}"
-    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
-        yield (first if at == 0 else " " * len(first)) + line
-
-
-def fold_text(text: str, room: int) -> list[str]:
-    """A text in lines of so many cells; words stay whole."""
-    held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
-    lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\u00a0", " ") for line in lines] or [""]
-
-
-_UNIT = re.compile(r"(\d) (ns|µs|ms|s|B|KiB|MiB|GiB|%)\b")
 
 
 # -- the last lines ---------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ class Options(NamedTuple):
     shown_fields: frozenset[str] = frozenset()
     """Fields and classes of imported definitions that are shown although their name says secret, as
     ``[secrets] show`` of the configuration has them: ``MoonRequest.token``, ``MoonRequest``."""
+    explain_errors: bool = False
+    """Below a line or a tree of an exchange, what its errors mean and what causes them."""
     as_text: bool = False
     """Records inside messages as :class:`~kdissect.protocol.json_form.RawText`: for a writer of JSON."""
 

@@ -8,9 +8,10 @@ from kdissect.analysis.declared import TIME
 from kdissect.analysis.story import Line
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import Column, Table
-from kdissect.present.findings_text import WIDTH, fold_text, heading
+from kdissect.present.findings_text import heading
 from kdissect.present.form import SECOND
 from kdissect.present.options import Options
+from kdissect.present.paragraphs import WIDTH, fold_text
 from kdissect.present.sanitise import pad, sanitise, valid_text, width
 
 _MOST_WHO = 24
@@ -80,4 +81,4 @@ def story_lines(lines: list[Line], first_ns: int | None) -> Iterator[str]:
 def about_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """What is found of the subject, a line each."""
     for each in findings:
-        yield heading(each, "  ")
+        yield from heading(each, "  ")

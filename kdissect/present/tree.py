@@ -55,6 +55,8 @@ def _heading(exchange: Exchange) -> str:
     if exchange.latency_ns is not None:
         waited = f" ({behind_text(exchange)})" if exchange.behind_ns else ""
         parts.append(duration(exchange.latency_ns) + waited)
+    if exchange.between_ns is not None:
+        parts.append(f"{duration(exchange.between_ns)} between capture points")
     if exchange.error:
         parts.append(error_text(exchange))
     if exchange.missing:

@@ -63,6 +63,15 @@ class Connection(NamedTuple):
     tcp: dict[str, Any] | None = None
     """What its segments tell of the network and of both ends (:mod:`kdissect.tcp.facts`); None where it shows
     that it is not Kafka's."""
+    capture_point: str | None = None
+    """Where it was captured; None where the input has one capture point."""
+    clock_ahead_ns: int | None = None
+    """By how much the clock there is ahead of that of the capture point nearest to the broker, as its
+    exchanges tell, where the network takes as long one way as the other; None at the nearest, and where it is
+    not known."""
+    is_copy: bool = False
+    """Whether another capture point, nearer to the broker, has a row of it too: that one counts, where each
+    connection counts once."""
 
 
 class Conversation:

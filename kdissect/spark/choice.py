@@ -18,21 +18,21 @@ from kdissect.model import Fault
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
 from kdissect.spark.settings import Settings
-from kdissect.spark.tables import TABLES
+from kdissect.spark.tables import POINT, TABLES
 
 _CHEAP = {
     "exchanges": frozenset(
         column.name
         for column in TABLES["exchanges"].columns
-        if column.name not in ("error", "topics", "faults", "request", "response")
+        if column.name not in ("error", "topics", "faults", "request", "response", POINT)
     ),
     "connections": frozenset(
-        column.name for column in TABLES["connections"].columns if column.name != "sasl"
+        column.name for column in TABLES["connections"].columns if column.name not in ("sasl", POINT)
     ),
     "records": frozenset(("exchange", "connection", "api_version")),
     "batches": frozenset(("exchange", "connection", "api_version")),
 }
-"""Columns that need no decoding."""
+"""Columns that need no decoding, but for the capture point: that is of the task, not of the exchange."""
 
 _NUMBER_OF = {"exchange": "number"}
 """What rows of an exchange call it."""

@@ -40,7 +40,7 @@ def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    if POINT not in exchanges.columns:
+    if not has_points(exchanges):
         raise ValueError(f"these exchanges have no {POINT}: the option {POINT} tells capture points apart")
     same, itself = [f.col(name) for name in _SAME], f.concat_ws(":", POINT, "number")
     in_time = Window.partitionBy(*same).orderBy("_time", POINT, "number")
@@ -62,6 +62,11 @@ def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
     best = copies.orderBy(f.col("missing").isNotNull(), f.size("faults"), POINT, "number")
     framed = framed.withColumn("_rank", f.row_number().over(best)).where("_rank = 1")
     return framed.drop("_time", "_group", "_count", "_copy", "_rank")
+
+
+def has_points(exchanges: DataFrame) -> bool:
+    """Whether exchanges say which capture point they are of; of those of one capture the column is null."""
+    return POINT in exchanges.columns and bool(exchanges.where(f"{POINT} is not null").head(1))
 
 
 def alone(exchanges: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdissect.spark.copies import SEEN_AT, alone, merged
+from kdissect.spark.copies import SEEN_AT, alone, has_points, merged
 from kdissect.spark.readiness import readiness
 from kdissect.spark.tables import POINT
 
@@ -120,7 +120,7 @@ class Report:
         self.left_out = 0
         """How often something was left out of the last section for want of room."""
         if SEEN_AT not in exchanges.columns:
-            exchanges = merged(exchanges) if POINT in exchanges.columns else alone(exchanges)
+            exchanges = merged(exchanges) if has_points(exchanges) else alone(exchanges)
         exchanges = _whole(exchanges)
         _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
         _with_point(connections).createOrReplaceTempView("connections")
@@ -169,4 +169,5 @@ def _whole(exchanges: DataFrame) -> DataFrame:
 def _with_point(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
-    return frame if POINT in frame.columns else frame.withColumn(POINT, f.lit(""))
+    point = f.coalesce(POINT, f.lit("")) if POINT in frame.columns else f.lit("")
+    return frame.withColumn(POINT, point)

@@ -40,6 +40,8 @@ def full_table(name: str, embedded: bool, points: bool) -> Table:
     """
     table = TABLES[name]
     columns = tuple(c for c in table.columns if embedded or not c.name.endswith("Decoded"))
+    if points:  # the column of one machine, for which the points of files given together are told apart
+        columns = tuple(column for column in columns if column.name != POINT)
     return with_point(Table(name, columns), points)
 
 
@@ -77,7 +79,7 @@ def ddl(table: Table) -> str:
 
 def _changed(column: Column, point: str, head: int | None) -> Column:
     if column.name == POINT:
-        return column._replace(value=partial(_constant, point))
+        return column._replace(value=partial(_constant, point or None))
     if head is None:
         return column
     if column.type in ("bytes", "headers"):

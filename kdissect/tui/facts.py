@@ -32,6 +32,9 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
         yield f"latency: {latency}, from the request's last byte to the response's first"
     if exchange.behind_ns:
         yield f"waited: {behind_text(exchange)}; a broker serves one request of a connection at a time"
+    for copy in () if exchange.seen is None else exchange.seen.copies:
+        if copy.latency_ns is not None:
+            yield f"latency at {sanitise(copy.point)}: {duration(copy.latency_ns)}"
     if exchange.request is not None and exchange.response is not None:
         whole = exchange.response.frame.last_ns - exchange.request.frame.first_ns
         yield f"in all: {duration(whole)}, from the request's first byte to the response's last"
@@ -48,6 +51,8 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
 def packet_lines(exchange: Exchange) -> Iterator[str]:
     """The connection, and where the messages stand in it."""
     yield f"connection: {exchange.connection}, {exchange.client} → {exchange.broker}"
+    if exchange.seen is not None:
+        yield f"capture point: {sanitise(', also at '.join((exchange.seen.point, *exchange.also_at)))}"
     if exchange.proxied is not None and exchange.proxied.client != exchange.client_endpoint:
         yield f"through the proxy: {endpoint_text(exchange.proxied.client)}"
     for message in exchange.messages:

@@ -27,7 +27,7 @@ from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.source import Source, packets_of
+from kdissect.tui.feed.source import Source, packets_of, points_of
 from kdissect.tui.whole_file import write_whole
 from kdissect.wording import NotInstalledError
 
@@ -149,11 +149,12 @@ def _write_packets(
     if encrypted and with_secrets is None:
         raise MayHaveSecretsError("these packets are of TLS")
     source = feed.source
-    with closing(packets_of(source, waits=False)) as capture:
+    points = points_of(source)
+    with closing(packets_of(source, waits=False, points=points)) as capture:
         packets = (item for item in capture if isinstance(item, Packet))
         wanted = shown | belonging(packets, shown, source.limits, encrypted)
     count = 0
-    with closing(packets_of(source, waits=False)) as capture:
+    with closing(packets_of(source, waits=False, points=points)) as capture:
         writer = PcapngWriter(file, capture.interfaces)
         if encrypted and with_secrets:
             writer.write(Secrets(TLS_KEY_LOG, _key_log(source)))

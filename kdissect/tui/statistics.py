@@ -9,7 +9,6 @@ finds late would come in the wrong order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +118,7 @@ class Statistics:
         self._names += len(names)
         self._count = end
         self._connections.update(connections)
-        found = tuple(self._index.connections[number] for number in connections)
+        found = tuple(self._index.connections.row(place) for place in connections)
         places = self._index.column("place")[new].astype("<i8").tobytes()
         lengths = self._index.column("length")[new].astype("<u4").tobytes()
         counter.send(Grown(places, lengths, found, names))
@@ -146,12 +145,13 @@ class Statistics:
         return len(self._index)
 
     def _new_connections(self, text: str) -> list[int]:
-        """Connections that are over and were not sent; with a filter, those with an exchange that it
-        shows."""
+        """Rows of connections that are over and were not sent, by their places; with a filter, of those with
+        an exchange that it shows."""
         over = self._index.connections
         if not text:
-            return list(islice(over, len(self._connections), None))
-        return [each for each in self._shown_connections if each in over and each not in self._connections]
+            return list(range(len(self._connections), over.rows))
+        places = (place for number in self._shown_connections for place in over.places(number))
+        return [place for place in places if place not in self._connections]
 
     @property
     def waits_for_filter(self) -> float | None:

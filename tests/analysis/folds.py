@@ -24,7 +24,9 @@ SPEC = [
 SPEC += ["io,100ms", "lag,1s", "timeline,100ms"]
 """Every statistic, as it tells most apart."""
 OF_OTHERS = {
+    "endpoints": "cluster43-combined",
     "quorum": "sweep-39-controller",
+    "replication": "zk39-ibp28",
     "share": "java43-share-2",
     "transactions": "java39-transactions",
 }

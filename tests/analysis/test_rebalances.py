@@ -118,7 +118,14 @@ def test_partitions_that_moved() -> None:
 
 # -- what is missing is not invented ------------------------------------------------------------------
 
-EXACT = ("protocol", "trigger", "trigger_member", "trigger_client_id", "trigger_reason", "members")
+EXACT: tuple[str, ...] = (
+    "protocol",
+    "trigger",
+    "trigger_member",
+    "trigger_client_id",
+    "trigger_reason",
+    "members",
+)
 EXACT += ("members_before", "joined", "left", "partitions", "moved", "revoked", "missing", "completed")
 TIMES = ("begin_ns", "last_join_ns", "joined_ns", "assigned_ns")
 LOSSY = ("member-killed", "max-poll-exceeded", "kip848-member-silent", "streams-thread-replaced")

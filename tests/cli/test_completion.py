@@ -91,6 +91,13 @@ def offered(asked: Asked) -> Offered:
         ("kdissect bytes message --api Heartb", ["Heartbeat"]),
         ("kdissect bytes message --api Heartbeat --api-version 3", ["3"]),
         ("kdissect fields 'stats sr", ["stats srt"]),
+        ("kdissect explain --rule mid-st", ["mid-stream"]),
+        ("kdissect explain x --id no-kafka,mid-st", ["no-kafka,mid-stream"]),
+        ("kdissect explain --error NOT_ENOUGH_REPLICAS_", ["NOT_ENOUGH_REPLICAS_AFTER_APPEND"]),
+        ("kdissect explain x --fail-on w", ["warning"]),
+        ("kdissect explain x --category captu", ["capture"]),
+        ("kdissect read x -Y 'finding == mid-st", ["finding == mid-stream"]),
+        ("kdissect read x -Y 'finding.severity >= warn", ["finding.severity >= warning"]),
         ("kdissect completion ", list(SHELLS)),
     ],
 )  # fmt: skip

@@ -149,6 +149,39 @@ def test_statistics_show_them_as_they_are(name: str, capture: Path, capsysbinary
     assert_plain(run(capsysbinary, "stats", capture, "-z", name, "-T", "csv").out)
 
 
+@pytest.mark.parametrize("form", ["text", "ndjson", "csv"])
+@pytest.mark.parametrize(
+    "about",
+    [
+        (),
+        ("--topic", HOSTILE),
+        ("--group", HOSTILE),
+        ("--client", HOSTILE),
+        ("--transactional-id", HOSTILE),
+        ("--exchange", "5"),
+    ],
+    ids=lambda about: " ".join(about[:1]) or "findings",
+)
+def test_findings_and_stories_show_them_as_they_are(
+    about: tuple[str, ...], form: str, capture: Path, capsysbinary: Capsys
+) -> None:
+    if "--exchange" in about and form != "text":
+        pytest.skip("it prints text only")
+    ran = run(capsysbinary, "explain", capture, "--all", "-T", form, *about)
+    assert ran.code == 0
+    text = assert_plain(ran.out)
+    assert_plain(ran.err.encode())
+    if about:
+        assert "[red]x[" in text
+
+
+def test_what_is_not_there_shows_them_as_they_are(capture: Path, capsysbinary: Capsys) -> None:
+    for option in ("--topic", "--group", "--client", "--transactional-id"):
+        ran = run(capsysbinary, "explain", capture, option, "nothing")
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert_plain(ran.err.encode())
+
+
 @pytest.mark.parametrize("form", ["text", "records", "records.csv", "batches", "batches.csv"])
 def test_a_log_shows_them_as_they_are(form: str, tmp_path: Path, capsysbinary: Capsys) -> None:
     folder = tmp_path / f"{HOSTILE.replace('/', '')}-0"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +24,23 @@ TABLES = ("exchanges", "records", "batches", "connections", "faults")
 
 
 def read_rows(
-    name: str, paths: Sequence[str | Path], ports: frozenset[int] = frozenset(), limits: Limits = DEFAULTS
+    name: str,
+    paths: Sequence[str | Path],
+    ports: frozenset[int] = frozenset(),
+    limits: Limits = DEFAULTS,
+    without: Container[str] = (),
 ) -> list[str]:
-    """The rows of a table without Spark."""
-    return event_rows(dissect(read_packets(paths, limits), limits, ports), name)
+    """The rows of a table without Spark, and without some columns."""
+    return event_rows(dissect(read_packets(paths, limits), limits, ports), name, without)
 
 
-def event_rows(events: Iterable[Event], name: str) -> list[str]:
+def event_rows(events: Iterable[Event], name: str, without: Container[str] = ()) -> list[str]:
     """The rows of a table that events bring."""
     rows = RowBatches(full_table(name, False, False), PLAIN)
     batches = [rows.add(source) for event in events for source in sources_of(name, event, PLAIN)]
     batches.append(rows.take())
-    return in_order(row for batch in batches if batch is not None for row in batch.to_pylist())
+    found = (row for batch in batches if batch is not None for row in batch.to_pylist())
+    return in_order({name: row[name] for name in row if name not in without} for row in found)
 
 
 def spark_rows(frame: DataFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
@@ -43,7 +43,7 @@ MUST_NOT_WAIT = (
 MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
 """Those that Kafka's own client sends behind its long polls, by design, as long as they are few."""
 
-explains("broker-stalled", "head-of-line", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
+explains("broker-stalled", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
 explains("throttled", "head-of-line", "throttle-ignored", shares=("client_id",))
 explains("packet-loss", "head-of-line", "slow-transfer", "latency-spike", shares=("client_id",))
 explains("network-outage", "head-of-line", "packet-loss", "request-abandoned", shares=("client_id",))
@@ -131,16 +131,22 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("head-of-line", WARNING, CERTAIN, needs=(Pace,), share=20, times=20)
+@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Stalls, Tcp), share=20, times=20)
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
+    stood = stalls(facts)
     rows = [row for row in facts.rows(Pace) if row["api"] not in MAY_WAIT]
     for (broker, client_id), some in _merged(rows, "broker", "client_id").items():
-        behind, whole = sum(row["behind_sum_ns"] for row in some), sum(row["latency_sum_ns"] for row in some)
-        count = sum(row["behind_count"] for row in some)
-        if whole <= 0 or count < facts.limit("times") or 100 * behind < facts.limit("share") * whole:
+        whole = sum(row["latency_sum_ns"] for row in some)
+        waits = [each for row in some for each in row["behind_seconds"]]
+        if whole <= 0 or not _are_often(facts, waits, whole):
             continue
+        others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
+        because = None
+        if len(others) < len(waits) and not _are_often(facts, others, whole):
+            because = Finding("broker-stalled", "", "", "", Subject(broker=broker), "").key
         waited = [row for row in some if row["behind_count"]]
+        behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
         longest = max(row["behind_max_ns"] for row in waited)
         yield facts.finding(
             Subject(client_id=client_id, broker=broker),
@@ -154,13 +160,41 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             first_ns=min(row["behind_first_ns"] for row in waited),
             last_ns=max(row["behind_last_ns"] for row in waited),
             exchanges=_worst(waited, "behind"),
+            because=because,
             filter=f"broker == {broker} and client_id == {quoted(client_id)} and behind > 10ms"
             if client_id
-            else "",
+            else of_numbers(_worst(waited, "behind")),
         )
 
 
-@rule("long-poll-blocks-others", WARNING, CERTAIN, needs=(Pace,), times=5, share=50, by_design=20)
+def _are_often(facts: Facts, waits: list[tuple[int, int, int]], whole_ns: int) -> bool:
+    """Whether these waits are many and long, without those of the worst two seconds, as of a client that
+    begins."""
+    by_second: Counter[int] = Counter()
+    for second, count, _ in waits:
+        by_second[second] += count
+    most = max((count + by_second.get(second + 1, 0) for second, count in by_second.items()), default=0)
+    long = 100 * sum(total for *_, total in waits) >= facts.limit("share") * whole_ns
+    return long and by_second.total() - most >= facts.limit("times")
+
+
+def _is_within(second: int, stood: Iterable[Row]) -> bool:
+    """Whether a second is one in which the broker stood still, or what waited was worked off."""
+    ns = second * SECOND
+    return any(row["from_ns"] - SECOND <= ns <= row["to_ns"] + SECOND for row in stood)
+
+
+@rule(
+    "long-poll-blocks-others",
+    WARNING,
+    CERTAIN,
+    needs=(Pace,),
+    times=5,
+    share=50,
+    by_design=20,
+    few=3,
+    long_ms=250,
+)
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
     for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():
@@ -172,6 +206,9 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
         count = sum(row["polled_count"] for row in shown)
         apis = ", ".join(sorted(row["api"] for row in shown))
         longest = max(row["polled_max_ns"] for row in shown)
+        is_little = count < facts.limit("few") and longest < facts.limit("long_ms") * MILLISECOND
+        if is_little and not harmful:
+            continue  # so it is with every Java consumer that begins
         yield facts.finding(
             Subject(client_id=client_id, broker=broker),
             f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had asked "
@@ -252,20 +289,25 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp), stalled_s=1)
-def broker_stalled(facts: Facts) -> Iterator[Finding]:
-    """A broker answered nobody for a while, then all at once."""
+def stalls(facts: Facts) -> dict[str, list[Row]]:
+    """Times in which brokers stood still, by broker; not those in which the network was cut."""
     outages = [
         (row["connection"], row["outage_from_ns"], row["outage_from_ns"] + row["outage_ns"])
         for row in facts.rows(Tcp)
         if row["outage_from_ns"] is not None
     ]
-    for (broker,), rows in _merged(facts.rows(Stalls), "broker").items():
-        stood = [
-            row
-            for row in rows
-            if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND and not _was_the_network(row, outages)
-        ]
+    stood: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.rows(Stalls):
+        if not _was_the_network(row, outages):
+            stood[row["broker"]].append(row)
+    return stood
+
+
+@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp), stalled_s=1)
+def broker_stalled(facts: Facts) -> Iterator[Finding]:
+    """A broker answered nobody for a while, then all at once."""
+    for broker, found in stalls(facts).items():
+        stood = [row for row in found if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND]
         if not stood:
             continue
         longest = max(stood, key=lambda row: row["stalled_ns"])

@@ -12,7 +12,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import span
+from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
 
 SHORT = (
@@ -227,41 +227,85 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("request-abandoned", WARNING, LIKELY, needs=(Tcp,), age_s=1, leave_s=1, spread=5)
+@rule("request-abandoned", WARNING, LIKELY, needs=(Tcp,), age_s=1, leave_s=1, spread=5, cut=3, again_s=5)
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
-    """The client gave up waiting."""
-    left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
-    for row in facts.rows(Tcp):
-        if row["left_ns"] is not None:
-            left[row["client_id"], address(row["client"])].append(row["left_ns"])
-    gone = []
-    for row in facts.rows(Tcp):
-        if (row["waiting_ns"] or 0) < facts.limit("age_s") * SECOND:
-            continue
-        leaves = left[row["client_id"], address(row["client"])]
-        if any(0 <= row["last_ns"] - ns <= (facts.limit("leave_s") + 1) * SECOND for ns in leaves):
-            continue
-        gone.append(row)
-    for (client_id, host), rows in _by_client(gone).items():
+    """The client gave up waiting, or was cut off while it waited and asked again."""
+    for (client_id, host), rows in _by_client(_given_up(facts)).items():
         ages = sorted(row["waiting_ns"] for row in rows)
         middle = median(ages)
         alike = len(ages) > 1 and all(
             100 * abs(age - middle) <= facts.limit("spread") * middle for age in ages
         )
-        guess = f" That looks like a timeout of {span(round(middle))}." if alike else ""
-        apis = ", ".join(sorted({api for row in rows for api in row["waiting_apis"]}))
-        exchanges = [number for row in rows for number in row["waiting_exchanges"]]
-        yield facts.finding(
+        guess = f" That looks like a timeout of {span(middle)}." if alike else ""
+        yield _abandoned(
+            facts,
             Subject(client_id=client_id, client=host, broker=rows[0]["broker"]),
-            f"The client closed {plural(len(rows), 'connection')} on which a request ({apis}) had waited "
-            f"up to {span(ages[-1])} for its answer.{guess}",
-            count=sum(len(row["waiting_exchanges"]) for row in rows),
-            measure=round(ages[-1] / SECOND, 3),
-            unit="s",
-            threshold=facts.limit("age_s"),
-            exchanges=exchanges,
-            **_about(rows),
+            f"The client closed {plural(len(rows), 'connection')} on which a request ({_apis(rows)}) had "
+            f"waited up to {span(ages[-1])} for its answer.{guess}",
+            rows,
         )
+    for (client_id, host), rows in _by_client(_cut_off(facts)).items():
+        if len(rows) >= facts.limit("cut"):
+            yield _abandoned(
+                facts,
+                Subject(client_id=client_id, client=host, broker=rows[0]["broker"]),
+                f"{plural(len(rows), 'connection')} ended from the broker's side while a request "
+                f"({_apis(rows)}) waited for its answer; the client connected again and asked again.",
+                rows,
+            )
+
+
+def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row]) -> Finding:
+    exchanges = [number for row in rows for number in row["waiting_exchanges"]]
+    return facts.finding(
+        subject,
+        message,
+        count=len(exchanges),
+        measure=round(max(row["waiting_ns"] for row in rows) / SECOND, 3),
+        unit="s",
+        threshold=facts.limit("age_s"),
+        exchanges=exchanges,
+        **{**_about(rows), "filter": of_numbers(exchanges[:8])},
+    )
+
+
+def _apis(rows: list[Row]) -> str:
+    return ", ".join(sorted({api for row in rows for api in row["waiting_apis"]}))
+
+
+def _given_up(facts: Facts) -> list[Row]:
+    """Connections that the client closed though it had waited for long, and did not just leave its group."""
+    left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
+    for row in facts.rows(Tcp):
+        if row["left_ns"] is not None:
+            left[row["client_id"], address(row["client"])].append(row["left_ns"])
+    found = []
+    for row in facts.rows(Tcp):
+        if row["closed_by"] != "client" or (row["waiting_ns"] or 0) < facts.limit("age_s") * SECOND:
+            continue
+        leaves = left[row["client_id"], address(row["client"])]
+        if not any(0 <= row["closed_ns"] - ns <= facts.limit("leave_s") * SECOND for ns in leaves):
+            found.append(row)
+    return found
+
+
+def _cut_off(facts: Facts) -> list[Row]:
+    """Connections that the broker's side closed while requests waited that it answers before and after: so
+    neither the broker nor the client was at its end."""
+    rows = [row for row in facts.rows(Tcp) if row["exchanges"]]
+    found = []
+    for row in rows:
+        asked = set(row["waiting_apis"]) & set(row["answered_apis"])
+        if row["closed_by"] != "broker" or not asked:
+            continue
+        later = (other for other in rows if _who(other) == _who(row) and other["broker"] == row["broker"])
+        if any(
+            0 <= other["first_ns"] - row["closed_ns"] <= facts.limit("again_s") * SECOND
+            and asked & set(other["answered_apis"])
+            for other in later
+        ):
+            found.append(row)
+    return found
 
 
 @rule("slow-connect", NOTICE, CERTAIN, needs=(Tcp,), setup_ms=500, times=10)

@@ -104,7 +104,8 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"Readers that want committed records only got nothing new from {row['held_topic']}-"
-            f"{row['held_partition']} for {span(held_ns)}, while up to {plural(row['held_offsets'], 'record')} "
+            f"{row['held_partition']} for {span(held_ns)}, while up to "
+            f"{plural(row['held_offsets'], 'record')} "
             f"waited there: {_what(row)} was open. {ended.get(row['outcome'], '')}".rstrip(),
             measure=held_ns / SECOND,
             unit="s",
@@ -130,7 +131,8 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
         refused = f" and was refused ({named(learnt)})." if went_on else ""
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so the "
+            f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so "
+            "the "
             f"broker aborted {'it' if len(rows) == 1 else 'them'}: what was written in it is lost to readers."
             f"{went_on}{refused}",
             count=len(rows),
@@ -170,7 +172,8 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
         steps.append(Step(row["last_ns"], f"{row['client_id']} was refused", row["exchanges"][-1]))
         yield facts.finding(
             subject,
-            f"{taker} began to use the transactional id {subject.transactional_id}, which {row['client_id']} was "
+            f"{taker} began to use the transactional id {subject.transactional_id}, which "
+            f"{row['client_id']} was "
             f"using: every further request of {row['client_id']} is refused.{loss}",
             count=len(rows),
             measure=len(rows),
@@ -214,7 +217,8 @@ def transactions_tiny(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'transaction')} held {plural(int(middle), 'record')} each (median): each costs "
+            f"{plural(len(rows), 'transaction')} held {plural(int(middle), 'record')} each (median): each "
+            "costs "
             "requests to begin and to end it and a mark in every partition, mostly more than its records do.",
             count=len(rows),
             measure=middle,
@@ -324,7 +328,8 @@ def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{subject.client_id} writes in transactions ({len(done)} committed), and {named(readers)} on the same "
+            f"{subject.client_id} writes in transactions ({len(done)} committed), and {named(readers)} on "
+            "the same "
             f"host commits what was read beside them ({plural(sum(readers.values()), 'time')}, none inside a "
             "transaction): after a crash between the two, records are written twice or never.",
             count=sum(readers.values()),

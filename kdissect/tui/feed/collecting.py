@@ -15,11 +15,12 @@ from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
+from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.batches import Batch, Ended, FaultCount, InterfaceCount
 from kdissect.tui.feed.rows import Texts, pack_row
-from kdissect.tui.feed.source import Source, packets_of
+from kdissect.tui.feed.source import Source, packets_of, points_of
 from kdissect.tui.feed.spool import SpoolWriter
 
 BATCH_SECONDS = 0.1
@@ -182,11 +183,12 @@ class Collector:
 
 def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
     """Read the capture to its end."""
-    dissector = Dissector(source.limits, source.ports, embedded=True, secrets=source.secrets)
+    points = points_of(source)
+    dissector = dissector_of(points, source.limits, source.ports, embedded=True, secrets=source.secrets)
     for topic_id, name in source.topics.items():
         dissector.names.learn(topic_id, name, 0)
     try:
-        capture = packets_of(source, waits=True)
+        capture = packets_of(source, waits=True, points=points)
     except CaptureError as error:
         return Ended(source.said(error))
     collector = Collector(spool, send, capture.interfaces, dissector.names)
@@ -214,7 +216,7 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
 
 def _collect(
     capture: Iterable[Item],
-    dissector: Dissector,
+    dissector: Dissector | PointsDissector,
     collector: Collector,
     learn: Callable[[float | None], None],
 ) -> None:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.capture.reader import Packets
+from kdissect.capture.points import find_points
+from kdissect.capture.reader import Packets, Points
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.following import Files, Following, Spooled
 from kdissect.model import CaptureError
@@ -52,7 +53,14 @@ class Source(NamedTuple):
         return sum(os.path.getsize(path) for path in self.paths if os.path.isfile(path))
 
 
-def packets_of(source: Source, *, waits: bool) -> Packets:
+def points_of(source: Source) -> Points | None:
+    """The capture points of a source, where it has several; of what is still to come they are not told."""
+    if source.spool is not None or source.follows:
+        return None
+    return find_points(source.paths, source.limits)
+
+
+def packets_of(source: Source, *, waits: bool, points: Points | None = None) -> Packets:
     """The packets of a source.
 
     :param waits: whether those are waited for that are still to come.
@@ -67,7 +75,7 @@ def packets_of(source: Source, *, waits: bool) -> Packets:
     elif source.follows:
         following = Files(source.paths, source.limits)
     else:
-        return read_packets(source.paths, source.limits)
+        return read_packets(source.paths, source.limits, points=points)
     if not waits:
         following.stop()
     return following

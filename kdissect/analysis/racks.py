@@ -1,0 +1,111 @@
+"""From which brokers consumers fetch, with the rack that each says it is in (KIP-392)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+)
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+MOST = 8
+
+
+@dataclass(slots=True)
+class _Fetched:
+    fetches: int = 0
+    bytes: int = 0
+    exchanges: list[int] = field(default_factory=list)
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Fetched) -> None:
+        self.fetches += later.fetches
+        self.bytes += later.bytes
+        self.exchanges = (self.exchanges + later.exchanges)[:MOST]
+        self.span.merge(later.span)
+
+
+class Racks(Statistic):
+    """The statistic ``racks``: a row for each consumer, partition and broker that it was given records by."""
+
+    name = "racks"
+    about = "from which brokers consumers in which rack fetch"
+    columns = (
+        TOPIC_COLUMN,
+        column("partition", "int32", "the partition"),
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        column("rack", "text", "the rack that the client says it is in; null where it says none"),
+        BROKER_COLUMN,
+        column("fetches", "int64", "Fetches that brought records"),
+        column("bytes", "int64", "bytes of these records"),
+        column("exchanges", "int64s", "the first of them"),
+        *first_and_last("Fetch"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._labels = Labels(limits)
+        self._rows: Rows[tuple[Any, ...], _Fetched] = Rows(_Fetched, limits.rows)
+        """By topic, partition, client, client id, rack and broker."""
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
+            return
+        request = exchange.request.body()
+        state = request.get("replicaState") or {}
+        if state.get("replicaId", request.get("replicaId", -1)) >= 0:
+            return
+        whose = address(exchange.client), exchange.client_id, request.get("rackId") or None, exchange.broker
+        for place in exchange.record_sets():
+            if place.message is not exchange.response or not place.data:
+                continue
+            topic: Topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
+            row = self._rows.row((topic, place.partition, *whose))
+            if row is not None:
+                one = _Fetched(1, len(place.data), [exchange.number])
+                one.span.add(begun_ns(exchange), exchange.number)
+                row.merge(one)
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        rows = self._labels.by_name(self._rows.rows, _Fetched)
+        return [
+            {
+                "topic": topic,
+                "partition": partition,
+                "client": client,
+                "client_id": client_id,
+                "rack": rack,
+                "broker": broker,
+                "fetches": row.fetches,
+                "bytes": row.bytes,
+                "exchanges": row.exchanges,
+                "first_ns": row.span.first_ns,
+                "last_ns": row.span.last_ns,
+            }
+            for (topic, partition, client, client_id, rack, broker), row in sorted(
+                rows.items(), key=lambda each: tuple(str(part) for part in each[0])
+            )
+        ]

@@ -1,0 +1,202 @@
+"""How brokers copy from each other: a row for each follower and the broker that it fetches from.
+
+What a write with ``acks=all`` waits for is that every replica in sync fetches past it. A write that took
+long, while one follower sent no Fetch, waited for that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic, begun_ns
+from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.timelines import Timelines
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import is_metadata_topic
+
+SLOW_NS = SECOND
+"""A write that took so long is asked whom it waited for."""
+PAUSE_NS = 900 * MILLISECOND
+"""So long a follower sends no Fetch where it is not waiting for an answer either: they wait 500 ms
+(``replica.fetch.wait.max.ms``)."""
+MOST = 8
+Body = dict[str, Any]
+Pause = tuple[int, int, int]
+"""From the answer to a Fetch to the next Fetch: times, and the exchange that ended it."""
+
+
+@dataclass(slots=True)
+class _Follower:
+    fetches: int = 0
+    gaps: Histogram = field(default_factory=Histogram)
+    first: tuple[int, int] | None = None
+    """When the first Fetch was sent, and its number."""
+    last_ns: int | None = None
+    """When the last was sent."""
+    longest: tuple[int, int, int] = (0, 0, 0)
+    """The longest time between two Fetches, when it began, the exchange that ended it."""
+    pauses: list[Pause] = field(default_factory=list)
+    lag: int | None = None
+    lag_exchange: int | None = None
+    truncations: int = 0
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Follower) -> None:
+        if later.first is None:
+            return
+        self.fetches += later.fetches
+        self.gaps.merge(later.gaps)
+        self.longest = max(self.longest, later.longest)
+        if self.last_ns is not None:
+            gap = max(0, later.first[0] - self.last_ns)
+            self.gaps.add(gap)
+            self.longest = max(self.longest, (gap, self.last_ns, later.first[1]))
+            if gap >= PAUSE_NS and len(self.pauses) < MOST * MOST:
+                self.pauses.append((self.last_ns, later.first[0], later.first[1]))
+        self.pauses = (self.pauses + later.pauses)[: MOST * MOST]
+        self.first = self.first or later.first
+        self.last_ns = later.last_ns
+        if later.lag is not None and (self.lag is None or later.lag > self.lag):
+            self.lag, self.lag_exchange = later.lag, later.lag_exchange
+        self.truncations += later.truncations
+        self.span.merge(later.span)
+
+
+class Replication(Statistic):
+    """The statistic ``replication``."""
+
+    name = "replication"
+    about = "followers: how they fetch, lag, and hold up writes"
+    columns = (
+        column("node_id", "int32", "the broker that copies", unit=ID),
+        BROKER_COLUMN,
+        column("fetches", "int64", "its Fetches"),
+        column("gap_p50_ns", "int64", "half of the times between them are no longer"),
+        column("gap_max_ns", "int64", "the longest, on one connection"),
+        time_column("gap_from_ns", "when that began"),
+        column("lag_max", "int64", "most records that it lacked of a partition that others had"),
+        column("truncations", "int64", "times that it was told to cut its log (KIP-595, KIP-320)", rare=True),
+        column(
+            "held_writes",
+            "int64",
+            "writes with acks=all to that broker that took 1 s or longer while it sent no Fetch",
+            rare=True,
+        ),
+        column("held_ns", "int64", "the longest of them", rare=True),
+        column("exchanges", "int64s", "exchanges that show the longest gap and those writes"),
+        *first_and_last("Fetch"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._followers: Rows[tuple[int, str, int], _Follower] = Rows(_Follower, limits.rows)
+        """By node, broker and connection: between connections there is no gap to be blamed for."""
+        self._writes: Timelines[str] = Timelines(limits)
+        """Of each host, slow writes: sent, number, answered."""
+
+    def _exchange(self, exchange: Exchange) -> None:
+        api = exchange.api
+        if api == "Produce":
+            self._write(exchange)
+        elif api == "Fetch" and exchange.request is not None:
+            request = exchange.request.body()
+            state = request.get("replicaState") or {}
+            node = state.get("replicaId", request.get("replicaId", -1))
+            if node >= 0:
+                self._fetch(exchange, node, request)
+
+    def _write(self, exchange: Exchange) -> None:
+        latency = exchange.served_ns
+        if latency is None or latency < SLOW_NS or exchange.request is None:
+            return
+        if exchange.request.body().get("acks") == -1:
+            asked = begun_ns(exchange)
+            self._writes.add(_host(exchange.broker), (asked, exchange.number, asked + latency))
+
+    def _fetch(self, exchange: Exchange, node: int, request: Body) -> None:
+        if any(
+            is_metadata_topic(each.get("topic"), each.get("topicId")) for each in request.get("topics") or ()
+        ):
+            return
+        row = self._followers.row((node, exchange.broker, exchange.connection))
+        if row is None:
+            return
+        ns = begun_ns(exchange)
+        one = _Follower(1, first=(ns, exchange.number), last_ns=ns)
+        one.span.add(ns, exchange.number)
+        if exchange.response is not None and (request.get("topics") or exchange.error is not None):
+            self._answered(one, exchange, request)
+        row.merge(one)
+
+    def _answered(self, one: _Follower, exchange: Exchange, request: Body) -> None:
+        assert exchange.response is not None
+        asked = {
+            (topic.get("topicId") or topic.get("topic"), each.get("partition")): each.get("fetchOffset", -1)
+            for topic in request.get("topics") or ()
+            for each in topic.get("partitions") or ()
+        }
+        for topic in exchange.response.body().get("responses") or ():
+            for each in topic.get("partitions") or ():
+                if (each.get("divergingEpoch") or {}).get("epoch", -1) >= 0:
+                    one.truncations += 1
+                offset = asked.get(
+                    (topic.get("topicId") or topic.get("topic"), each.get("partitionIndex")), -1
+                )
+                high_watermark = each.get("highWatermark", -1)
+                if offset >= 0 and high_watermark >= 0 and not each.get("errorCode"):
+                    lag = max(0, high_watermark - offset)
+                    if one.lag is None or lag > one.lag:
+                        one.lag, one.lag_exchange = lag, exchange.number
+
+    def merge(self, later: Self) -> None:
+        self._followers.merge(later._followers)
+        self._writes.merge(later._writes)
+
+    @property
+    def left_out(self) -> int:
+        return self._followers.left_out + self._writes.left_out
+
+    def result(self) -> list[Row]:
+        followers: dict[tuple[int, str], _Follower] = {}
+        for (node, broker, _), row in sorted(self._followers.rows.items()):
+            whole = followers.setdefault((node, broker), _Follower())
+            whole.last_ns = None
+            whole.merge(row)
+        found = []
+        for (node, broker), row in sorted(followers.items()):
+            held = [
+                (number, answered - asked)
+                for asked, number, answered in self._writes.line(_host(broker))
+                if any(
+                    start <= asked + PAUSE_NS and end >= answered - PAUSE_NS for start, end, _ in row.pauses
+                )
+            ]
+            gap, gap_from, gap_exchange = row.longest
+            evidence = [number for number, _ in held[: MOST - 1]]
+            evidence += [gap_exchange] if gap else []
+            found.append(
+                {
+                    "node_id": node,
+                    "broker": broker,
+                    "fetches": row.fetches,
+                    "gap_p50_ns": row.gaps.percentiles(50)[0],
+                    "gap_max_ns": gap if row.gaps.count else None,
+                    "gap_from_ns": gap_from if row.gaps.count else None,
+                    "lag_max": row.lag,
+                    "truncations": row.truncations,
+                    "held_writes": len(held),
+                    "held_ns": max((each for _, each in held), default=None),
+                    "exchanges": evidence,
+                    "first_ns": row.span.first_ns,
+                    "last_ns": row.span.last_ns,
+                }
+            )
+        return found
+
+
+def _host(broker: str) -> str:
+    """A broker has several listeners; what they share is the host."""
+    return broker.rpartition(":")[0]

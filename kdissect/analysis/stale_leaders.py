@@ -1,0 +1,135 @@
+"""Clients that ask brokers which do not lead: how often they were refused, and when the leader was known.
+
+A refusal or two after each move of a leader is how clients learn of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.cluster_told import NOT_LEADER, real_id
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+)
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, told_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import is_metadata_topic
+from kdissect.protocol.errors import error_name
+
+MOST = 8
+
+
+class _Key(NamedTuple):
+    topic: Topic
+    partition: int
+    client: str
+    client_id: str | None
+    broker: str
+    api: str
+    error: str
+
+
+@dataclass(slots=True)
+class _Refusals:
+    count: int = 0
+    span: Span = field(default_factory=Span)
+    exchanges: list[int] = field(default_factory=list)
+
+    def merge(self, later: _Refusals) -> None:
+        self.count += later.count
+        self.span.merge(later.span)
+        self.exchanges = (self.exchanges + later.exchanges)[:MOST]
+
+
+class StaleLeaders(Statistic):
+    """The statistic ``stale_leaders``."""
+
+    name = "stale_leaders"
+    about = "refusals of brokers that do not lead"
+    columns = (
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        BROKER_COLUMN,
+        column("api", "text", "what was asked"),
+        column("error", "text", ", ".join(NOT_LEADER)),
+        column("refusals", "int64", "how often"),
+        column("exchanges", "int64s", "the first of them"),
+        *first_and_last("refusal"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._labels = Labels(limits)
+        self._rows: Rows[tuple[Any, ...], _Refusals] = Rows(_Refusals, limits.rows)
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        api = exchange.api
+        if api not in ("Produce", "Fetch") or exchange.error not in NOT_LEADER or exchange.response is None:
+            return
+        if api == "Fetch" and exchange.request is not None:
+            request = exchange.request.body()
+            state = request.get("replicaState") or {}
+            if state.get("replicaId", request.get("replicaId", -1)) >= 0:
+                return  # brokers are told by their controller
+        for topic in exchange.response.body().get("responses") or ():
+            name, topic_id = topic.get("name") or topic.get("topic"), real_id(topic.get("topicId"))
+            if is_metadata_topic(name, topic_id):
+                continue
+            label = self._labels.topic(name, None if name else topic_id)
+            for each in (*(topic.get("partitions") or ()), *(topic.get("partitionResponses") or ())):
+                error = error_name(each.get("errorCode", 0))
+                if error in NOT_LEADER:
+                    self._refused(exchange, label, each.get("partitionIndex", each.get("index", -1)), error)
+
+    def _refused(self, exchange: Exchange, label: Topic, partition: int, error: str) -> None:
+        client, api = address(exchange.client), exchange.api or ""
+        key = _Key(label, partition, client, exchange.client_id, exchange.broker, api, error)
+        row = self._rows.row(key)
+        if row is not None:
+            one = _Refusals(1, exchanges=[exchange.number])
+            one.span.add(told_ns(exchange), exchange.number)
+            row.merge(one)
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._rows.merge(later._rows)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def result(self) -> list[Row]:
+        rows = self._labels.by_name(self._rows.rows, _Refusals)
+        return [
+            {
+                "topic": topic,
+                "partition": partition,
+                "client": client,
+                "client_id": client_id,
+                "broker": broker,
+                "api": api,
+                "error": error,
+                "refusals": row.count,
+                "exchanges": row.exchanges,
+                "first_ns": row.span.first_ns,
+                "last_ns": row.span.last_ns,
+            }
+            for (topic, partition, client, client_id, broker, api, error), row in sorted(
+                rows.items(), key=lambda each: tuple(str(part) for part in each[0])
+            )
+        ]

@@ -1,0 +1,257 @@
+"""Capture files → the capture points that they are of, where one traffic was captured at several places.
+
+Packets are copies of one another where both ends, sequence number and bytes are the same. Files that overlap
+in time and hold copies with other times are of several points; copies with the same times, or none in
+connections that both have, are files of one point. What follows a file under the same name but for its
+numbers (a rotated capture) is of its point. An address that is translated between the points hides that they
+are two, and so do clocks that are further apart than the packets that are looked at.
+
+Only so many packets are looked at where one file begins while another goes on. Of files that do not overlap,
+the ends are read and no more; of a compressed one that is long, its first :data:`SCAN_BYTES`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedIOBase
+from statistics import median
+from typing import NamedTuple
+
+from kdissect.capture.compressed import SUFFIXES
+from kdissect.capture.files import Path, open_capture, read_packets
+from kdissect.capture.reader import Points
+from kdissect.capture.segments import SegmentReader
+from kdissect.capture.tails import last_time
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError, Endpoint, Packet, Segment
+
+BEFORE, AFTER = 2_000, 4_000
+"""Packets that are looked at on both sides of the time at which another file begins."""
+SCAN_BYTES = 32 << 20
+"""What is read, unpacked, of a file whose end cannot be told otherwise."""
+_LEAST_SHARE = 4
+"""Of the segments that another file should have too, one in so many must be there: what was sent again
+between two files of one point is less."""
+_CAPTURE_SUFFIXES = (".pcap", ".pcapng", ".cap", ".dmp", *SUFFIXES)
+
+Opener = Callable[[str], BufferedIOBase]
+
+
+def find_points(
+    paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture
+) -> Points | None:
+    """The capture points of these files; None where they are of one, where they cannot be read twice, and
+    where that cannot be told. What is wrong with a file is told by who reads it."""
+    names = [os.fspath(path) for path in paths]
+    if len(names) < 2 or not all(os.path.isfile(name) for name in names):
+        return None
+    try:
+        files = [file for name in names if (file := _file(name, limits, opener)) is not None]
+    except OSError:
+        return None
+    files.sort(key=lambda file: file.first_ns)
+    groups: list[_Group] = []
+    related = False
+    for file in files:
+        related = _place(file, groups, limits, opener) or related
+    return _points(groups) if related and len(groups) > 1 else None
+
+
+class _File(NamedTuple):
+    path: str
+    first_ns: int
+    last_ns: int
+
+
+class _Group:
+    """The files of one point so far."""
+
+    def __init__(self, file: _File, ahead_ns: int) -> None:
+        self.files = [file]
+        self.ahead_ns = ahead_ns
+
+    @property
+    def last_ns(self) -> int:
+        return max(file.last_ns for file in self.files)
+
+    def likeness(self, file: _File) -> int:
+        """How alike a file is named, where it may be the next of these; 0 where it may not."""
+        key = _key(file.path)
+        if all(_key(each.path) != key for each in self.files):
+            return 0
+        return 1 + max(_common(each.path, file.path) for each in self.files)
+
+
+def _place(file: _File, groups: list[_Group], limits: Limits, opener: Opener) -> bool:
+    """Put a file to its group, or to a new one; gives whether it is another view of what one of them has."""
+    going_on = [group for group in groups if group.last_ns > file.first_ns]
+    ended = [group for group in groups if group.last_ns <= file.first_ns]
+    last = max(ended, key=lambda group: (group.likeness(file), group.last_ns), default=None)
+    if last is not None and (last.likeness(file) or not going_on):
+        last.files.append(file)
+        return False
+    sample = _around(file, file.first_ns, limits, opener)
+    ahead: list[int] = []
+    for group in going_on:
+        views = [
+            _compared(_around(each, file.first_ns, limits, opener), sample)
+            for each in group.files
+            if each.last_ns > file.first_ns
+        ]
+        found = [view.ahead_ns for view in views if view.ahead_ns is not None]
+        if found:
+            ahead.append(group.ahead_ns + found[0])
+        elif any(view.is_same for view in views) or group.likeness(file):
+            group.files.append(file)
+            return False
+    groups.append(_Group(file, ahead[0] if ahead else 0))
+    return bool(ahead)
+
+
+class _View(NamedTuple):
+    """What two files show of each other."""
+
+    is_same: bool
+    """Whether they are of one point."""
+    ahead_ns: int | None = None
+    """By how much the clock of the second is ahead; None where they are not of two points."""
+
+
+_Sent = tuple[Endpoint, Endpoint]
+_Sample = dict[tuple[Endpoint, Endpoint, int], Segment]
+
+
+def _compared(first: _Sample, second: _Sample) -> _View:
+    spans: dict[_Sent, tuple[int, int]] = {}
+    for source, destination, seq in first:
+        low, high = spans.get((source, destination), (seq, seq))
+        spans[source, destination] = (min(low, seq), max(high, seq))
+    apart: dict[_Sent, list[int]] = {}
+    lacking = shared = 0
+    for key, segment in second.items():
+        sent = key[:2]
+        copy = first.get(key)
+        if copy is not None and _is_copy(copy, segment):
+            apart.setdefault(sent, []).append(segment.timestamp_ns - copy.timestamp_ns)
+        elif sent in spans and spans[sent][0] <= segment.seq <= spans[sent][1]:
+            lacking += 1
+        elif sent in spans or sent[::-1] in spans:
+            shared += 1
+    times = [each for some in apart.values() for each in some]
+    if not times:
+        return _View(bool(shared or lacking))
+    if 2 * times.count(0) > len(times) or _LEAST_SHARE * len(times) < len(times) + lacking:
+        return _View(True)
+    return _View(False, _ahead(apart))
+
+
+def _is_copy(one: Segment, other: Segment) -> bool:
+    """Whether the bytes are the same, as far as both have them: cards cut and join segments."""
+    size = min(len(one.payload), len(other.payload))
+    return one.payload[:size] == other.payload[:size]
+
+
+def _ahead(apart: dict[_Sent, list[int]]) -> int:
+    """By how much one clock is ahead of another: what the network takes is added one way, and taken off
+    the other."""
+    found = [
+        (median(there) + median(apart[sent[::-1]])) / 2
+        for sent, there in apart.items()
+        if sent[::-1] in apart
+    ]
+    return int(median(found or [each for some in apart.values() for each in some]))
+
+
+def _around(file: _File, time_ns: int, limits: Limits, opener: Opener) -> _Sample:
+    """The segments with data of a file around a time, each once."""
+    before: deque[Packet] = deque(maxlen=BEFORE)
+    after: list[Packet] = []
+    for packet in _packets(file.path, limits, opener):
+        if packet.timestamp_ns < time_ns:
+            before.append(packet)
+            continue
+        after.append(packet)
+        if len(after) >= AFTER:
+            break
+    reader = SegmentReader(limits)
+    sample: _Sample = {}
+    for packet in (*before, *after):
+        segment = reader.feed(packet)
+        if isinstance(segment, Segment) and segment.payload:
+            sample.setdefault((segment.source, segment.destination, segment.seq), segment)
+    return sample
+
+
+def _packets(path: str, limits: Limits, opener: Opener) -> Iterator[Packet]:
+    """The packets of a file, as far as it can be read."""
+    try:
+        capture = read_packets((path,), limits, opener)
+    except CaptureError:
+        return
+    try:
+        for item in capture:
+            if isinstance(item, Packet):
+                yield item
+    finally:
+        capture.close()
+
+
+def _file(path: str, limits: Limits, opener: Opener) -> _File | None:
+    """A file, with the times of its first packet and of its last; None without packets."""
+    first = next(_packets(path, limits, opener), None)
+    if first is None:
+        return None
+    last = last_time(path, limits)
+    if last is None:
+        read, last = 0, first.timestamp_ns
+        for packet in _packets(path, limits, opener):
+            last = max(last, packet.timestamp_ns)
+            read += len(packet.data)
+            if read > SCAN_BYTES:
+                break
+    return _File(path, first.timestamp_ns, last)
+
+
+# -- names ------------------------------------------------------------------------------------------
+
+
+def _points(groups: list[_Group]) -> Points:
+    names = _names([group.files[0].path for group in groups])
+    return Points(
+        tuple(names),
+        {file.path: at for at, group in enumerate(groups) for file in group.files},
+        tuple(group.ahead_ns for group in groups),
+        {},
+    )
+
+
+def _names(paths: list[str]) -> list[str]:
+    """What the points are called: by their first files, with as many folders as it takes to tell them
+    apart."""
+    parts = [os.path.abspath(path).split(os.sep) for path in paths]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = [_bare("/".join(each[-count:])) for each in parts]
+        if len(set(names)) == len(names):
+            return names
+    return ["/".join(each[1:]) for each in parts]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two names begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (mine, its) in enumerate(pairs) if mine != its), min(len(one), len(other)))
+
+
+def _bare(path: str) -> str:
+    while path.endswith(_CAPTURE_SUFFIXES) and os.path.basename(path) not in _CAPTURE_SUFFIXES:
+        path = path[: path.rindex(".")]
+    return path
+
+
+def _key(path: str) -> str:
+    """What the files of a rotated capture have alike in their names."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(folder, re.sub(r"\d+", "", _bare(name)))

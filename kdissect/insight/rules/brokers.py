@@ -1,0 +1,357 @@
+"""Rules on brokers and controllers: those that went, stood still, were fenced, and elections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.repeated import once
+from kdissect.insight.rule import Facts, rule
+from kdissect.wording import plural
+
+HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
+"""What happens to a broker that is about to stop."""
+FAILED = ("refused", "unanswered")
+"""What came of a SYN that nobody took."""
+
+
+class _Loss(NamedTuple):
+    """An address where nobody answers any more."""
+
+    address: str
+    last_ns: int
+    """When its connections had ended."""
+    ended: int
+    """How many ended together."""
+    failed: int
+    """How many tries to connect came to nothing since."""
+    back_ns: int | None
+    """When one succeeded again."""
+    connections: tuple[int, ...]
+
+
+def nodes_by_address(rows: list[Row]) -> dict[str, int]:
+    """Which node is at an address, as the cluster tells it. ``localhost`` is this machine's own address; of
+    an address that several nodes have had, none is told."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
+        for host in hosts:
+            place = f"[{host}]" if ":" in host and not host.startswith("[") else host
+            found.setdefault(f"{place}:{row['port']}", set()).add(row["node_id"])
+    return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
+
+
+def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_Loss]:
+    """Addresses whose connections end together, and that nobody reaches after."""
+    brokers: dict[str, list[Row]] = {}
+    for row in rows:
+        brokers.setdefault(row["broker"], []).append(row)
+    for address, mine in sorted(brokers.items()):
+        lived = [row for row in mine if row["opening"] not in FAILED and row["exchanges"]]
+        failed = sorted((row for row in mine if row["opening"] in FAILED), key=lambda row: row["first_ns"])
+        after = 0
+        while failed:
+            first_ns = failed[0]["first_ns"]
+            before = [row for row in lived if after <= row["first_ns"] < first_ns]
+            again = min((row["first_ns"] for row in lived if row["first_ns"] > first_ns), default=None)
+            since = [row for row in failed if again is None or row["first_ns"] < again]
+            failed = failed[len(since) :]
+            after = again if again is not None else first_ns
+            last_ns = max((row["last_ns"] for row in before), default=None)
+            if last_ns is None or first_ns - last_ns > patience_ns or last_ns > first_ns + within_ns:
+                continue
+            together = [row for row in before if row["last_ns"] >= last_ns - within_ns]
+            if any(row["end"] == "open" for row in together):
+                continue
+            yield _Loss(
+                address,
+                last_ns,
+                len(together),
+                len(since),
+                again,
+                tuple(row["connection"] for row in (*together, *since)),
+            )
+
+
+@rule(
+    "broker-gone",
+    CRITICAL,
+    CERTAIN,
+    needs=(Tcp, ClusterBrokers, ClusterChanges),
+    together_s=1,
+    patience_s=30,
+    tries=1,
+)
+@once
+def broker_gone(facts: Facts) -> Iterator[Finding]:
+    """All connections of a broker end at once, and nobody reaches it after."""
+    within_ns, patience_ns = facts.limit("together_s") * SECOND, facts.limit("patience_s") * SECOND
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    losses = [
+        each
+        for each in _losses(facts.rows(Tcp), within_ns, patience_ns)
+        if each.failed >= facts.limit("tries")
+    ]
+    for several in _of_one_broker(losses, nodes, within_ns):
+        yield _gone(facts, several, nodes)
+
+
+def _of_one_broker(losses: list[_Loss], nodes: dict[str, int], within_ns: float) -> Iterator[list[_Loss]]:
+    """Listeners of one broker go together. Which broker has a listener that only brokers use is not told;
+    where one broker of its host went at the same time, it is that one's."""
+    known = [each for each in losses if each.address in nodes]
+    rest = [each for each in losses if each.address not in nodes]
+    for each in known:
+        mine = [each]
+        for other in list(rest):
+            near = [
+                one
+                for one in known
+                if one.address.rpartition(":")[0] == other.address.rpartition(":")[0]
+                and abs(one.last_ns - other.last_ns) <= within_ns
+            ]
+            if near == [each]:
+                mine.append(other)
+                rest.remove(other)
+        yield mine
+    yield from ([each] for each in rest)
+
+
+def _gone(facts: Facts, several: list[_Loss], nodes: dict[str, int]) -> Finding:
+    first = several[0]
+    node = nodes.get(first.address)
+    ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
+    last_ns = max(each.last_ns for each in several)
+    back = [each.back_ns for each in several if each.back_ns is not None]
+    back_ns = min(back, default=None)
+    mine = [
+        row
+        for row in facts.rows(ClusterChanges)
+        if node is not None and row["node_id"] == node and row["by"] is None
+    ]
+    near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
+    before = [row for row in near if row["what"] == "leader-moved" and row["ns"] < last_ns - SECOND // 10]
+    after = [row for row in near if row["what"] == "leader-moved" and row["ns"] >= last_ns - SECOND // 10]
+    is_orderly = bool(before) or any(row["what"] == "broker-stopping" for row in near)
+    first_ns = min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)])
+    name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
+    tries = plural(failed, "later try", "later tries")
+    message = f"{name} went: {_ended(ended)}, and {tries} to connect came to nothing."
+    if before:
+        message += " It had handed its partitions over before, so it was stopped in an orderly way."
+    elif is_orderly:
+        message += " It had said before that it would stop."
+    elif after:
+        message += f" {plural(len(after), 'partition')} had to get another leader."
+    if back_ns is not None:
+        message += f" It came back {(back_ns - last_ns) / 1e9:.1f} s later."
+    steps = [Step(last_ns, f"{ended} of its connections had ended")]
+    steps += [
+        Step(row["ns"], f"{row['subject']}: leader {row['before']}, then {row['after']}", row["exchange"])
+        for row in (*before, *after)[:5]
+    ]
+    if back_ns is not None:
+        steps.append(Step(back_ns, "it answers again"))
+    subject = Subject(broker=str(node) if node is not None else first.address)
+    return facts.finding(
+        subject,
+        message,
+        severity=WARNING if is_orderly and back_ns is not None else CRITICAL,
+        subject_text=subject.text(first.address),
+        count=failed,
+        measure=None if back_ns is None else (back_ns - last_ns) / 1e9,
+        unit="s",
+        cost_ns=None if back_ns is None else back_ns - last_ns,
+        first_ns=first_ns,
+        last_ns=back_ns if back_ns is not None else facts.context.last_ns,
+        resolved_ns=back_ns,
+        connections=tuple(number for each in several for number in each.connections),
+        exchanges=tuple(row["exchange"] for row in (*before, *after)),
+        steps=tuple(sorted(steps)),
+        filter=f'broker == "{first.address}"',
+    )
+
+
+def _ended(count: int) -> str:
+    return "its only connection ended" if count == 1 else f"its {count} connections ended within a second"
+
+
+def _changes(facts: Facts, *what: str) -> list[Row]:
+    return [row for row in facts.rows(ClusterChanges) if row["what"] in what]
+
+
+@rule("controller-moved", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@once
+def controller_moved(facts: Facts) -> Iterator[Finding]:
+    """Another node is the controller."""
+    for row in _changes(facts, "controller-moved"):
+        yield facts.finding(
+            Subject(broker=row["after"]),
+            f"Node {row['after']} became the controller of the cluster instead of node {row['before']}.",
+            first_ns=row["ns"],
+            last_ns=row["ns"],
+            exchanges=(row["exchange"],),
+            steps=(Step(row["ns"], f"controller {row['before']}, then {row['after']}", row["exchange"]),),
+            filter=f"number == {row['exchange']}",
+        )
+
+
+@rule("broker-restarted", INFO, CERTAIN, needs=(ClusterChanges,))
+@once
+def broker_restarted(facts: Facts) -> Iterator[Finding]:
+    """A broker registers anew."""
+    rows = _changes(facts, "broker-registered", "broker-refused")
+    for node in sorted({row["node_id"] for row in rows}):
+        mine = [row for row in rows if row["node_id"] == node]
+        for at, row in enumerate(mine):
+            if row["what"] != "broker-registered":
+                continue
+            refused = [each for each in mine[:at] if each["what"] == "broker-refused"]
+            lost_ns = row["ns"] - refused[0]["ns"] if refused else None
+            message = f"Broker {node} started anew."
+            if lost_ns is not None:
+                message += (
+                    f" The controller refused it for {lost_ns / 1e9:.1f} s, because the session of its life "
+                    "before had not ended."
+                )
+            yield facts.finding(
+                Subject(broker=str(node)),
+                message,
+                measure=None if lost_ns is None else lost_ns / 1e9,
+                unit="s",
+                cost_ns=lost_ns,
+                first_ns=refused[0]["ns"] if refused else row["ns"],
+                last_ns=row["ns"],
+                exchanges=(*(each["exchange"] for each in refused), row["exchange"]),
+                filter=f"number == {row['exchange']}",
+            )
+
+
+@rule("broker-fenced", CRITICAL, CERTAIN, needs=(ClusterChanges, Quorum))
+@once
+def broker_fenced(facts: Facts) -> Iterator[Finding]:
+    """The controller fences a broker that goes on sending heartbeats."""
+    beats = {row["node"]: row for row in facts.rows(Quorum)}
+    for row in _changes(facts, "broker-fenced"):
+        if row["after"] != "alive":
+            continue
+        gap_ns = beats.get(row["node_id"], {}).get("heartbeat_max_ns") or 0
+        why = (
+            f" One of its heartbeats came {gap_ns / 1e9:.1f} s after the one before."
+            if gap_ns >= 4.5 * SECOND
+            else " Its heartbeats came in time."
+        )
+        yield facts.finding(
+            Subject(broker=str(row["node_id"])),
+            f"The controller took broker {row['node_id']} out of service, though it lives and sends "
+            f"heartbeats.{why}",
+            measure=gap_ns / 1e9,
+            unit="s",
+            first_ns=row["ns"],
+            last_ns=row["ns"],
+            exchanges=(row["exchange"],),
+            filter="api == BrokerHeartbeat",
+        )
+
+
+@rule("log-dir-offline", CRITICAL, CERTAIN, needs=(ClusterChanges,))
+@once
+def log_dir_offline(facts: Facts) -> Iterator[Finding]:
+    """A broker tells the controller that a disk failed."""
+    nodes: dict[int, list[Row]] = {}
+    for row in _changes(facts, "log-dirs-offline"):
+        nodes.setdefault(row["node_id"], []).append(row)
+    for node, rows in sorted(nodes.items()):
+        count = max(int(row["after"]) for row in rows)
+        yield facts.finding(
+            Subject(broker=str(node)),
+            f"Broker {node} says that {plural(count, 'log directory', 'log directories')} of it failed: the "
+            "copies in there cannot be read or written.",
+            count=len(rows),
+            measure=count,
+            unit="directories",
+            first_ns=rows[0]["ns"],
+            last_ns=rows[-1]["ns"],
+            exchanges=tuple(row["exchange"] for row in rows),
+            filter="api == BrokerHeartbeat",
+        )
+
+
+@rule("heartbeat-late", NOTICE, CERTAIN, needs=(Quorum,), gap_s=4.5)
+@once
+def heartbeat_late(facts: Facts) -> Iterator[Finding]:
+    """The heartbeats of a broker come late."""
+    if facts.context.gap_bytes:
+        facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
+        return
+    for row in facts.rows(Quorum):
+        gap_ns = row["heartbeat_max_ns"] or 0
+        if gap_ns >= facts.limit("gap_s") * SECOND:
+            yield facts.finding(
+                Subject(broker=str(row["node"])),
+                f"Broker {row['node']} let {gap_ns / 1e9:.1f} s pass between two heartbeats to the "
+                "controller; usual are 2 s, and after 9 s it is taken out of service.",
+                count=max(1, row["heartbeat_late"]),
+                measure=gap_ns / 1e9,
+                unit="s",
+                threshold=facts.limit("gap_s"),
+                filter="api == BrokerHeartbeat",
+            )
+
+
+@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum,), elections=4)
+@once
+def election_storm(facts: Facts) -> Iterator[Finding]:
+    """The controllers elect again and again."""
+    rows = facts.rows(Quorum)
+    most = max((row["elections_60s"] for row in rows), default=0)
+    if most >= facts.limit("elections"):
+        told = ", ".join(
+            f"node {row['node']} asked in {plural(row['elections'], 'election')}"
+            for row in rows
+            if row["elections"]
+        )
+        yield facts.finding(
+            Subject(),
+            f"The controllers held {most} elections within a minute: {told}. While nobody leads them, "
+            "nothing in the cluster can change: no topic, no leader of a partition.",
+            count=most,
+            measure=most,
+            unit="elections in 60 s",
+            threshold=facts.limit("elections"),
+            filter="api in {Vote, BeginQuorumEpoch}",
+        )
+
+
+@rule("voter-behind", WARNING, CERTAIN, needs=(Quorum,), offsets=1000, lag_s=5)
+@once
+def voter_behind(facts: Facts) -> Iterator[Finding]:
+    """A controller does not keep up with the log of metadata."""
+    for row in facts.rows(Quorum):
+        if row["role"] not in ("voter", "follower") or row["lag_offsets"] is None:
+            continue
+        lag_ns = row["lag_ns"] or 0
+        if row["lag_offsets"] >= facts.limit("offsets") or lag_ns >= facts.limit("lag_s") * SECOND:
+            yield facts.finding(
+                Subject(broker=str(row["node"])),
+                f"Node {row['node']} lacked {row['lag_offsets']:,} records of the cluster's metadata at the "
+                f"end, and had been behind for {lag_ns / 1e9:.1f} s.",
+                measure=row["lag_offsets"],
+                unit="records",
+                threshold=facts.limit("offsets"),
+                filter="api == Fetch and topic == __cluster_metadata",
+            )
+
+
+explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
+explains("broker-gone", "controller-moved", "election-storm", within_s=60)
+explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
+explains("broker-stalled", "heartbeat-late", "broker-fenced", within_s=30)
+explains("heartbeat-late", "broker-fenced", shares=("broker",))

@@ -1,0 +1,393 @@
+"""Rules on topics and partitions: leaders, replicas in sync, and what somebody changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.repeated import once
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import having
+from kdissect.wording import plural
+
+TOGETHER_NS = 10 * SECOND
+"""Changes that are no further apart have one cause."""
+MOST_STEPS = 5
+NOBODY = "none"
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+
+def _changes(facts: Facts, *what: str) -> list[Row]:
+    return [row for row in facts.rows(ClusterChanges) if row["what"] in what]
+
+
+def _bursts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Changes that come together."""
+    found: list[Row] = []
+    for row in rows:
+        if found and row["ns"] - found[-1]["ns"] > TOGETHER_NS:
+            yield found
+            found = []
+        found.append(row)
+    if found:
+        yield found
+
+
+def _topic_of(rows: list[Row]) -> str | None:
+    """The topic that all of them are about; Kafka's own count only where there is no other."""
+    topics = {row["topic"] for row in rows}
+    own = topics - set(INTERNAL) or topics
+    return next(iter(own)) if len(own) == 1 else None
+
+
+def _steps(rows: list[Row], what: str) -> tuple[Step, ...]:
+    return tuple(
+        Step(row["ns"], f"{row['subject']}: {what} {row['before']}, then {row['after']}", row["exchange"])
+        for row in rows[:MOST_STEPS]
+    )
+
+
+def _numbers(rows: list[Row]) -> str:
+    numbers = ", ".join(map(str, sorted({row["exchange"] for row in rows})[:8]))
+    return f"number in {{{numbers}}}"
+
+
+def _brokers(nodes: list[str]) -> str:
+    """``broker 2``, ``brokers 2 and 3``."""
+    return f"broker{'s' if len(nodes) > 1 else ''} {' and '.join(nodes)}"
+
+
+def _names(rows: list[Row]) -> str:
+    names = sorted({row["subject"] for row in rows})
+    more = f" and {len(names) - 3} more" if len(names) > 4 else ""
+    return ", ".join(names[: 3 if more else 4]) + more
+
+
+@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@once
+def leader_moved(facts: Facts) -> Iterator[Finding]:
+    """Partitions have another leader."""
+    rows = [row for row in _changes(facts, "leader-moved") if row["before"] != NOBODY]
+    for node, by in sorted({(row["before"], row["by"] or "") for row in rows}):
+        for burst in _bursts(row for row in rows if (row["before"], row["by"] or "") == (node, by)):
+            topic = _topic_of(burst)
+            partitions = len({row["subject"] for row in burst})
+            who = f" {by} asked for it." if by else ""
+            after = sorted({row["after"] for row in burst if row["after"] != NOBODY})
+            where = f" to {_brokers(after)}" if after else ", and nobody leads now"
+            yield facts.finding(
+                Subject(broker=node, topic=topic),
+                f"The leadership of {plural(partitions, 'partition')} ({_names(burst)}) moved from broker "
+                f"{node}{where}.{who}",
+                count=partitions,
+                measure=partitions,
+                unit="partitions",
+                first_ns=burst[0]["ns"],
+                last_ns=burst[-1]["ns"],
+                resolved_ns=burst[-1]["ns"],
+                exchanges=tuple(row["exchange"] for row in burst),
+                steps=_steps(burst, "leader"),
+                filter=_numbers(burst),
+            )
+
+
+@rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)
+@once
+def leader_flaps(facts: Facts) -> Iterator[Finding]:
+    """The leader of a partition moves to and fro, and nobody asked for it."""
+    partitions: dict[str, list[Row]] = {}
+    restarts = _changes(facts, "broker-gone", "broker-appeared", "broker-stopping", "broker-registered")
+    for row in _changes(facts, "leader-moved"):
+        is_restart = any(
+            str(each["node_id"]) in (row["before"], row["after"])
+            and abs(each["ns"] - row["ns"]) <= 3 * TOGETHER_NS
+            for each in restarts
+        )
+        if row["by"] is None and row["before"] != NOBODY and not is_restart:
+            partitions.setdefault(row["subject"], []).append(row)
+    moves, window_ns = int(facts.limit("moves")), facts.limit("window_s") * SECOND
+    for rows in partitions.values():
+        near = [
+            rows[at : at + moves]
+            for at in range(len(rows) - moves + 1)
+            if rows[at + moves - 1]["ns"] - rows[at]["ns"] <= window_ns
+        ]
+        if near:
+            first = near[0][0]
+            yield facts.finding(
+                Subject(topic=first["topic"], partition=first["partition"]),
+                f"{first['subject']} changed its leader {len(rows)} times, and nobody asked for it.",
+                count=len(rows),
+                measure=len(rows),
+                unit="moves",
+                threshold=moves,
+                first_ns=first["ns"],
+                last_ns=rows[-1]["ns"],
+                exchanges=tuple(row["exchange"] for row in rows),
+                steps=_steps(rows, "leader"),
+                filter=_numbers(rows),
+            )
+
+
+@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges,))
+@once
+def isr_shrunk(facts: Facts) -> Iterator[Finding]:
+    """A replica is not in sync any more."""
+    rows = _changes(facts, "isr-shrunk")
+    grown = _changes(facts, "isr-grown")
+    for node in sorted({row["node_id"] for row in rows}):
+        for burst in _bursts(row for row in rows if row["node_id"] == node):
+            subjects = {row["subject"] for row in burst}
+            back = [
+                row
+                for row in grown
+                if row["subject"] in subjects
+                and row["ns"] > burst[-1]["ns"]
+                and str(node) in (row["after"] or "").split(",")
+            ]
+            is_back = {row["subject"] for row in back} == subjects
+            back_ns = max(row["ns"] for row in back) if is_back else None
+            message = (
+                f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} ({_names(burst)}): "
+                "its copies there lack what was written since"
+            )
+            message += (
+                f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later." if back_ns is not None else "."
+            )
+            yield facts.finding(
+                Subject(broker=str(node), topic=_topic_of(burst)),
+                message,
+                count=len(subjects),
+                measure=len(subjects),
+                unit="partitions",
+                first_ns=burst[0]["ns"],
+                last_ns=back_ns if back_ns is not None else facts.context.last_ns,
+                resolved_ns=back_ns,
+                exchanges=tuple(row["exchange"] for row in burst),
+                steps=_steps(burst, "in sync"),
+                filter=_numbers(burst),
+            )
+
+
+@rule(
+    "partition-offline", CRITICAL, CERTAIN, needs=(ClusterPartitions, ClusterChanges), offline_s=5, young_s=10
+)
+@once
+def partition_offline(facts: Facts) -> Iterator[Finding]:
+    """Nobody leads a partition for a while."""
+    made = {row["topic"]: row["ns"] for row in _changes(facts, "topic-created")}
+    young_ns = facts.limit("young_s") * SECOND
+    topics: dict[str, list[tuple[int, int, Row]]] = {}
+    for row in facts.rows(ClusterPartitions):
+        to_ns = row["to_ns"] if row["to_ns"] is not None else facts.context.last_ns
+        if row["leader"] != -1 or to_ns is None or to_ns - row["from_ns"] < facts.limit("offline_s") * SECOND:
+            continue
+        if row["topic"] not in made or row["from_ns"] - made[row["topic"]] >= young_ns:
+            topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
+    for topic, found in topics.items():
+        lasted_ns, _, row = max(found, key=lambda each: each[0])
+        partitions = sorted({each["partition"] for _, _, each in found})
+        name = (
+            f"{topic}-{partitions[0]}"
+            if len(partitions) == 1
+            else f"{plural(len(partitions), 'partition')} of {topic}"
+        )
+        copies = row["replicas"].replace(",", ", ") if row["replicas"] else None
+        held = f" Its copies are on broker {copies}." if copies and len(partitions) == 1 else ""
+        yield facts.finding(
+            Subject(
+                topic=topic,
+                partition=partitions[0] if len(partitions) == 1 else None,
+                broker=_lost_by(facts, topic, row["from_ns"]),
+            ),
+            f"{name} had no leader for up to {lasted_ns / 1e9:.1f} s: nobody could write there or read from "
+            f"there.{held}",
+            count=len(found),
+            measure=lasted_ns / 1e9,
+            unit="s",
+            threshold=facts.limit("offline_s"),
+            cost_ns=lasted_ns,
+            first_ns=min(each["from_ns"] for _, _, each in found),
+            last_ns=max(to_ns for _, to_ns, _ in found),
+            resolved_ns=None
+            if any(each["to_ns"] is None for _, _, each in found)
+            else max(to for _, to, _ in found),
+            exchanges=tuple(each["source_exchange"] for _, _, each in found),
+            filter=having(topic=topic),
+        )
+
+
+def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
+    """The broker that led last."""
+    led = [
+        row["before"]
+        for row in _changes(facts, "leader-moved")
+        if row["topic"] == topic and row["ns"] == ns and row["after"] == NOBODY
+    ]
+    return led[0] if led else None
+
+
+@rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
+@once
+def unclean_election(facts: Facts) -> Iterator[Finding]:
+    """A replica leads that was not in sync."""
+    for row in _changes(facts, "unclean-election"):
+        yield facts.finding(
+            Subject(topic=row["topic"], partition=row["partition"]),
+            f"Broker {row['after']} became the leader of {row['subject']} though its copy was not in sync: "
+            "records that only other copies had are lost.",
+            first_ns=row["ns"],
+            last_ns=row["ns"],
+            exchanges=(row["exchange"],),
+            filter=f"number == {row['exchange']}",
+        )
+
+
+@rule("leader-not-preferred", NOTICE, CERTAIN, needs=(ClusterPartitions,), share_pct=20, for_s=60)
+@once
+def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
+    """Many partitions are led by another broker than the one that should."""
+    end_ns = facts.context.last_ns
+    rows = [
+        row for row in facts.rows(ClusterPartitions) if row["to_ns"] is None and row["preferred"] is not None
+    ]
+    if end_ns is None or len(rows) < 2:
+        return
+    wrong = [
+        row
+        for row in rows
+        if not row["preferred"] and end_ns - row["from_ns"] >= facts.limit("for_s") * SECOND
+    ]
+    share = 100 * len(wrong) / len(rows)
+    if share >= facts.limit("share_pct"):
+        leaders = sorted({row["leader"] for row in wrong})
+        yield facts.finding(
+            Subject(),
+            f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) were led by another broker than their "
+            f"first replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
+            f"{_brokers(list(map(str, leaders)))}.",
+            count=len(wrong),
+            measure=share,
+            unit="%",
+            threshold=facts.limit("share_pct"),
+            first_ns=min(row["from_ns"] for row in wrong),
+            last_ns=end_ns,
+            exchanges=tuple(row["source_exchange"] for row in wrong),
+        )
+
+
+@rule("config-changed", INFO, CERTAIN, needs=(ClusterChanges,))
+@once
+def config_changed(facts: Facts) -> Iterator[Finding]:
+    """Somebody changed settings, permissions or topics."""
+    asked: dict[str, list[Row]] = {}
+    for row in _changes(
+        facts,
+        *("config-changed", "quota-changed", "feature-changed", "acl-changed", "topic-created"),
+        *("topic-deleted", "partitions-added", "replicas-changed"),
+    ):
+        is_own = row["topic"] in INTERNAL  # which brokers make
+        if row["by"] is not None and row["told_by"] != "Metadata" and not is_own:
+            asked.setdefault(row["by"], []).append(row)
+    for by, rows in sorted(asked.items()):
+        kinds: dict[str, int] = {}
+        for row in rows:
+            kinds[row["what"]] = kinds.get(row["what"], 0) + 1
+        told = ", ".join(f"{what} {count}" if count > 1 else what for what, count in kinds.items())
+        name, _, host = by.rpartition("@")
+        yield facts.finding(
+            Subject(client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None),
+            f"{by} changed the cluster: {told}.",
+            count=len(rows),
+            measure=len(rows),
+            unit="changes",
+            first_ns=rows[0]["ns"],
+            last_ns=rows[-1]["ns"],
+            exchanges=tuple(row["exchange"] for row in rows),
+            steps=tuple(
+                Step(row["ns"], f"{row['what']}: {row['subject']}", row["exchange"])
+                for row in rows[:MOST_STEPS]
+            ),
+            filter=_numbers(rows),
+        )
+
+
+@rule("topic-created-by-metadata", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@once
+def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
+    """A topic came into being because a client asked for it."""
+    for row in _changes(facts, "topic-created"):
+        if row["by"] is None or row["told_by"] != "Metadata":
+            continue
+        name, _, host = row["by"].rpartition("@")
+        yield facts.finding(
+            Subject(topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None),
+            f"Topic {row['topic']} was made because {row['by']} asked for it and it was not there; nobody "
+            "made it on purpose.",
+            first_ns=row["ns"],
+            last_ns=row["ns"],
+            exchanges=(row["exchange"],),
+            filter=having(topic=row["topic"], api="Metadata"),
+        )
+
+
+@rule(
+    "stale-leader",
+    WARNING,
+    CERTAIN,
+    needs=(StaleLeaders, ClusterPartitions),
+    refusals=5,
+    for_s=2,
+)
+@once
+def stale_leader(facts: Facts) -> Iterator[Finding]:
+    """A client goes on asking a broker that does not lead."""
+    held: dict[tuple[str, int], list[Row]] = {}
+    for row in facts.rows(ClusterPartitions):
+        held.setdefault((row["topic"], row["partition"]), []).append(row)
+    for row in facts.rows(StaleLeaders):
+        known = [
+            each
+            for each in held.get((row["topic"], row["partition"]), ())
+            if each["from_ns"] <= row["last_ns"] and each["leader"] is not None and each["leader"] >= 0
+        ]
+        lasted_ns = row["last_ns"] - row["first_ns"]
+        told_ns = max((each["from_ns"] for each in known), default=None)
+        after_ns = row["last_ns"] - told_ns if told_ns is not None else 0
+        is_long = row["refusals"] >= 2 and after_ns >= facts.limit("for_s") * SECOND and lasted_ns > 0
+        if row["refusals"] < facts.limit("refusals") and not is_long:
+            continue
+        name = row["client_id"] or row["client"]
+        leader = known[-1]["leader"] if known else None
+        led = f"; the leader was broker {leader}" if leader is not None else ""
+        yield facts.finding(
+            Subject(
+                client=row["client"],
+                client_id=row["client_id"],
+                topic=row["topic"],
+                partition=row["partition"],
+            ),
+            f"{name} asked {row['broker']} {row['refusals']} times in {lasted_ns / 1e9:.1f} s "
+            f"{'to write to' if row['api'] == 'Produce' else 'for records of'} "
+            f"{row['topic']}-{row['partition']}, which that broker does not lead{led}.",
+            count=row["refusals"],
+            measure=row["refusals"],
+            unit="refusals",
+            threshold=facts.limit("refusals"),
+            cost_ns=lasted_ns,
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            exchanges=tuple(row["exchanges"]),
+            filter=having(error=row["error"], topic=row["topic"], client_id=row["client_id"]),
+        )
+
+
+explains("broker-gone", "leader-moved", "isr-shrunk", "partition-offline", shares=("broker",), within_s=60)
+explains("broker-gone", "stale-leader", within_s=60)
+explains("leader-moved", "stale-leader", shares=("topic",), within_s=60)
+explains("leader-moved", "latency-spike", within_s=5)
+explains("broker-stalled", "isr-shrunk", "leader-moved", "stale-leader", within_s=30)

@@ -1,0 +1,56 @@
+"""Where records spend their time on the way from producer to consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import quoted, span
+
+
+@rule("linger-long", NOTICE, CERTAIN, needs=(Delivery,), linger_ms=500, share=0.5, records=20)
+def linger_long(facts: Facts) -> Iterator[Finding]:
+    """Records are late because the producer waits for more of them."""
+    for (topic,), rows in together(facts.rows(Delivery), "topic").items():
+        waiting = [row for row in rows if _waits(facts, row)]
+        if not waiting:
+            continue
+        row = max(waiting, key=lambda each: each["records"])
+        producers = sorted({name for each in waiting for name in each["producers"]})
+        linger, whole = row["linger_p50_ns"], row["create_to_fetched_p50_ns"]
+        where = f" and client_id == {quoted(producers[0])}" if len(producers) == 1 else ""
+        yield facts.finding(
+            Subject(client_id=producers[0] if len(producers) == 1 else None, topic=topic),
+            f"The producer keeps the first record of a batch for {span(linger)} before it sends it; from "
+            "there to "
+            f"the consumer it takes {span(row['send_to_fetched_p50_ns'])}. Half of the records are older "
+            "than "
+            f"{span(whole)} when they are read.",
+            count=sum(each["sets"] for each in waiting),
+            measure=linger / MILLISECOND,
+            unit="ms",
+            threshold=facts.limit("linger_ms"),
+            filter=f"api == Produce and topic == {quoted(topic or '')}{where}",
+        )
+
+
+def _waits(facts: Facts, row: dict[str, object]) -> bool:
+    """Whether most of the time is spent in the producer, and by its own will: the newest record of a batch is
+    young when it is sent. Where all are old, their timestamps are not when they were made."""
+    linger, whole, youngest = (
+        row[name] for name in ("linger_p50_ns", "create_to_fetched_p50_ns", "youngest_p50_ns")
+    )
+    if not (isinstance(linger, int) and isinstance(whole, int) and isinstance(youngest, int)):
+        return False
+    assert isinstance(row["records"], int)
+    return (
+        row["send_to_fetched_p50_ns"] is not None
+        and row["records"] >= facts.limit("records")
+        and linger >= facts.limit("linger_ms") * MILLISECOND
+        and linger >= facts.limit("share") * whole
+        and 2 * youngest < linger
+    )

@@ -1,0 +1,7 @@
+"""Rules on groups and their rebalances."""
+
+from __future__ import annotations
+
+from kdissect.insight.rules.groups import assigned, members, rebalancing, refused, silent
+
+__all__ = ["assigned", "members", "rebalancing", "refused", "silent"]

@@ -1,0 +1,383 @@
+"""Rules on how often groups rebalance, how long that takes, and who makes it long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.groups import Members
+from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.groups.words import (
+    EAGER,
+    POLL_TIMEOUT,
+    TRIGGERS,
+    by_group,
+    disjoint,
+    evidence,
+    group_filter,
+    name_of,
+    names_of,
+    over,
+    seconds,
+    some,
+    step_of,
+    when,
+)
+from kdissect.wording import plural
+
+ROUTINE = ("followup-revoke", "static-restart")
+"""Rebalances that belong to another one."""
+FAILED = ("poll-interval", "session-timeout")
+
+
+def _lives(members: list[Row]) -> dict[str, list[Row]]:
+    """The members that are not static by their client id, as they came."""
+    found: dict[str, list[Row]] = {}
+    for row in members:
+        if row["client_id"] and row["member_id"] and not row["instance_id"] and row["first_ns"] is not None:
+            found.setdefault(row["client_id"], []).append(row)
+    for lives in found.values():
+        lives.sort(key=lambda row: row["first_ns"])
+    return found
+
+
+def _returns(lives: list[Row]) -> float:
+    """How often each of the members of one name came back: one less than it lived."""
+    together = max(
+        (sum(each["first_ns"] <= row["first_ns"] < each["last_ns"] for each in lives) for row in lives),
+        default=0,
+    )
+    return len(lives) / max(1, together) - 1
+
+
+@rule(
+    "rebalance-storm",
+    CRITICAL,
+    CERTAIN,
+    needs=(Rebalances, Members),
+    rebalances=3,
+    within_s=60,
+    any=4,
+    any_s=300,
+)
+def rebalance_storm(facts: Facts) -> Iterator[Finding]:
+    """A group rebalances again and again: members leave or are lost and come back, or others keep asking."""
+    members = dict(by_group(facts.rows(Members)))
+    for group, rows in by_group(facts.rows(Rebalances)):
+        lives = _lives(members.get(group, []))
+        returns = {client_id: _returns(each) for client_id, each in lives.items()}
+        first = {client_id: each[0]["member_id"] for client_id, each in lives.items()}
+        counted = [row for row in rows if row["trigger"] not in ROUTINE]
+        least = 1 if disjoint(members.get(group, [])) else 2  # one restart stops another application
+        again = [row for row in counted if _comes_again(row, returns, first, least)]
+        first_ns = min(map(when, rows))
+        asked = [row for row in counted if _is_asked(row) and when(row) - first_ns > 10 * SECOND]
+        found = _densest(again, facts.limit("within_s"))
+        threshold = facts.limit("rebalances")
+        if len(found) < threshold:
+            found = _densest(sorted([*again, *asked], key=when), facts.limit("any_s"))
+            threshold = facts.limit("any")
+        if len(found) < threshold:
+            continue
+        words = Counter(_why(row) for row in found)
+        told = ", ".join(f"{plural(count, 'time')} because {word}" for word, count in words.most_common(3))
+        span_ns = when(found[-1]) - when(found[0])
+        stopped = sum(row["stopped_ns"] or 0 for row in found)
+        yield facts.finding(
+            Subject(group=group),
+            f"The group distributed its partitions anew {len(found)} times in {seconds(span_ns)}: {told}.",
+            count=len(found),
+            measure=float(len(found)),
+            unit="rebalances",
+            threshold=threshold,
+            cost_ns=stopped,
+            first_ns=when(found[0]),
+            last_ns=over(found[-1]),
+            exchanges=evidence(found),
+            steps=tuple(step_of(row) for row in found),
+            filter=group_filter(group),
+        )
+
+
+def _why(row: Row) -> str:
+    if row["missing"] and row["trigger"] not in FAILED:
+        return "a member was lost and another took its place"
+    return TRIGGERS.get(row["trigger"] or "", TRIGGERS["unknown"])
+
+
+def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], least: int) -> bool:
+    """Whether a member that failed, was lost, or goes and comes again and again is what began it."""
+    if row["trigger"] in FAILED or row["missing"]:
+        return True
+    client_id = row["trigger_client_id"]
+    if row["trigger"] == "new-member" and first.get(client_id) == row["trigger_member"]:
+        return False
+    return row["trigger"] in ("new-member", "member-left") and returns.get(client_id, 0) > least - 1
+
+
+def _is_asked(row: Row) -> bool:
+    """Whether it is none of the joins and leaves of a group that grows or shrinks."""
+    return row["trigger"] in ("enforced", "leader-rejoined", "metadata-changed", "subscription-changed")
+
+
+def _densest(rows: list[Row], within_s: float) -> list[Row]:
+    """The most rebalances that began within so many seconds."""
+    best: list[Row] = []
+    for at, row in enumerate(rows):
+        some_rows = [each for each in rows[at:] if when(each) - when(row) <= within_s * SECOND]
+        best = max(best, some_rows, key=len)
+    return best
+
+
+@rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members), stopped_s=5)
+def rebalance_long(facts: Facts) -> Iterator[Finding]:
+    """Consumption stood still for long."""
+    members = names_of(facts.rows(Members))
+    least_ns = facts.limit("stopped_s") * SECOND
+    for group, rows in by_group(facts.rows(Rebalances)):
+        found = [
+            row for row in rows if (row["stopped_ns"] or 0) >= least_ns and (row["members_before"] or 0) > 0
+        ]
+        if not found:
+            continue
+        worst = max(found, key=lambda row: row["stopped_ns"])
+        begun = "" if worst["completed"] is not False else ", and was not finished"
+        times = "" if len(found) == 1 else f" This happened {len(found)} times."
+        generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
+        yield facts.finding(
+            Subject(group=group),
+            f"Partitions were read by nobody for {seconds(worst['stopped_ns'])}: the rebalance{generation} "
+            f"took long{begun}. "
+            f"{_phase(worst, members)}{times}",
+            count=len(found),
+            measure=worst["stopped_ns"] / SECOND,
+            unit="s",
+            threshold=facts.limit("stopped_s"),
+            cost_ns=sum(row["stopped_ns"] for row in found),
+            first_ns=when(found[0]),
+            last_ns=max(over(row) for row in found),
+            exchanges=evidence([worst, *found]),
+            steps=tuple(step_of(row) for row in found),
+            filter=group_filter(group),
+        )
+
+
+def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
+    """What the largest part of it was."""
+    hold_ns = _hold_ns(row) or 0
+    gather_ns = (row["last_join_ns"] or when(row)) - when(row)
+    assign_ns, sync_ns = row["assign_phase_ns"] or 0, row["sync_phase_ns"] or 0
+    longest = max(hold_ns, gather_ns, assign_ns, sync_ns)
+    missing = row["missing"] or []
+    if row["trigger"] == "session-timeout" and (row["stopped_ns"] or 0) > 2 * (over(row) - when(row)):
+        who = name_of(members, row["group"], row["trigger_member"])
+        return f"Most of that time passed before the group noticed that {who} was gone."
+    if longest == hold_ns and missing:
+        who = some(name_of(members, row["group"], member) for member in missing)
+        return f"The coordinator waited {seconds(hold_ns)} for {who}, which did not come back."
+    if longest == hold_ns and hold_ns > 0:
+        return f"The coordinator waited {seconds(hold_ns)} after all known members had asked to join."
+    if longest == gather_ns and row["waited_for"]:
+        who = name_of(members, row["group"], row["waited_for"][0])
+        return f"The last member to ask to join, {who}, did so after {seconds(gather_ns)}."
+    if longest == assign_ns and assign_ns > 0:
+        return f"The leader took {seconds(assign_ns)} to distribute the partitions."
+    if longest == sync_ns and sync_ns > 0:
+        return f"Members took {seconds(sync_ns)} to get what the leader had distributed."
+    return f"It began because {TRIGGERS.get(row['trigger'] or '', TRIGGERS['unknown'])}."
+
+
+def _hold_ns(row: Row) -> int | None:
+    """How long the coordinator waited when the last member had asked to join."""
+    if row["last_join_ns"] is None:
+        return None
+    until_ns = row["joined_ns"]
+    if until_ns is None and row["completed"] is False and row["stopped_ns"] is not None:
+        until_ns = when(row) + row["stopped_ns"]
+    return None if until_ns is None else until_ns - row["last_join_ns"]
+
+
+@rule("rebalance-missing-member", WARNING, CERTAIN, needs=(Rebalances, Members), hold_s=1)
+def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
+    """The coordinator waited for a member that was gone."""
+    members = names_of(facts.rows(Members))
+    least_ns = facts.limit("hold_s") * SECOND
+    for group, rows in by_group(facts.rows(Rebalances)):
+        found = [
+            (hold_ns, row)
+            for row in rows
+            if row["missing"] and row["stopped_ns"] is not None
+            if (hold_ns := _hold_ns(row) or 0) >= least_ns
+        ]
+        if not found:
+            continue
+        hold_ns, worst = max(found, key=lambda each: each[0])
+        lost = list(dict.fromkeys(member for _, row in found for member in row["missing"]))
+        row = members.get((group, lost[0])) if len(lost) == 1 else None
+        who = some(name_of(members, group, member) for member in worst["missing"])
+        times = "" if len(found) == 1 else f" This happened {len(found)} times."
+        last = [members[group, each]["last_ns"] for each in worst["missing"] if (group, each) in members]
+        ago = (
+            f" It had last been heard of {seconds(when(worst) - min(last))} before the rebalance began."
+            if last
+            else ""
+        )
+        yield facts.finding(
+            Subject(
+                group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None
+            ),
+            f"All other members had asked to join, and the coordinator waited {seconds(hold_ns)} more for "
+            f"{who}, "
+            f"which had gone without leaving.{ago if min(last, default=0) < when(worst) else ''}{times}",
+            count=len(found),
+            measure=hold_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("hold_s"),
+            cost_ns=sum(each for each, _ in found),
+            first_ns=when(found[0][1]),
+            last_ns=over(found[-1][1]),
+            exchanges=evidence([row for _, row in found]),
+            steps=tuple(step_of(row) for _, row in found),
+            filter=group_filter(group),
+        )
+
+
+@rule(
+    "rebalance-slow-member",
+    WARNING,
+    CERTAIN,
+    needs=(Rebalances, RebalanceSteps),
+    delay_s=1,
+    share=0.7,
+    rebalances=2,
+    once_s=5,
+)
+def rebalance_slow_member(facts: Facts) -> Iterator[Finding]:
+    """One member holds up rebalances: it joins long after it was told to."""
+    steps: dict[tuple[str, int | None, str], dict[str, Row]] = {}
+    for step in facts.rows(RebalanceSteps):
+        key = step["group"], step["generation"], step["member_id"]
+        steps.setdefault(key, {}).setdefault(step["step"], step)
+    late: dict[tuple[str, str | None, str], list[tuple[int, Row]]] = {}
+    for row in facts.rows(Rebalances):
+        if row["types"] != ["classic"] or not row["waited_for"] or row["join_phase_ns"] is None:
+            continue
+        member = row["waited_for"][0]
+        own = steps.get((row["group"], row["generation"], member), {})
+        if "notified" not in own or "joined" not in own:
+            continue
+        delay_ns = own["joined"]["ns"] - own["notified"]["ns"]
+        if (
+            delay_ns >= facts.limit("delay_s") * SECOND
+            and delay_ns >= facts.limit("share") * row["join_phase_ns"]
+        ):
+            whose = row["group"], own["joined"]["client_id"], own["joined"]["client"].rpartition(":")[0]
+            late.setdefault(whose, []).append((delay_ns, row))
+    for (group, client_id, client), found in late.items():
+        worst_ns = max(delay_ns for delay_ns, _ in found)
+        if len(found) < facts.limit("rebalances") and worst_ns < facts.limit("once_s") * SECOND:
+            continue
+        yield facts.finding(
+            Subject(group=group, client_id=client_id, client=client),
+            f"{client_id or client} joined up to {seconds(worst_ns)} after it was told to, and all others "
+            "of the "
+            f"group waited for it in {plural(len(found), 'rebalance')}.",
+            count=len(found),
+            measure=worst_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("delay_s"),
+            cost_ns=sum(delay_ns for delay_ns, _ in found),
+            first_ns=when(found[0][1]),
+            last_ns=over(found[-1][1]),
+            exchanges=evidence([row for _, row in found]),
+            steps=tuple(step_of(row) for _, row in found),
+            filter=group_filter(group),
+        )
+
+
+@rule("eager-stop-the-world", NOTICE, CERTAIN, needs=(Rebalances,), members=3, rebalances=3, stopped_s=1)
+def eager_stop_the_world(facts: Facts) -> Iterator[Finding]:
+    """Every rebalance stops every member."""
+    for group, rows in by_group(facts.rows(Rebalances)):
+        found = [
+            row
+            for row in rows
+            if row["protocol"] in EAGER
+            and (row["members"] or 0) >= facts.limit("members")
+            and (row["members_before"] or 0) > 0
+            and row["completed"]
+        ]
+        stopped = sum(row["stopped_ns"] or 0 for row in found)
+        if len(found) < facts.limit("rebalances") or stopped < facts.limit("stopped_s") * SECOND:
+            continue
+        most = max(row["members"] for row in found)
+        yield facts.finding(
+            Subject(group=group),
+            f"In {len(found)} rebalances all members, up to {most}, gave all their partitions up and "
+            "waited for "
+            f"each other, {seconds(stopped)} in all: the assignor {found[-1]['protocol']} asks for that.",
+            count=len(found),
+            measure=stopped / SECOND,
+            unit="s",
+            threshold=facts.limit("stopped_s"),
+            cost_ns=stopped,
+            first_ns=when(found[0]),
+            last_ns=over(found[-1]),
+            exchanges=evidence(found),
+            filter=group_filter(group),
+        )
+
+
+@rule("rolling-restart", NOTICE, LIKELY, needs=(Members,), clients=2, back_s=60)
+def rolling_restart(facts: Facts) -> Iterator[Finding]:
+    """Members are stopped and started one after another, each with a rebalance or two."""
+    back_ns = facts.limit("back_s") * SECOND
+    for group, rows in by_group(facts.rows(Members)):
+        restarts: list[tuple[int, Row, Row]] = []
+        for lives in _lives(rows).values():
+            pairs = _restarted(lives, back_ns)
+            if 2 * len(pairs) <= len(lives):  # else the same one was restarted again and again
+                restarts += pairs
+        restarts.sort(key=lambda each: each[0])
+        who = [old["client_id"] for _, old, _ in restarts]
+        in_turn = all(one[2]["first_ns"] <= other[0] for one, other in pairwise(restarts))
+        if len(who) < facts.limit("clients") or not in_turn:
+            continue
+        yield facts.finding(
+            Subject(group=group),
+            f"{len(who)} members ({some(who)}) left and came back one after another. Each time the group "
+            "distributed its partitions anew.",
+            count=len(restarts),
+            measure=float(len(restarts)),
+            unit="restarts",
+            threshold=facts.limit("clients"),
+            first_ns=restarts[0][0],
+            last_ns=restarts[-1][2]["first_ns"],
+            filter=group_filter(group),
+        )
+
+
+def _restarted(lives: list[Row], back_ns: float) -> list[tuple[int, Row, Row]]:
+    """Members that left, each with when, and with the one of its name that came next."""
+    free = list(lives)
+    found: list[tuple[int, Row, Row]] = []
+    for old in sorted(lives, key=lambda row: row["left_ns"] or 0):
+        left_ns = old["left_ns"]
+        if left_ns is None or POLL_TIMEOUT in (old["leave_reason"] or ""):
+            continue
+        new = next((row for row in free if 0 <= row["first_ns"] - left_ns <= back_ns), None)
+        if new is not None:
+            free.remove(new)
+            found.append((left_ns, old, new))
+    return found
+
+
+explains("rebalance-missing-member", "rebalance-long", shares=("group",))
+explains("rebalance-slow-member", "rebalance-long", shares=("group",))
+explains("rolling-restart", "rebalance-storm", "rebalance-long", "eager-stop-the-world", shares=("group",))
+explains("rebalance-storm", "eager-stop-the-world", shares=("group",))

@@ -1,0 +1,257 @@
+"""Rules on what coordinators refuse to members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.groups import Members
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
+from kdissect.wording import plural
+
+GROUP_HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+JOINS = ("JoinGroup", *GROUP_HEARTBEATS)
+COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+MEMBERSHIP = (*JOINS, "SyncGroup", "Heartbeat", "LeaveGroup", *COMMITS, "OffsetFetch")
+ROUTINE = "routine"
+
+
+def _refusals(
+    facts: Facts, names: tuple[str, ...], apis: tuple[str, ...]
+) -> dict[tuple[str, str | None], list[Row]]:
+    """Errors of these names in answers of these APIs that are not routine, by group and client id."""
+    found: dict[tuple[str, str | None], list[Row]] = {}
+    for row in facts.rows(Errors):
+        if row["error"] in names and row["api"] in apis and row["group"] and row["error_class"] != ROUTINE:
+            found.setdefault((row["group"], row["client_id"]), []).append(row)
+    return found
+
+
+def _told(rows: Iterable[Row]) -> dict[str, object]:
+    """What all findings of errors have alike."""
+    rows = list(rows)
+    numbers = [number for row in rows for number in (row["first_exchange"], row["last_exchange"])]
+    first, last = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+    return {
+        "count": sum(row["count"] for row in rows),
+        "first_ns": first,
+        "last_ns": last,
+        "exchanges": sorted(set(numbers)),
+        "steps": tuple(
+            Step(
+                row["first_ns"], f"{row['api']} of {row['client_id']}: {row['error']}", row["first_exchange"]
+            )
+            for row in sorted(rows, key=lambda row: row["first_ns"])[:8]
+        ),
+    }
+
+
+@rule("assignor-mismatch", WARNING, CERTAIN, needs=(Errors, Members), together_s=60)
+def assignor_mismatch(facts: Facts) -> Iterator[Finding]:
+    """Members do not offer the same assignors."""
+    members = dict(by_group(facts.rows(Members)))
+    found = _refusals(facts, ("INCONSISTENT_GROUP_PROTOCOL",), ("JoinGroup",))
+    for (group, client_id), rows in found.items():
+        own = {
+            name for row in members.get(group, []) if row["client_id"] == client_id for name in row["offers"]
+        }
+        others = [row for row in members.get(group, []) if row["client_id"] != client_id and row["offers"]]
+        theirs = {name for row in others for name in row["offers"]}
+        offers = f" It offers {some(sorted(own))}" if own else ""
+        rest = f", the others {some(sorted(theirs))}." if own and theirs else "." if own else ""
+        count = sum(row["count"] for row in rows)
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"{client_id} was refused {plural(count, 'time')}: it offers no way to distribute partitions "
+            "that all "
+            f"members of the group know.{offers}{rest}",
+            measure=float(count),
+            unit="refusals",
+            filter=group_filter(group),
+            **_told(rows),
+        )
+    for group, rows in members.items():
+        if not any(key[0] == group for key in found):
+            yield from _different_offers(facts, group, rows)
+
+
+def _different_offers(facts: Facts, group: str, rows: list[Row]) -> Iterator[Finding]:
+    """Members that lived together for long and offer different assignors."""
+    living = [
+        row for row in rows if row["offers"] and row["types"] == ["classic"] and row["first_generation"]
+    ]
+    for at, one in enumerate(living):
+        for other in living[at + 1 :]:
+            together_ns = min(one["last_ns"], other["last_ns"]) - max(one["first_ns"], other["first_ns"])
+            if one["offers"] == other["offers"] or together_ns < facts.limit("together_s") * SECOND:
+                continue
+            yield facts.finding(
+                Subject(group=group),
+                f"Members offer different ways to distribute partitions: {one['client_id']} offers "
+                f"{some(one['offers'])}, {other['client_id']} offers {some(other['offers'])}. A member that "
+                "offers only what the others do not know would be refused.",
+                measure=together_ns / SECOND,
+                unit="s",
+                threshold=facts.limit("together_s"),
+                first_ns=max(one["first_ns"], other["first_ns"]),
+                last_ns=min(one["last_ns"], other["last_ns"]),
+                filter=group_filter(group),
+            )
+            return
+
+
+@rule("static-member-conflict", CRITICAL, CERTAIN, needs=(Errors, Members), unreleased=3, unreleased_s=10)
+def static_member_conflict(facts: Facts) -> Iterator[Finding]:
+    """Two processes use one group.instance.id."""
+    groups: dict[str, list[Row]] = {}
+    for row in facts.rows(Errors):
+        if not row["group"] or row["api"] not in MEMBERSHIP:
+            continue
+        lasted_s = (row["last_ns"] - row["first_ns"]) / SECOND
+        unreleased = row["error"] == "UNRELEASED_INSTANCE_ID" and (
+            row["count"] >= facts.limit("unreleased") or lasted_s >= facts.limit("unreleased_s")
+        )
+        if row["error"] == "FENCED_INSTANCE_ID" or unreleased:
+            groups.setdefault(row["group"], []).append(row)
+    members = dict(by_group(facts.rows(Members)))
+    for group, rows in groups.items():
+        fenced = {row["client_id"] for row in rows}
+        static = [row for row in members.get(group, []) if row["instance_id"]]
+        instances = {row["instance_id"] for row in static if row["client_id"] in fenced}
+        both = [row for row in static if row["instance_id"] in instances]
+        who = some(f"{row['client_id']} at {row['client']}" for row in both if row["client"])
+        named = some(sorted(instances)) if instances else "the same name"
+        count = sum(row["count"] for row in rows)
+        yield facts.finding(
+            Subject(group=group, client_id=next(iter(fenced)) if len(fenced) == 1 else None),
+            f"Two processes say that they are the same member of the group, {named}: "
+            f"{who or some(fenced)}. The "
+            f"one that came first was refused {plural(count, 'time')} and reads nothing any more.",
+            measure=float(count),
+            unit="refusals",
+            filter=group_filter(group),
+            **_told(rows),
+        )
+
+
+LOST_MEMBERSHIP = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID")
+
+
+def _were_members(facts: Facts) -> set[tuple[str, str | None]]:
+    """Groups, and the client ids that were seen to be members of them."""
+    return {
+        (row["group"], row["client_id"])
+        for row in facts.rows(Members)
+        if row["member_id"] and row["first_generation"] is not None
+    }
+
+
+@rule("commit-after-rebalance", WARNING, CERTAIN, needs=(Errors, Members), stale=3)
+def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
+    """Offsets were refused, so records are processed again."""
+    stale = _refusals(facts, ("STALE_MEMBER_EPOCH",), COMMITS)
+    found = _refusals(facts, LOST_MEMBERSHIP, COMMITS)
+    for key, rows in stale.items():
+        if sum(row["count"] for row in rows) >= facts.limit("stale"):
+            found.setdefault(key, []).extend(rows)
+    known = _were_members(facts)
+    for (group, client_id), rows in found.items():
+        if (group, client_id) not in known:
+            continue
+        places = {(row["topic"], row["partition"]) for row in rows}
+        errors = some(sorted({row["error"] for row in rows}))
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"{client_id} could not confirm what it had processed of {plural(len(places), 'partition')} "
+            f"({errors}): "
+            "it was no member any more. Whoever has these partitions now processes the records again.",
+            measure=float(len(places)),
+            unit="partitions",
+            filter=group_filter(group),
+            **_told(rows),
+        )
+
+
+@rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors,), unavailable_s=5)
+def coordinator_moved(facts: Facts) -> Iterator[Finding]:
+    """The group lost its coordinator."""
+    groups: dict[str, list[Row]] = {}
+    for row in facts.rows(Errors):
+        if not row["group"] or row["api"] not in (*MEMBERSHIP, "FindCoordinator"):
+            continue
+        lasted_ns = row["last_ns"] - row["first_ns"]
+        unavailable = row["error"] in ("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+        if row["error"] == "NOT_COORDINATOR" or (
+            unavailable and lasted_ns >= facts.limit("unavailable_s") * SECOND
+        ):
+            groups.setdefault(row["group"], []).append(row)
+    for group, rows in groups.items():
+        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
+        yield facts.finding(
+            Subject(group=group),
+            f"The broker that looks after the group changed. Members were refused at {brokers} "
+            f"for {seconds(lasted_ns)}.",
+            measure=lasted_ns / SECOND,
+            unit="s",
+            threshold=0.0,
+            cost_ns=lasted_ns,
+            filter=group_filter(group),
+            **_told(rows),
+        )
+
+
+@rule("member-epoch-fenced", WARNING, CERTAIN, needs=(Errors, Members))
+def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
+    """A member of a newer group was put out of it."""
+    found = _refusals(facts, ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"), GROUP_HEARTBEATS)
+    known = _were_members(facts)
+    for (group, client_id), rows in found.items():
+        if (group, client_id) not in known:
+            continue
+        count = sum(row["count"] for row in rows)
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"{client_id} was told {plural(count, 'time')} that it is no member any more, gave all its "
+            "partitions "
+            "up and had to join anew.",
+            measure=float(count),
+            unit="times",
+            filter=group_filter(group),
+            **_told(rows),
+        )
+
+
+REFUSED = (
+    *("GROUP_MAX_SIZE_REACHED", "INVALID_SESSION_TIMEOUT", "INVALID_GROUP_ID", "UNSUPPORTED_ASSIGNOR"),
+    *("GROUP_ID_NOT_FOUND", "INVALID_REGULAR_EXPRESSION", "STREAMS_INVALID_TOPOLOGY"),
+)
+
+
+@rule("group-refused", WARNING, CERTAIN, needs=(Errors,), times=3)
+def group_refused(facts: Facts) -> Iterator[Finding]:
+    """A member may not join."""
+    for (group, client_id), rows in _refusals(facts, REFUSED, JOINS).items():
+        count = sum(row["count"] for row in rows)
+        if count < facts.limit("times"):
+            continue
+        errors = some(sorted({row["error"] for row in rows}))
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"{client_id} asked to join {plural(count, 'time')} and was refused each time: {errors}.",
+            measure=float(count),
+            unit="refusals",
+            threshold=facts.limit("times"),
+            filter=group_filter(group),
+            **_told(rows),
+        )
+
+
+explains("static-member-conflict", "commit-after-rebalance", "rebalance-storm", shares=("group",))
+explains("member-epoch-fenced", "commit-after-rebalance", shares=("group", "client_id"))
+explains("assignor-mismatch", "group-refused", shares=("group", "client_id"))
+explains("broker-gone", "coordinator-moved", within_s=60)

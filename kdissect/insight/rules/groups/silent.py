@@ -1,0 +1,185 @@
+"""Rules on members that do not poll, or do not say that they live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.groups import Members, Stays
+from kdissect.analysis.rebalances import RebalanceSteps
+from kdissect.analysis.triggers import DID_NOT_POLL
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Step, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
+from kdissect.wording import plural
+
+
+@rule("poll-interval-exceeded", CRITICAL, CERTAIN, needs=(RebalanceSteps, Members))
+def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
+    """A consumer left because it did not ask for records in time."""
+    members = names_of(facts.rows(Members))
+    found: dict[tuple[str, str], list[Row]] = {}
+    for step in facts.rows(RebalanceSteps):
+        if step["step"] == "left" and (
+            POLL_TIMEOUT in (step["detail"] or "") or step["detail"] == DID_NOT_POLL
+        ):
+            who = name_of(members, step["group"], step["member_id"])
+            found.setdefault((step["group"], who), []).append(step)
+    for (group, who), steps in found.items():
+        row = members.get((group, steps[0]["member_id"]))
+        limit_ms = row["rebalance_timeout_ms"] if row is not None else None
+        within = f" within {seconds(limit_ms * MILLISECOND)}" if limit_ms else " in time"
+        certain = any(POLL_TIMEOUT in (step["detail"] or "") for step in steps)
+        what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
+        yield facts.finding(
+            Subject(group=group, client_id=steps[0]["client_id"]),
+            f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
+            "confirmed "
+            "is read again by others.",
+            confidence=CERTAIN if certain else LIKELY,
+            count=len(steps),
+            measure=limit_ms / 1000 if limit_ms else None,
+            unit="s",
+            first_ns=steps[0]["ns"],
+            last_ns=steps[-1]["ns"],
+            exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
+            steps=tuple(
+                Step(step["ns"], f"{who} left: {step['detail'] or 'no reason given'}", step["exchange"])
+                for step in steps
+            ),
+            filter=group_filter(group),
+        )
+
+
+@rule("session-timeout", CRITICAL, LIKELY, needs=(RebalanceSteps, Members))
+def session_timeout(facts: Facts) -> Iterator[Finding]:
+    """A member was removed because it was silent."""
+    members = names_of(facts.rows(Members))
+    found: dict[tuple[str, str], list[Row]] = {}
+    for step in facts.rows(RebalanceSteps):
+        if step["step"] == "expired" and step["silent_ns"] is not None:
+            who = name_of(members, step["group"], step["member_id"])
+            found.setdefault((step["group"], who), []).append(step)
+    for (group, who), steps in found.items():
+        worst = max(steps, key=lambda step: step["silent_ns"])
+        row = members.get((group, worst["member_id"]))
+        limit_ms = row["session_timeout_ms"] if row is not None else None
+        allowed = f" (it may be silent for {seconds(limit_ms * MILLISECOND)})" if limit_ms else ""
+        ended = "had ended" in (worst["detail"] or "")
+        why = (
+            "Its connection had ended: the process died, or was stopped without closing its consumer."
+            if ended
+            else "Its connection stayed open: the process stood still, or the network lost its packets."
+            if "stayed open" in (worst["detail"] or "")
+            else ""
+        )
+        times = "" if len(steps) == 1 else f" {len(steps)} times"
+        yield facts.finding(
+            Subject(group=group, client_id=worst["client_id"] or (row["client_id"] if row else None)),
+            f"{who} was removed from the group{times}: it had not been heard of for "
+            f"{seconds(worst['silent_ns'])}{allowed}. {why}".rstrip(),
+            count=len(steps),
+            measure=worst["silent_ns"] / SECOND,
+            unit="s",
+            threshold=limit_ms / 1000 if limit_ms else None,
+            cost_ns=sum(step["silent_ns"] for step in steps),
+            first_ns=steps[0]["ns"],
+            last_ns=steps[-1]["ns"],
+            exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
+            steps=tuple(
+                Step(step["ns"], f"{who} not heard of for {seconds(step['silent_ns'])}", step["exchange"])
+                for step in steps
+            ),
+            filter=group_filter(group),
+        )
+
+
+@rule("heartbeat-gap", NOTICE, CERTAIN, needs=(Stays, Members), share=0.5, times=3, epoch_session_s=45)
+def heartbeat_gap(facts: Facts) -> Iterator[Finding]:
+    """Heartbeats come late."""
+    for (group, who, client_id), (row, session_ms) in _worst_gaps(facts).items():
+        gap_ms = row["heartbeat_max_ns"] / MILLISECOND
+        usual_ms = row["heartbeat_p50_ns"] / MILLISECOND
+        if gap_ms < facts.limit("share") * session_ms or gap_ms < facts.limit("times") * usual_ms:
+            continue
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"{who} was not heard of for {seconds(row['heartbeat_max_ns'])}, and after "
+            f"{seconds(session_ms * MILLISECOND)} it is removed from the group. It usually reports every "
+            f"{seconds(row['heartbeat_p50_ns'])}.",
+            measure=gap_ms / 1000,
+            unit="s",
+            threshold=facts.limit("share") * session_ms / 1000,
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            filter=group_filter(group),
+        )
+
+
+def _worst_gaps(facts: Facts) -> dict[tuple[str, str, str | None], tuple[Row, float]]:
+    """The stay with the largest gap, and the session timeout, of each member."""
+    members = names_of(facts.rows(Members))
+    found: dict[tuple[str, str, str | None], tuple[Row, float]] = {}
+    for row in facts.rows(Stays):
+        member = members.get((row["group"], row["member_id"]))
+        if row["heartbeat_max_ns"] is None or member is None:
+            continue
+        classic = "classic" in row["types"]
+        session_ms = member["session_timeout_ms"] if classic else facts.limit("epoch_session_s") * 1000
+        if not session_ms:
+            continue
+        key = row["group"], member["client_id"] or row["member_id"], member["client_id"]
+        if key not in found or row["heartbeat_max_ns"] > found[key][0]["heartbeat_max_ns"]:
+            found[key] = row, session_ms
+    return found
+
+
+@rule("heartbeat-interval-too-long", NOTICE, CERTAIN, needs=(Stays, Members), heartbeats=5, share=0.34)
+def heartbeat_interval_too_long(facts: Facts) -> Iterator[Finding]:
+    """Too few heartbeats fit into a session."""
+    members = names_of(facts.rows(Members))
+    told: set[tuple[str, str]] = set()
+    for row in facts.rows(Stays):
+        member = members.get((row["group"], row["member_id"]))
+        session_ms = member["session_timeout_ms"] if member is not None else None
+        if member is None or not session_ms or row["types"] != ["classic"]:
+            continue
+        if row["heartbeats"] < facts.limit("heartbeats") or row["heartbeat_p50_ns"] is None:
+            continue
+        interval_ms = row["heartbeat_p50_ns"] / MILLISECOND
+        who = member["client_id"] or row["member_id"]
+        if interval_ms <= facts.limit("share") * session_ms or (row["group"], who) in told:
+            continue
+        told.add((row["group"], who))
+        yield facts.finding(
+            Subject(group=row["group"], client_id=member["client_id"]),
+            f"{who} reports every {seconds(row['heartbeat_p50_ns'])}, and is removed after "
+            f"{seconds(session_ms * MILLISECOND)}: one or two reports that come late are enough.",
+            measure=interval_ms / 1000,
+            unit="s",
+            threshold=session_ms / 3000,
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            filter=group_filter(row["group"]),
+        )
+
+
+explains(
+    "poll-interval-exceeded",
+    *(
+        "rebalance-storm",
+        "rebalance-long",
+        "rebalance-slow-member",
+        "member-id-churn",
+        "eager-stop-the-world",
+    ),
+    "commit-after-rebalance",
+    shares=("group",),
+)
+explains(
+    "session-timeout",
+    *("rebalance-storm", "rebalance-long", "rebalance-missing-member", "member-id-churn", "heartbeat-gap"),
+    *("commit-after-rebalance", "member-epoch-fenced", "eager-stop-the-world"),
+    shares=("group",),
+)

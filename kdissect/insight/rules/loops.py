@@ -1,0 +1,294 @@
+"""What clients do over and over: requests, connections, questions for what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.repeats import Repeats
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import of_numbers, quoted, span
+from kdissect.wording import plural
+
+CAUSES_OF_STORMS = ("unknown-topic-loop", "client-breaks-on-4", "connection-churn", "listener-unreachable")
+for cause in CAUSES_OF_STORMS:
+    explains(cause, "metadata-storm", shares=("client_id", "client"))
+for cause in ("broker-gone", "leader-moved", "partition-offline", "broker-stalled"):
+    explains(cause, "metadata-storm", "retry-without-backoff")
+explains("unknown-topic-loop", "retry-without-backoff", shares=("client_id", "topic"))
+explains("client-breaks-on-4", "connection-churn", shares=("client_id",))
+explains("authentication-failed", "connection-churn", "metadata-storm", shares=("client_id",))
+for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
+    explains(cause, "connection-churn")
+
+MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
+WRONG_NAME = "INVALID_TOPIC_EXCEPTION"
+SETTING_UP = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
+"""What every new connection asks."""
+
+
+def _of_clients(facts: Facts) -> list[Row]:
+    """What clients ask for; not brokers that follow."""
+    return [row for row in facts.rows(Repeats) if row["replica_id"] < 0]
+
+
+def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
+    """The rows of each client: client id and address."""
+    found: dict[tuple[str | None, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["client_id"], address(row["client"])), []).append(row)
+    return found
+
+
+@rule("retry-without-backoff", CRITICAL, CERTAIN, needs=(Repeats,), refused=20, equal=50, seconds=1)
+def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
+    """The same request is sent again and again without a pause."""
+    looping = [
+        row
+        for row in facts.rows(Repeats)
+        if _loops(facts, row)
+        and row["api"] not in SETTING_UP
+        and not (row["api"] == "Fetch" and row["error"] is None)
+    ]
+    for (client_id, client), rows in _by_client(looping).items():
+        worst = max(rows, key=lambda row: row["at_once"])
+        rate = worst["at_once"] * SECOND / max(1, worst["at_once_ns"])
+        outcome = f"was refused each time ({worst['error']})" if worst["error"] else "got the same answer"
+        about = f" for {worst['topic']}" if worst["topic"] else ""
+        yield facts.finding(
+            Subject(client_id=client_id, client=client, topic=worst["topic"]),
+            f"The client sent {worst['api']}{about} {worst['at_once']:,} times in "
+            f"{span(worst['at_once_ns'])}, without "
+            f"a pause ({rate:,.0f} a second), and {outcome}.",
+            count=sum(row["at_once"] for row in rows),
+            measure=rate,
+            unit="requests/s",
+            threshold=1000 / 50,
+            cost_ns=worst["at_once_ns"],
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=worst["exchanges"],
+            connections=[row["connection"] for row in rows],
+            filter=f"connection == {worst['connection']} and api == {worst['api']}",
+        )
+
+
+@rule(
+    "metadata-storm", WARNING, CERTAIN, needs=(Repeats,), per_s=2, seconds=10, slow_per_s=1, slow_seconds=30
+)
+def metadata_storm(facts: Facts) -> Iterator[Finding]:
+    """A client asks for metadata far more often than it needs."""
+    asking = [row for row in _of_clients(facts) if row["api"] == "Metadata"]
+    for (client_id, client), rows in _by_client(asking).items():
+        found = [_rate(*each) for each in ((rows, "count"), (rows, "soon"))]
+        storms = [
+            each
+            for each in found
+            if (each[0] > facts.limit("per_s") and each[1] >= facts.limit("seconds") * SECOND)
+            or (each[0] > facts.limit("slow_per_s") and each[1] >= facts.limit("slow_seconds") * SECOND)
+        ]
+        if not storms:
+            continue
+        rate, span_ns, count = max(storms)
+        errors = sorted({row["error"] for row in rows if row["error"]})
+        refused = f" Answers told {', '.join(errors)}." if errors else ""
+        yield facts.finding(
+            Subject(client_id=client_id, client=client),
+            f"The client asked for metadata {count:,} times in {span(span_ns)}: {rate:.1f} times a "
+            f"second.{refused}",
+            count=count,
+            measure=rate,
+            unit="requests/s",
+            threshold=facts.limit("per_s"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=[number for row in rows for number in row["exchanges"]],
+            filter=f"api == Metadata and client_id == {quoted(client_id or '')}",
+        )
+
+
+def _loops(facts: Facts, row: Row) -> bool:
+    if row["error"] is not None:
+        return bool(row["at_once"] >= facts.limit("refused"))
+    lasts = row["at_once_ns"] >= facts.limit("seconds") * SECOND
+    return bool(row["at_once"] >= facts.limit("equal") and lasts)
+
+
+def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
+    """How many a second, in what time, how many: of all, or of the longest stretch of one connection."""
+    if how == "soon":
+        rows = [max(rows, key=lambda row: row["soon"])]
+        count, span_ns = rows[0]["soon"], rows[0]["soon_ns"]
+    else:
+        of_errors = [row for row in rows if row["error"]]
+        count = sum(row["count"] for row in rows if not row["error"])
+        for same in together(of_errors, "connection").values():
+            count += max(row["count"] for row in same)  # one answer may tell several errors
+        span_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+    if count < 2 or span_ns <= 0:
+        return 0.0, 0, count
+    span_ns = span_ns * count // (count - 1)  # with the time to the next
+    return count * SECOND / span_ns, span_ns, count
+
+
+@rule("unknown-topic-loop", WARNING, CERTAIN, needs=(Repeats,), answers=5, seconds=5, wrong_names=3)
+def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
+    """A client keeps asking for a topic that is not there."""
+    missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
+    for (client_id, client), of_client in _by_client(missing).items():
+        for (topic,), rows in together(of_client, "topic").items():
+            count = sum(row["count"] for row in rows)
+            first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+            wrong = sum(row["count"] for row in rows if row["error"] == WRONG_NAME)
+            is_loop = (
+                count >= facts.limit("answers") and last_ns - first_ns >= facts.limit("seconds") * SECOND
+            )
+            if not is_loop and wrong < facts.limit("wrong_names"):
+                continue
+            why = "cannot be the name of a topic" if wrong else "does not exist"
+            yield facts.finding(
+                Subject(client_id=client_id, client=client, topic=topic),
+                f"The client asked {count:,} times in {span(last_ns - first_ns)} for topic {topic}, which "
+                f"{why}.",
+                count=count,
+                measure=count,
+                unit="answers",
+                threshold=facts.limit("answers"),
+                cost_ns=last_ns - first_ns,
+                first_ns=first_ns,
+                last_ns=last_ns,
+                exchanges=[number for row in rows for number in row["exchanges"]],
+                filter=f"topic == {quoted(topic)} and client_id == {quoted(client_id or '')}",
+            )
+
+
+@rule("fetch-spin", WARNING, CERTAIN, needs=(Repeats,), per_s=20, seconds=5)
+def fetch_spin(facts: Facts) -> Iterator[Finding]:
+    """A consumer asks for records without a pause, and gets none."""
+    idle = [row for row in _of_clients(facts) if row["api"] == "Fetch" and row["error"] is None]
+    for (client_id, client), rows in _by_client(idle).items():
+        worst = max(rows, key=lambda row: row["soon"])
+        rate = worst["soon"] * SECOND / max(1, worst["soon_ns"])
+        if worst["soon_ns"] < facts.limit("seconds") * SECOND or rate < facts.limit("per_s"):
+            continue
+        yield facts.finding(
+            Subject(client_id=client_id, client=client),
+            f"The consumer asked for records {worst['soon']:,} times in {span(worst['soon_ns'])} "
+            f"({rate:.0f} times a "
+            "second) and was told at once that there are none.",
+            count=worst["soon"],
+            measure=rate,
+            unit="requests/s",
+            threshold=facts.limit("per_s"),
+            first_ns=worst["first_ns"],
+            last_ns=worst["last_ns"],
+            exchanges=worst["exchanges"],
+            connections=[worst["connection"]],
+            filter=f"connection == {worst['connection']} and api == Fetch",
+        )
+
+
+@rule(
+    "connection-churn",
+    WARNING,
+    CERTAIN,
+    needs=(Connections,),
+    connections=30,
+    window_s=60,
+    life_s=5,
+    exchanges=5,
+)
+def connection_churn(facts: Facts) -> Iterator[Finding]:
+    """A client opens connections, uses them for a moment, and closes them."""
+    kafka = [
+        row for row in facts.rows(Connections) if row["protocol"] == "kafka" and row["client_id"] is not None
+    ]
+    for (client_id,), rows in together(kafka, "client_id").items():
+        over = [row for row in rows if row["end"] in ("fin", "rst")]
+        busiest = _busiest(over, facts.limit("window_s"))
+        if len(busiest) < facts.limit("connections"):
+            continue
+        life_ns = median(row["last_ns"] - row["first_ns"] for row in busiest)
+        requests = median(row["requests"] for row in busiest)
+        if life_ns >= facts.limit("life_s") * SECOND and requests > facts.limit("exchanges"):
+            continue
+        first_ns, last_ns = busiest[0]["first_ns"], busiest[-1]["first_ns"]
+        clients = sorted({address(row["client"]) for row in busiest})
+        yield facts.finding(
+            Subject(client_id=client_id, client=clients[0] if len(clients) == 1 else None),
+            f"The client opened {len(busiest):,} connections in {span(last_ns - first_ns)}; half of them "
+            "lived for "
+            f"less than {span(life_ns)} and carried at most {plural(int(requests), 'request')}.",
+            count=len(busiest),
+            measure=len(busiest),
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=first_ns,
+            last_ns=last_ns,
+            connections=[row["connection"] for row in busiest],
+            filter=f"client_id == {quoted(client_id)} and api == ApiVersions",
+        )
+
+
+def _busiest(rows: list[Row], window_s: float) -> list[Row]:
+    """Those that began within the window of time that has most."""
+    ordered = sorted(rows, key=lambda row: row["first_ns"])
+    best: list[Row] = []
+    start = 0
+    for at, row in enumerate(ordered):
+        while row["first_ns"] - ordered[start]["first_ns"] > window_s * SECOND:
+            start += 1
+        if at + 1 - start > len(best):
+            best = ordered[start : at + 1]
+    return best
+
+
+@rule("too-many-in-flight", NOTICE, "likely", needs=(Connections,), requests=50)
+def too_many_in_flight(facts: Facts) -> Iterator[Finding]:
+    """A client has very many requests waiting on one connection."""
+    for row in facts.rows(Connections):
+        if (row["in_flight_max"] or 0) >= facts.limit("requests"):
+            yield facts.finding(
+                Subject(client_id=row["client_id"], client=row["client"], broker=row["broker"]),
+                f"{row['in_flight_max']} requests of the client waited for answers at the same time on "
+                "one connection.",
+                measure=row["in_flight_max"],
+                unit="requests",
+                threshold=facts.limit("requests"),
+                first_ns=row["first_ns"],
+                last_ns=row["last_ns"],
+                connections=[row["connection"]],
+                filter=f"connection == {row['connection']}",
+            )
+
+
+@rule("version-refused", WARNING, CERTAIN, needs=(Repeats,))
+def version_refused(facts: Facts) -> Iterator[Finding]:
+    """A broker refused the version of a request."""
+    refused = [
+        row
+        for row in _of_clients(facts)
+        if row["error"] in ("UNSUPPORTED_VERSION", "UNSUPPORTED_FOR_MESSAGE_FORMAT")
+        and row["api"] != "ApiVersions"
+    ]
+    for (client_id, client), rows in _by_client(refused).items():
+        apis = sorted({row["api"] for row in rows})
+        evidence = [number for row in rows for number in row["exchanges"]]
+        yield facts.finding(
+            Subject(client_id=client_id, client=client),
+            f"The broker refused {', '.join(apis)}: it does not know the version, or the feature, that "
+            "the client uses.",
+            count=sum(row["count"] for row in rows),
+            measure=sum(row["count"] for row in rows),
+            unit="answers",
+            threshold=1,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=evidence,
+            filter=of_numbers(sorted(evidence)[:8]),
+        )

@@ -1,0 +1,380 @@
+"""Lag and offsets: groups that cannot keep up, that stand still, that lose or repeat records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from statistics import median
+from typing import Any
+
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.groups import Members
+from kdissect.analysis.lag import Lag
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.transactions import Transactions
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import quoted, span
+from kdissect.wording import plural
+
+explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
+explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
+explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
+explains("hot-partition", "partition-lags", shares=("topic",))
+explains("data-lost-to-retention", "offset-reset", "offset-rewound", shares=("group", "topic", "partition"))
+explains("offset-reset", "offset-rewound", shares=("group", "topic"))
+
+
+def together(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows by the values of some columns."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def _consumers(facts: Facts) -> list[Row]:
+    """Rows of those that fetch to read, not to follow."""
+    return [row for row in facts.rows(Positions) if row["replica_id"] < 0 and row["topic"] is not None]
+
+
+@rule(
+    "consumer-falling-behind",
+    CRITICAL,
+    LIKELY,
+    needs=(Lag,),
+    points=16,
+    records=1_000,
+    few_records=300,
+    behind_s=10,
+    growth=2,
+    rising=0.75,
+    commits=5,
+)
+def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
+    """The group cannot keep up with what is written."""
+    judged = False
+    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
+        known = [row for row in rows if row["lag"] is not None and row["points"] >= facts.limit("points")]
+        judged = judged or bool(known)
+        lag, first = sum(row["lag"] for row in known), sum(row["lag_first"] for row in known)
+        slope = sum(row["lag_per_s"] or 0.0 for row in known)
+        written = sum(row["written_per_s"] or 0.0 for row in known)
+        committed = sum(row["committed_per_s"] or 0.0 for row in known)
+        if lag < facts.limit("growth") * first or slope <= 0.1 * written or written <= 0:
+            continue
+        if not _keeps_falling(facts, known):  # a group that stood still for a while has other findings
+            continue
+        behind_s = lag / written
+        few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
+        if lag < facts.limit("records") and not few:
+            continue
+        yield facts.finding(
+            Subject(group=group, topic=topic),
+            f"{_per_s(written)} are written and {_per_s(committed)} are read and committed: the group is "
+            f"{lag:,} records behind ({behind_s:.0f} s of writing) and falls {_per_s(slope)} further back.",
+            count=len(known),
+            measure=lag,
+            unit="records",
+            threshold=facts.limit("records"),
+            first_ns=min(row["first_ns"] for row in known),
+            last_ns=max(row["last_ns"] for row in known),
+            exchanges=sorted({number for row in known for number in row["exchanges"]}),
+            filter=f"group == {quoted(group)} and api == OffsetCommit",
+        )
+    if not judged and facts.rows(Lag):
+        facts.cannot_judge("needs 15 s of commits and writes")
+
+
+def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
+    """Whether the group goes on committing, and is further behind nearly all the time."""
+    growing = [row for row in rows if (row["lag_per_s"] or 0) > 0]
+    commits = max((row["commits"] for row in growing), default=0)
+    rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
+    return commits >= facts.limit("commits") and rising >= facts.limit("rising")
+
+
+def _per_s(rate: float) -> str:
+    return f"{rate:,.0f} records/s" if rate >= 10 else f"{rate:.1f} records/s"
+
+
+@rule("stuck-offset", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
+def stuck_offset(facts: Facts) -> Iterator[Finding]:
+    """The same records are fetched again and again, and the commit does not pass them."""
+    committed = {(row["group"], row["topic"], row["partition"]): row["committed"] for row in facts.rows(Lag)}
+    stalled = [row for row in _consumers(facts) if row["stalled"]]
+    for key, rows in together(stalled, "group", "client_id", "topic", "partition", "stalled_at").items():
+        group, client_id, topic, partition, offset = key
+        answers = sum(row["stalled"] for row in rows)
+        at = committed.get((group, topic, partition))
+        if answers < facts.limit("answers") or (at is not None and at > offset):
+            continue
+        first_ns = min(row["stalled_first_ns"] for row in rows)
+        last_ns = max(row["stalled_last_ns"] for row in rows)
+        behind = max((row["lag"] or 0) for row in rows)
+        committed_text = f" The commit stands at {at:,}." if at is not None else ""
+        yield facts.finding(
+            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            f"The records from offset {offset:,} on were fetched {answers:,} times in "
+            f"{span(last_ns - first_ns)} and "
+            f"the consumer does not get past them; {plural(behind, 'record')} wait behind.{committed_text}",
+            count=answers,
+            measure=answers,
+            unit="fetches",
+            threshold=facts.limit("answers"),
+            cost_ns=last_ns - first_ns,
+            first_ns=first_ns,
+            last_ns=last_ns,
+            connections=[row["connection"] for row in rows],
+            filter=_fetches(topic, rows),
+        )
+
+
+def _fetches(topic: str, rows: list[Row]) -> str:
+    numbers = ", ".join(str(row["connection"]) for row in rows[:8])
+    return f"api == Fetch and topic == {quoted(topic)} and connection in {{{numbers}}}"
+
+
+@rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
+def consumer_stalled(facts: Facts) -> Iterator[Finding]:
+    """A consumer asks, there are records, and none is brought."""
+    for key, rows in together(_consumers(facts), "group", "client_id", "topic", "partition").items():
+        group, client_id, topic, partition = key
+        worst = max(rows, key=lambda row: row["starved"])
+        if worst["starved"] < facts.limit("answers") or worst["position"] != worst["starved_at"]:
+            continue
+        yield facts.finding(
+            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            f"{worst['starved']:,} answers brought no whole record at offset {worst['starved_at']:,}, "
+            "though the log "
+            f"goes on to {worst['high_watermark']:,}.",
+            count=worst["starved"],
+            measure=worst["starved"],
+            unit="answers",
+            threshold=facts.limit("answers"),
+            first_ns=worst["first_ns"],
+            last_ns=worst["last_ns"],
+            connections=[worst["connection"]],
+            filter=_fetches(topic, [worst]),
+        )
+
+
+@rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag), quiet_s=60, records=1)
+def consumer_stopped(facts: Facts) -> Iterator[Finding]:
+    """A group no longer fetches while records come."""
+    end_ns = facts.context.last_ns
+    if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
+        facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
+        return
+    ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
+    for key, rows in together(_consumers(facts), "group", "topic", "partition").items():
+        group, topic, partition = key
+        last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
+        lag = ends.get(key)
+        if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
+            continue
+        quiet_ns = end_ns - last["fetched_last_ns"]
+        times = sum(row["fetches"] for row in rows)
+        usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
+        if quiet_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):
+            continue
+        waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
+        if waiting < facts.limit("records"):
+            continue
+        yield facts.finding(
+            Subject(group=group, topic=topic, partition=partition),
+            f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
+            "since.",
+            measure=quiet_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("quiet_s"),
+            cost_ns=quiet_ns,
+            first_ns=last["fetched_last_ns"],
+            last_ns=end_ns,
+            connections=[row["connection"] for row in rows],
+            filter=_fetches(topic, rows),
+        )
+
+
+@rule("partition-lags", WARNING, LIKELY, needs=(Lag,), records=1_000, times=10, partitions=3)
+def partition_lags(facts: Facts) -> Iterator[Finding]:
+    """One partition is far behind its siblings."""
+    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
+        known = [row for row in rows if row["lag"] is not None]
+        if len(known) < facts.limit("partitions"):
+            continue
+        for row in known:
+            usual = median(each["lag"] for each in known if each is not row)
+            if row["lag"] >= facts.limit("records") and row["lag"] >= facts.limit("times") * usual:
+                yield facts.finding(
+                    Subject(group=group, topic=topic, partition=row["partition"]),
+                    f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
+                    f"{usual:,.0f} at "
+                    "the median.",
+                    measure=row["lag"],
+                    unit="records",
+                    threshold=facts.limit("records"),
+                    first_ns=row["first_ns"],
+                    last_ns=row["last_ns"],
+                    exchanges=row["exchanges"],
+                    filter=f"group == {quoted(group)} and api == OffsetCommit",
+                )
+
+
+def _resets(facts: Facts) -> Iterator[Row]:
+    """Consumers whose offset was not there, and that went on from another."""
+    for row in _consumers(facts):
+        if row["out_of_range"] and row["reset_from"] is not None:
+            yield row
+
+
+@rule("data-lost-to-retention", CRITICAL, CERTAIN, needs=(Positions,))
+def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
+    """Records were deleted before the group had read them."""
+    for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
+        group, client_id, topic, partition = key
+        lost = [row for row in rows if row["reset_from"] < (row["log_start_offset"] or 0)]
+        if not lost:
+            continue
+        row = max(lost, key=lambda each: each["log_start_offset"] - each["reset_from"])
+        gone = row["log_start_offset"] - row["reset_from"]
+        yield facts.finding(
+            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            f"{plural(gone, 'record')} were deleted before they were read: the consumer wanted to go on "
+            "at offset "
+            f"{row['reset_from']:,}, and the log begins at {row['log_start_offset']:,}.",
+            count=len(lost),
+            measure=gone,
+            unit="records",
+            threshold=1,
+            first_ns=row["reset_ns"],
+            last_ns=row["last_ns"],
+            exchanges=[row["reset_exchange"]],
+            connections=[each["connection"] for each in lost],
+            filter=_fetches(topic, lost),
+        )
+
+
+@rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions,))
+def offset_reset(facts: Facts) -> Iterator[Finding]:
+    """A consumer jumped, because what it asked for was not there."""
+    for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
+        group, client_id, topic, partition = key
+        row = rows[-1]
+        before, after = row["reset_from"], row["reset_to"]
+        if after is None:
+            jump = "and it did not go on in the capture"
+        elif after > before:
+            jump = f"so it went on at {after:,} and left out {plural(after - before, 'offset')}"
+        else:
+            jump = f"so it went back to {after:,} and reads {plural(before - after, 'offset')} again"
+        yield facts.finding(
+            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            f"The consumer asked for offset {before:,}, which the partition does not have, {jump}.",
+            count=sum(each["out_of_range"] for each in rows),
+            measure=abs(after - before) if after is not None else None,
+            unit="records",
+            threshold=1,
+            first_ns=row["reset_ns"],
+            last_ns=row["last_ns"],
+            exchanges=[each["reset_exchange"] for each in rows],
+            connections=[each["connection"] for each in rows],
+            filter=_fetches(topic, rows),
+        )
+
+
+@rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag,))
+def offset_rewound(facts: Facts) -> Iterator[Finding]:
+    """A committed offset went back."""
+    went_back = [row for row in facts.rows(Lag) if row["rewinds"]]
+    for (group, topic), rows in together(went_back, "group", "topic").items():
+        worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])
+        by = f", by client {worst['rewound_by']}" if worst["rewound_by"] else ""
+        yield facts.finding(
+            Subject(group=group, topic=topic),
+            f"The committed offset of {plural(len(rows), 'partition')} went back, of partition "
+            f"{worst['partition']} from {worst['rewound_from']:,} to {worst['rewound_to']:,}{by}: these "
+            "records are "
+            "read again.",
+            count=sum(row["rewinds"] for row in rows),
+            measure=worst["rewound_from"] - worst["rewound_to"],
+            unit="records",
+            threshold=1,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=[row["rewind_exchange"] for row in rows],
+            filter=f"group == {quoted(group)} and api in {{OffsetCommit, TxnOffsetCommit}}",
+        )
+
+
+def _transactional(facts: Facts) -> set[str]:
+    """Groups whose offsets travel in transactions."""
+    return {group for row in facts.rows(Transactions) for group in row["groups"] or ()}
+
+
+@rule(
+    "commits-too-often",
+    NOTICE,
+    CERTAIN,
+    needs=(Members, Positions, Transactions),
+    commits=200,
+    per_s=10,
+    records=5,
+)
+def commits_too_often(facts: Facts) -> Iterator[Finding]:
+    """Offsets are committed for nearly every record."""
+    transactional = _transactional(facts)
+    fetched: dict[tuple[str | None, str | None], int] = {}
+    for row in _consumers(facts):
+        key = row["group"], row["client_id"]
+        fetched[key] = fetched.get(key, 0) + row["records"]
+    for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
+        commits = sum(row["commits"] for row in rows)
+        active_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)
+        if group in transactional or commits < facts.limit("commits") or active_ns <= 0:
+            continue
+        rate = commits * SECOND / active_ns
+        records = fetched.get((group, client_id), 0)
+        for_each = records > 0 and commits * facts.limit("records") >= records and rate >= 2
+        if rate < facts.limit("per_s") and not for_each:
+            continue
+        shares = f", one for every {records / commits:.1f} records" if records else ""
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"The consumer committed its offsets {commits:,} times, {rate:.0f} times a second{shares}.",
+            count=commits,
+            measure=rate,
+            unit="commits/s",
+            threshold=facts.limit("per_s"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            filter=f"group == {quoted(group)} and api == OffsetCommit",
+        )
+
+
+@rule("never-commits", INFO, CERTAIN, needs=(Members, Positions, Lag, Transactions), minutes=5)
+def never_commits(facts: Facts) -> Iterator[Finding]:
+    """A member reads for long and commits nothing."""
+    transactional = _transactional(facts)
+    reading = {(row["group"], row["client_id"]) for row in _consumers(facts) if row["records"]}
+    judged = False
+    for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
+        there_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)
+        if there_ns < facts.limit("minutes") * 60 * SECOND or "share" in rows[0]["types"]:
+            continue
+        judged = True
+        if any(row["commits"] for row in rows) or group in transactional or (group, client_id) not in reading:
+            continue
+        yield facts.finding(
+            Subject(group=group, client_id=client_id),
+            f"The member has read records for {there_ns / SECOND / 60:.0f} minutes and never committed an "
+            "offset.",
+            measure=there_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("minutes") * 60,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            filter=f"group == {quoted(group)}",
+        )
+    if not judged and facts.rows(Members):
+        facts.cannot_judge(f"needs {facts.limit('minutes'):.0f} minutes of a member")

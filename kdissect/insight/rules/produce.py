@@ -1,0 +1,419 @@
+"""Producing: what brokers refuse, what was lost, written twice or out of order, and how little was asked "
+"for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdissect.analysis.cluster import ClusterTopics
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.producers import Producers
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import having, named, of_numbers, span
+from kdissect.wording import plural
+
+explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
+explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
+explains("request-abandoned", "duplicate-absorbed", shares=("client_id",))
+
+
+def by(rows: Iterable[Row], *names: str) -> dict[Subject, list[Row]]:
+    """Rows by what of a subject these columns tell."""
+    found: dict[Subject, list[Row]] = {}
+    for row in rows:
+        found.setdefault(Subject(**{name: row[name] for name in names}), []).append(row)
+    return found
+
+
+def _place(row: Row) -> str:
+    return f"{row['topic']}-{row['partition']}" if row["partition"] is not None else str(row["topic"])
+
+
+def _who(subject: Subject) -> str:
+    return subject.client_id or "A producer"
+
+
+def _errors(rows: list[Row]) -> dict[str, object]:
+    """What findings of errors have in common."""
+    count = sum(row["count"] for row in rows)
+    return {
+        "count": count,
+        "measure": count,
+        "first_ns": min(row["first_ns"] for row in rows),
+        "last_ns": max(row["last_ns"] for row in rows),
+        "exchanges": sorted({row[end] for row in rows for end in ("first_exchange", "last_exchange")}),
+    }
+
+
+def sent(rows: list[Row]) -> dict[str, object]:
+    """The same of findings of producers."""
+    return {
+        "first_ns": min(row["first_ns"] for row in rows),
+        "last_ns": max(row["last_ns"] for row in rows),
+        "exchanges": [number for row in rows for number in row["exchanges"]],
+    }
+
+
+_FINAL = {
+    "RECORD_LIST_TOO_LARGE": "the request holds more than a segment of the log may (RECORD_LIST_TOO_LARGE)",
+    "INVALID_RECORD": "the topic does not take such records, for example without a key where it is compacted "
+    "(INVALID_RECORD)",
+    "INVALID_TIMESTAMP": "the records' times are further from the broker's clock than the topic allows "
+    "(INVALID_TIMESTAMP)",
+    "INVALID_REQUIRED_ACKS": "acks has a value that the broker does not know (INVALID_REQUIRED_ACKS)",
+    "UNSUPPORTED_COMPRESSION_TYPE": "the broker or the version of the request does not know the compression "
+    "(UNSUPPORTED_COMPRESSION_TYPE)",
+    "POLICY_VIOLATION": "a policy of the broker forbids it (POLICY_VIOLATION)",
+    "INVALID_TOPIC_EXCEPTION": "the topic may not be written to: its name is not valid, or it is Kafka's own "
+    "(INVALID_TOPIC_EXCEPTION)",
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": "the topic's message format is too old for it "
+    "(UNSUPPORTED_FOR_MESSAGE_FORMAT)",
+    "CORRUPT_MESSAGE": "the checksum of the records is wrong (CORRUPT_MESSAGE)",
+}
+_FIXES = {
+    "INVALID_TIMESTAMP": "Set the clock of the producer's host (NTP), or the time that the application "
+    "gives to its "
+    "records: Kafka wants milliseconds since 1970. If old or future times are meant, raise the topic's "
+    "message.timestamp.before.max.ms or message.timestamp.after.max.ms, or set "
+    "message.timestamp.type=LogAppendTime.",
+    "INVALID_RECORD": "If the topic is compacted (cleanup.policy=compact), give each record a key. "
+    "Otherwise look at "
+    "the message that the client logs: it names the records and why.",
+    "RECORD_LIST_TOO_LARGE": "Lower batch.size and max.request.size of the producer, or raise "
+    "segment.bytes of the "
+    "topic.",
+    "UNSUPPORTED_COMPRESSION_TYPE": "Set compression.type of the producer to one that the broker knows "
+    "(zstd from "
+    "2.1 on), or update the client library.",
+    "INVALID_REQUIRED_ACKS": "Set acks to 0, 1 or all.",
+}
+
+
+@rule("produce-refused", WARNING, CERTAIN, needs=(Errors, Producers))
+def produce_refused(facts: Facts) -> Iterator[Finding]:
+    """Records that the broker will never take."""
+    refused = [row for row in facts.rows(Errors) if row["api"] == "Produce" and row["error"] in _FINAL]
+    skews = by(facts.rows(Producers), "client", "client_id", "topic")
+    for (subject, code), rows in _by_code(refused, "client", "client_id", "topic").items():
+        more = ""
+        if code == "INVALID_TIMESTAMP":
+            off = [
+                row[name]
+                for row in skews.get(subject, ())
+                for name in ("skew_min_ms", "skew_max_ms")
+                if row[name] is not None
+            ]
+            furthest = max(off, key=abs, default=0)
+            side = "behind" if furthest < 0 else "ahead of"
+            more = (
+                f" Its records are dated up to {span(abs(furthest) * 1e6)} {side} the packets." if off else ""
+            )
+        yield facts.finding(
+            subject,
+            f"The broker refuses records of {subject.client_id or 'a producer'} for {subject.topic} for "
+            "good, "
+            f"{plural(sum(row['count'] for row in rows), 'time')}: {_FINAL[code]}.{more}",
+            fix=_FIXES.get(code, facts.written.do),
+            filter=having(client_id=subject.client_id, topic=subject.topic, error=code),
+            **_errors(rows),
+        )
+
+
+def _by_code(rows: Iterable[Row], *names: str) -> dict[tuple[Subject, str], list[Row]]:
+    found: dict[tuple[Subject, str], list[Row]] = {}
+    for subject, some in by(rows, *names).items():
+        for row in some:
+            found.setdefault((subject, row["error"]), []).append(row)
+    return found
+
+
+@rule("message-too-large", WARNING, CERTAIN, needs=(Errors, Producers))
+def message_too_large(facts: Facts) -> Iterator[Finding]:
+    """A batch is larger than the topic takes."""
+    refused = [
+        row for row in facts.rows(Errors) if row["error"] == "MESSAGE_TOO_LARGE" and row["api"] == "Produce"
+    ]
+    written = by(facts.rows(Producers), "client", "client_id", "topic")
+    for subject, rows in by(refused, "client", "client_id", "topic").items():
+        largest = max((row["batch_bytes_max"] or 0 for row in written.get(subject, ())), default=0)
+        size = f" Its largest batch has {largest:,} bytes." if largest else ""
+        told = _errors(rows) | {"measure": largest or None, "unit": "bytes"}
+        yield facts.finding(
+            subject,
+            f"{plural(sum(row['count'] for row in rows), 'batch', 'batches')} of "
+            f"{subject.client_id or 'a producer'} "
+            f"for {subject.topic} {'is' if sum(row['count'] for row in rows) == 1 else 'are'} larger than "
+            "the topic "
+            f"takes, and refused.{size}",
+            filter=having(client_id=subject.client_id, error="MESSAGE_TOO_LARGE"),
+            **told,
+        )
+
+
+@rule("under-min-isr", CRITICAL, CERTAIN, needs=(Errors,))
+def under_min_isr(facts: Facts) -> Iterator[Finding]:
+    """Writes fail because too few replicas are in sync."""
+    codes = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+    failed = [row for row in facts.rows(Errors) if row["error"] in codes and row["topic"] is not None]
+    for subject, rows in by(failed, "topic").items():
+        clients = named(sorted({row["client_id"] or "a client" for row in rows}))
+        parts = sorted({row["partition"] for row in rows if row["partition"] is not None})
+        lasted = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        told = _errors(rows)
+        yield facts.finding(
+            subject,
+            f"Writes of {clients} to {subject.topic} failed {plural(int(str(told['count'])), 'time')} over "
+            f"{span(lasted)}: fewer replicas of {plural(len(parts), 'partition')} are in sync than "
+            "min.insync.replicas asks for.",
+            cost_ns=lasted,
+            filter=having(topic=subject.topic, error=rows[0]["error"]),
+            **told,
+        )
+
+
+@rule("produce-retries-exhausted", CRITICAL, LIKELY, needs=(Producers,), tried_s=30)
+def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
+    """A producer tried for long and gave up."""
+    for row in facts.rows(Producers):
+        if not row["given_up"] or row["tried_ns"] < facts.limit("tried_s") * SECOND:
+            continue
+        yield facts.finding(
+            _subject(row),
+            f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
+            "again and "
+            f"again for up to {span(row['tried_ns'])}, and never got an answer that it was written: its "
+            "records are "
+            "probably lost.",
+            count=row["given_up"],
+            measure=row["tried_ns"] / SECOND,
+            unit="s",
+            threshold=facts.limit("tried_s"),
+            cost_ns=row["tried_ns"],
+            filter=of_numbers(row["exchanges"]),
+            **sent([row]),
+        )
+
+
+def _subject(row: Row) -> Subject:
+    return Subject(
+        client=row["client"], client_id=row["client_id"], topic=row["topic"], partition=row["partition"]
+    )
+
+
+@rule("acks-none", NOTICE, CERTAIN, needs=(Producers,), records=100)
+def acks_none(facts: Facts) -> Iterator[Finding]:
+    """Nobody confirms what is written."""
+    for subject, rows in by(
+        (row for row in facts.rows(Producers) if "0" in row["acks"]), "client", "client_id", "topic"
+    ).items():
+        records = sum(row["records"] for row in rows)
+        if records < facts.limit("records"):
+            continue
+        yield facts.finding(
+            subject,
+            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: no broker "
+            "ever "
+            "answers, so that what is lost is lost without a trace.",
+            count=records,
+            measure=records,
+            unit="records",
+            threshold=facts.limit("records"),
+            filter=having(client_id=subject.client_id, api="Produce"),
+            **sent(rows),
+        )
+
+
+@rule("acks-leader-only", INFO, CERTAIN, needs=(Producers, ClusterTopics), records=100)
+def acks_leader_only(facts: Facts) -> Iterator[Finding]:
+    """Only the leader confirms what is written."""
+    replicated = {
+        row["topic"]: row["replication"]
+        for row in facts.rows(ClusterTopics)
+        if (row["replication"] or 0) >= 2
+    }
+    only_leader = (
+        row for row in facts.rows(Producers) if row["acks"] == ["1"] and row["topic"] in replicated
+    )
+    for subject, rows in by(only_leader, "client", "client_id", "topic").items():
+        records = sum(row["records"] for row in rows)
+        if records < facts.limit("records"):
+            continue
+        yield facts.finding(
+            subject,
+            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1: of its "
+            f"{replicated[subject.topic]} replicas only the leader confirms them, and what the others have "
+            "not "
+            "copied is lost with it.",
+            count=records,
+            measure=records,
+            unit="records",
+            threshold=facts.limit("records"),
+            filter=having(client_id=subject.client_id, api="Produce"),
+            **sent(rows),
+        )
+
+
+@rule("duplicate-appended", WARNING, LIKELY, needs=(Producers,))
+def duplicate_appended(facts: Facts) -> Iterator[Finding]:
+    """Records stand in the log twice."""
+    for row in facts.rows(Producers):
+        if row["resent_appended"]:
+            yield facts.finding(
+                _subject(row),
+                f"{plural(row['resent_appended'], 'record')} of {row['client_id'] or 'a producer'} "
+                f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}: the "
+                "client sent "
+                f"{plural(row['resent'], 'batch', 'batches')} again after an answer did not come, and the "
+                "broker had "
+                "written them already.",
+                count=row["resent_appended"],
+                measure=row["resent_appended"],
+                unit="records",
+                filter=of_numbers(row["exchanges"]),
+                **sent([row]),
+            )
+
+
+@rule("duplicate-absorbed", INFO, CERTAIN, needs=(Producers,))
+def duplicate_absorbed(facts: Facts) -> Iterator[Finding]:
+    """The broker recognised what was sent again."""
+    for row in facts.rows(Producers):
+        if row["absorbed"]:
+            yield facts.finding(
+                _subject(row),
+                f"{row['client_id'] or 'A producer'} sent {plural(row['absorbed'], 'batch', 'batches')} for "
+                f"{_place(row)} again after an answer did not come; the broker knew them by their sequence "
+                "numbers "
+                "and wrote nothing twice.",
+                count=row["absorbed"],
+                measure=row["absorbed"],
+                unit="batches",
+                filter=of_numbers(row["exchanges"]),
+                **sent([row]),
+            )
+
+
+@rule("sequence-gap", CRITICAL, CERTAIN, needs=(Producers, Errors))
+def sequence_gap(facts: Facts) -> Iterator[Finding]:
+    """Batches are missing between those of an idempotent producer."""
+    refused = by(
+        (row for row in facts.rows(Errors) if row["error"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+        *("client", "client_id", "topic", "partition"),
+    )
+    for row in facts.rows(Producers):
+        if not row["gaps"] or _subject(row) not in refused:
+            continue
+        yield facts.finding(
+            _subject(row),
+            f"Between the batches of {row['client_id'] or 'a producer'} for {_place(row)} "
+            f"{plural(row['lost_sequences'], 'record')} {'is' if row['lost_sequences'] == 1 else 'are'} "
+            "missing: the "
+            "broker refuses what comes behind them (OUT_OF_ORDER_SEQUENCE_NUMBER).",
+            count=row["gaps"],
+            measure=row["lost_sequences"],
+            unit="records",
+            filter=having(client_id=row["client_id"], error="OUT_OF_ORDER_SEQUENCE_NUMBER"),
+            **sent([row]),
+        )
+
+
+@rule("producer-id-forgotten", WARNING, CERTAIN, needs=(Errors,))
+def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
+    """The broker no longer knows a producer."""
+    forgotten = [row for row in facts.rows(Errors) if row["error"] == "UNKNOWN_PRODUCER_ID"]
+    for subject, rows in by(forgotten, "client", "client_id", "topic").items():
+        yield facts.finding(
+            subject,
+            f"The broker has forgotten the producer {subject.client_id or ''} of {subject.topic}: all that "
+            "it wrote "
+            "there is gone (retention, or deleted), or it was silent for too long.".replace("  ", " "),
+            filter=having(client_id=subject.client_id, error="UNKNOWN_PRODUCER_ID"),
+            **_errors(rows),
+        )
+
+
+@rule("reordered-by-retry", WARNING, LIKELY, needs=(Producers,))
+def reordered_by_retry(facts: Facts) -> Iterator[Finding]:
+    """Retries changed the order of records."""
+    for row in facts.rows(Producers):
+        if row["overtaken"] and row["producer_id"] is None:
+            yield facts.finding(
+                _subject(row),
+                f"{plural(row['overtaken'], 'batch', 'batches')} of {row['client_id'] or 'a producer'} for "
+                f"{_place(row)} {'was' if row['overtaken'] == 1 else 'were'} refused at first and written "
+                "after later "
+                "ones: the records are not in the order in which they were sent.",
+                count=row["overtaken"],
+                measure=row["overtaken"],
+                unit="batches",
+                filter=of_numbers(row["exchanges"]),
+                **sent([row]),
+            )
+
+
+@rule("producer-id-churn", NOTICE, CERTAIN, needs=(Producers,), per_minute=10)
+def producer_id_churn(facts: Facts) -> Iterator[Finding]:
+    """Producers are made all the time."""
+    made = (
+        row for row in facts.rows(Producers) if row["producer_id"] is not None and not row["transactional"]
+    )
+    for subject, rows in by(made, "client", "client_id").items():
+        first: dict[int, int] = {}
+        for row in rows:
+            first[row["producer_id"]] = min(row["first_ns"], first.get(row["producer_id"], row["first_ns"]))
+        lasted_ns = max(first.values()) - min(first.values())
+        if (
+            len(first) < facts.limit("per_minute")
+            or lasted_ns * facts.limit("per_minute") > len(first) * 60 * SECOND
+        ):
+            continue
+        yield facts.finding(
+            subject,
+            f"{_who(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the "
+            "broker for an "
+            "id of its own, which the broker remembers for a day.",
+            count=len(first),
+            measure=len(first) * 60 * SECOND / max(lasted_ns, SECOND),
+            unit="producers/min",
+            threshold=facts.limit("per_minute"),
+            filter=having(client_id=subject.client_id, api="InitProducerId"),
+            **sent(rows),
+        )
+
+
+@rule("time-in-future", WARNING, CERTAIN, needs=(Producers,), batches=10)
+def time_in_future(facts: Facts) -> Iterator[Finding]:
+    """Records are dated after they were sent."""
+
+    def is_taken(row: Row) -> bool:  # what is refused for its time says so itself
+        return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]
+
+    for subject, rows in by(
+        (row for row in facts.rows(Producers) if is_taken(row)), "client", "client_id", "topic"
+    ).items():
+        batches = sum(row["ahead"] for row in rows)
+        if batches < facts.limit("batches"):
+            continue
+        most_ms = max(row["skew_max_ms"] for row in rows)
+        sent_ms = rows[0]["first_ns"] / 1e6
+        unit = (
+            " That is what comes of giving microseconds or nanoseconds where milliseconds are meant."
+            if most_ms > 100 * sent_ms
+            else ""
+        )
+        ahead = f"{most_ms / 86_400_000:,.0f} days" if most_ms > 3 * 86_400_000 else span(most_ms * 1e6)
+        yield facts.finding(
+            subject,
+            f"Records of {subject.client_id or 'a producer'} in {subject.topic} are dated up to {ahead} "
+            "after they "
+            f"were sent ({plural(batches, 'batch', 'batches')}).{unit}",
+            count=batches,
+            measure=most_ms / 1000,
+            unit="s",
+            threshold=5,
+            filter=having(client_id=subject.client_id, api="Produce"),
+            **sent(rows),
+        )

@@ -1,0 +1,229 @@
+"""Whether clients reach brokers where they are told to, and speak what is spoken there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.clients import Clients
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.endpoints import Endpoints
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import of_numbers, quoted
+from kdissect.protocol.apis import BETWEEN_BROKERS
+from kdissect.wording import plural
+
+explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
+explains("broker-gone", "request-refused-by-close", shares=("broker",))
+explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
+MOST_NAMED = 3
+LONG_WAITS = frozenset(("Fetch", "ShareFetch", "JoinGroup", "SyncGroup", "FetchSnapshot", "Heartbeat"))
+"""Requests that may be waiting when a broker stops."""
+MANY_TIMES = 10
+"""So often a client is told an address before it is odd that it does not connect there."""
+BEGINNING = frozenset(
+    (
+        *(
+            "ApiVersions",
+            "Metadata",
+            "SaslHandshake",
+            "SaslAuthenticate",
+            "FindCoordinator",
+            "DescribeCluster",
+        ),
+        *("InitProducerId", "GetTelemetrySubscriptions", "PushTelemetry"),
+    )
+)
+"""What clients ask the first broker that they know, before they go to the others."""
+
+
+def _port(row: Row) -> str:
+    return str(row["broker"]).rpartition(":")[2]
+
+
+def _host(row: Row) -> str:
+    return str(row["broker"]).rpartition(":")[0].strip("[]")
+
+
+def _is_name(host: str) -> bool:
+    """Whether it is no address, so that it cannot be seen which one it stands for."""
+    return ":" not in host and not host.replace(".", "").isdigit()
+
+
+@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5)
+def listener_unreachable(facts: Facts) -> Iterator[Finding]:
+    """Brokers tell clients addresses where these do not reach them."""
+    rows = facts.rows(Endpoints)
+    for told in rows:
+        if not told["told"]:
+            continue
+        there = [each for each in rows if each is told or _may_be(told, each)]
+        failed = sum(each["refused"] + each["silent"] for each in there)
+        if any(each["answered"] for each in there):
+            continue
+        clients = sorted({each.rpartition("@")[2] for each in told["told_to"]})
+        tried = sorted({client for each in there for client in each["clients"]} & set(clients))
+        told_ns = told["told_last_ns"] - told["told_first_ns"]
+        if failed >= facts.limit("attempts") and tried:
+            outcome = f"{plural(failed, 'connection')} to it came to nothing"
+            confidence = CERTAIN
+        elif (
+            not any(each["connections"] for each in there)
+            and told["told"] >= MANY_TIMES
+            and facts.limit("seconds") * SECOND <= told_ns <= told["told"] * 2 * SECOND
+            and not _speaks_elsewhere(rows, told, clients)
+            and _never_begins(facts, clients)
+        ):
+            outcome = f"no connection to it was seen, though it was told {told['told']:,} times"
+            confidence = LIKELY
+        else:
+            continue
+        client_ids = sorted({each.rpartition("@")[0] for each in told["told_to"]} - {""})
+        told_by = told["told_by"][:MOST_NAMED]
+        failures = [each for each in there if each["failed_first_ns"] is not None]
+        yield facts.finding(
+            Subject(
+                broker=told["broker"],
+                client_id=client_ids[0] if len(client_ids) == 1 else None,
+                client=clients[0] if len(clients) == 1 else None,
+            ),
+            f"The broker at {', '.join(told_by)} tells clients to connect to {told['broker']}; {outcome}.",
+            confidence=confidence,
+            count=max(failed, 1),
+            measure=failed,
+            unit="connections",
+            threshold=facts.limit("attempts"),
+            first_ns=told["told_first_ns"],
+            last_ns=max([told["told_last_ns"], *(each["failed_last_ns"] for each in failures)]),
+            exchanges=told["exchanges"],
+            connections=[number for each in failures for number in each["failed"]],
+            filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
+        )
+
+
+def _never_begins(facts: Facts, clients: list[str]) -> bool:
+    """Whether these clients ask for nothing but what comes before the work."""
+    apis = {
+        each.rpartition(" ")[0]
+        for row in facts.rows(Clients)
+        if row["client"] in clients
+        for each in row["apis"]
+    }
+    return apis <= BEGINNING
+
+
+def _may_be(told: Row, other: Row) -> bool:
+    """Whether an address that clients connect to may be the one that they were told by its name."""
+    return _is_name(_host(told)) and _port(told) == _port(other) and bool(other["connections"])
+
+
+def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
+    """Whether these clients reach a broker that they were told of, so that they may need no other."""
+    return any(
+        each is not told and each["told"] and each["answered"] and set(each["clients"]) & set(clients)
+        for each in rows
+    )
+
+
+@rule("tls-on-plaintext-port", CRITICAL, CERTAIN, needs=(Endpoints,), connections=1, likely=3)
+def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
+    """A client speaks TLS to a port without it, or plain Kafka to one with it."""
+    for row in facts.rows(Endpoints):
+        confidence = CERTAIN
+        if row["kafka_alerted"] >= facts.limit("connections") and not row["kafka"]:
+            count = row["kafka_alerted"]
+            what = "sent requests without TLS, and the broker answered with an alarm of TLS and closed"
+        elif row["kafka_closed"] >= facts.limit("likely") and row["tls"] and not row["kafka"]:
+            count = row["kafka_closed"]
+            what = "sent requests without TLS to a port where others speak TLS, and the broker closed"
+        elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
+            count = row["tls_closed"]
+            what = "greeted with TLS on a port where others speak without it, and the broker closed"
+        elif row["tls_closed"] >= facts.limit("likely") and not row["answered"]:
+            count, confidence = row["tls_closed"], LIKELY
+            what = (
+                "greeted with TLS, and the broker closed each time without a word: it may not speak TLS there"
+            )
+        else:
+            continue
+        ids = row["client_ids"]
+        who = f"Clients ({', '.join(ids[:MOST_NAMED])})" if ids else "Clients"
+        one = ids[0] if len(ids) == 1 else None
+        yield facts.finding(
+            Subject(broker=row["broker"], client_id=one if row["kafka_alerted"] else None),
+            f"{who} {what}: {plural(count, 'connection')}.",
+            confidence=confidence,
+            count=count,
+            measure=count,
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=row["failed_first_ns"],
+            last_ns=row["failed_last_ns"],
+            connections=row["failed"],
+            filter=f"broker == {quoted(row['broker'])}",
+        )
+
+
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
+def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
+    """The broker closed the connection instead of answering."""
+    answered = {
+        (row["client_id"], row["broker"], api)
+        for row in facts.rows(Tcp)
+        for api in row["answered_apis"] or ()
+    }
+    refused = [
+        row
+        for row in facts.rows(Tcp)
+        if row["closed_by"] == "broker"
+        and row["waiting_exchanges"]
+        and row["waiting_ns"] is not None
+        and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
+        and not set(row["waiting_apis"]) & (LONG_WAITS | BETWEEN_BROKERS)
+        and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
+    ]
+    for (client_id, broker), rows in together(refused, "client_id", "broker").items():
+        apis = sorted({api for row in rows for api in row["waiting_apis"]})
+        evidence = [number for row in rows for number in row["waiting_exchanges"]]
+        yield facts.finding(
+            Subject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
+            f"The broker closed {plural(len(rows), 'connection')} right after a request ({', '.join(apis)}), "
+            "without an answer.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=1,
+            first_ns=min(row["closed_ns"] for row in rows),
+            last_ns=max(row["closed_ns"] for row in rows),
+            exchanges=evidence,
+            connections=[row["connection"] for row in rows],
+            filter=of_numbers(evidence[:8]),
+        )
+
+
+@rule("http-on-kafka", NOTICE, CERTAIN, needs=(Endpoints, Connections))
+def http_on_kafka(facts: Facts) -> Iterator[Finding]:
+    """HTTP is spoken to a broker."""
+    brokers = {row["broker"] for row in facts.rows(Endpoints) if row["kafka"]}
+    found: dict[str, list[Row]] = {}
+    for row in facts.rows(Connections):
+        if row["protocol"] == "http" and row["broker"] in brokers:
+            found.setdefault(row["broker"], []).append(row)
+    for broker, rows in found.items():
+        yield facts.finding(
+            Subject(broker=broker),
+            f"{plural(len(rows), 'connection')} spoke HTTP to the broker's port, which it does not "
+            "understand.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=1,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            connections=[row["connection"] for row in rows],
+            filter=f"broker == {quoted(broker)}",
+        )

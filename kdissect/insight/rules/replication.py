@@ -1,0 +1,188 @@
+"""Rules on copies: brokers that copy from each other, and consumers that read from a copy far away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.racks import Racks
+from kdissect.analysis.replication import Replication
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.repeated import once
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.brokers import nodes_by_address
+from kdissect.insight.words import having
+from kdissect.wording import plural
+
+
+def _finding(
+    facts: Facts, row: Row, message: str, count: int, measure: float, unit: str, limit: str
+) -> Finding:
+    gap_ns = row["gap_from_ns"]
+    return facts.finding(
+        Subject(broker=str(row["node_id"])),
+        message,
+        count=count,
+        measure=measure,
+        unit=unit,
+        threshold=facts.limit(limit),
+        first_ns=gap_ns if gap_ns is not None else row["first_ns"],
+        last_ns=gap_ns + row["gap_max_ns"] if gap_ns is not None else row["last_ns"],
+        exchanges=tuple(row["exchanges"]),
+        steps=(Step(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
+        if gap_ns is not None
+        else (),
+        filter=(
+            f'broker == "{row["broker"]}" and api == Fetch and client_id contains "broker-{row["node_id"]}-"'
+        ),
+    )
+
+
+@rule(
+    "replication-slow",
+    WARNING,
+    LIKELY,
+    needs=(Replication,),
+    writes=3,
+)
+@once
+def replication_slow(facts: Facts) -> Iterator[Finding]:
+    """Writes wait for a follower that does not fetch."""
+    for row in facts.rows(Replication):
+        if row["held_writes"] >= facts.limit("writes"):
+            yield _finding(
+                facts,
+                row,
+                f"{plural(row['held_writes'], 'write')} that all copies have to confirm took up to "
+                f"{row['held_ns'] / 1e9:.1f} s, while broker {row['node_id']} fetched nothing from "
+                f"{row['broker']}.",
+                row["held_writes"],
+                row["held_writes"],
+                "writes",
+                "writes",
+            )
+
+
+@rule("follower-lags", WARNING, CERTAIN, needs=(Replication, ClusterChanges), records=10_000, gap_s=2.5)
+@once
+def follower_lags(facts: Facts) -> Iterator[Finding]:
+    """A follower fetches late."""
+    moves = [
+        row["ns"] for row in facts.rows(ClusterChanges) if row["what"] in ("leader-moved", "replicas-changed")
+    ]
+    for row in facts.rows(Replication):
+        lag = row["lag_max"] or 0
+        if lag >= facts.limit("records"):
+            yield _finding(
+                facts,
+                row,
+                f"Broker {row['node_id']} lacked up to {lag:,} records that others had of a partition that "
+                f"{row['broker']} leads.",
+                1,
+                lag,
+                "records",
+                "records",
+            )
+            continue
+        gap_ns, from_ns = row["gap_max_ns"] or 0, row["gap_from_ns"]
+        if gap_ns < facts.limit("gap_s") * SECOND or from_ns is None or facts.context.gap_bytes:
+            continue
+        if any(from_ns - SECOND <= ns <= from_ns + gap_ns + SECOND for ns in moves):
+            continue  # there was nothing to fetch from that broker for a while
+        if not row["held_writes"] and gap_ns < 10 * SECOND:
+            continue
+        yield _finding(
+            facts,
+            row,
+            f"Broker {row['node_id']} fetched nothing from {row['broker']} for {gap_ns / 1e9:.1f} s, though "
+            "its connection stood; it usually asks twice a second.",
+            1,
+            gap_ns / 1e9,
+            "s",
+            "gap_s",
+        )
+
+
+@rule("log-truncated", NOTICE, CERTAIN, needs=(Replication,))
+@once
+def log_truncated(facts: Facts) -> Iterator[Finding]:
+    """A follower is told to cut its log."""
+    for row in facts.rows(Replication):
+        if row["truncations"]:
+            yield facts.finding(
+                Subject(broker=str(row["node_id"])),
+                f"Broker {row['node_id']} was told {plural(row['truncations'], 'time')} that its copy "
+                f"differs from that of {row['broker']}, and cut it back to where both agree.",
+                count=row["truncations"],
+                first_ns=row["first_ns"],
+                last_ns=row["last_ns"],
+                exchanges=tuple(row["exchanges"]),
+                filter=f'broker == "{row["broker"]}" and api == Fetch',
+            )
+
+
+@rule(
+    "cross-rack-fetch",
+    NOTICE,
+    CERTAIN,
+    needs=(Racks, ClusterBrokers, ClusterPartitions),
+    bytes=1_000_000,
+)
+@once
+def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
+    """Consumers read from another rack although a copy in sync is in theirs."""
+    racks = {
+        row["node_id"]: row["rack"]
+        for row in facts.rows(ClusterBrokers)
+        if row["rack"] and row["to_ns"] is None
+    }
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    if len(set(racks.values())) < 2:
+        return
+    in_sync = {
+        (row["topic"], row["partition"]): [int(node) for node in row["isr"].split(",") if node]
+        for row in facts.rows(ClusterPartitions)
+        if row["to_ns"] is None and row["isr"]
+    }
+    far: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    for row in facts.rows(Racks):
+        node = nodes.get(row["broker"])
+        if node is None or node not in racks:
+            continue
+        mine, near = row["rack"], in_sync.get((row["topic"], row["partition"]), [])
+        has_nearer = mine != racks[node] and any(racks.get(each) == mine for each in near)
+        if mine is None or has_nearer:
+            far.setdefault((row["client"], row["client_id"], mine), []).append(row)
+    for (client, client_id, rack), rows in far.items():
+        total = sum(row["bytes"] for row in rows)
+        if total < facts.limit("bytes"):
+            continue
+        name = client_id or client
+        where = sorted({racks[nodes[row["broker"]]] for row in rows})
+        read = f"read {total / 1e6:.1f} MB from {', '.join(where)}"
+        if rack is None:
+            message = f"{name} does not say in which rack it is, though the brokers have racks, and {read}."
+        else:
+            message = f"{name} in rack {rack} {read}, though a copy in sync lies in its own rack."
+        yield facts.finding(
+            Subject(client=client, client_id=client_id),
+            message,
+            severity=INFO if rack is None else NOTICE,
+            count=sum(row["fetches"] for row in rows),
+            measure=total,
+            unit="bytes",
+            threshold=facts.limit("bytes"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=tuple(number for row in rows for number in row["exchanges"]),
+            filter=having(api="Fetch", client_id=client_id),
+        )
+
+
+explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)
+explains("broker-stalled", "follower-lags", "replication-slow", within_s=30)
+explains("follower-lags", "replication-slow", "isr-shrunk", shares=("broker",), within_s=60)
+explains("replication-slow", "head-of-line", "latency-spike", within_s=10)
+explains("unclean-election", "log-truncated", within_s=600)

@@ -1,0 +1,405 @@
+"""Security: what crosses the wire in clear, log-ins and permissions that are refused, weak TLS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.exposure import Exposure
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import having, named, of_numbers, span
+from kdissect.wording import plural
+
+_DAY = 24 * 3600 * SECOND
+_OF_BROKERS = re.compile(r"\d+|raft-client-.*|broker-\d+-.*|controller-\d+-.*|NodeTo.*|.*fetcher.*")
+"""Client ids that brokers give the connections among themselves."""
+
+
+def _groups(rows: Iterable[Row], key: Callable[[Row], Subject]) -> dict[Subject, list[Row]]:
+    found: dict[Subject, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def _when(rows: list[Row]) -> dict[str, int]:
+    return {"first_ns": min(row["first_ns"] for row in rows), "last_ns": max(row["last_ns"] for row in rows)}
+
+
+def _connections(rows: list[Row]) -> dict[str, object]:
+    numbers = [row["connection"] for row in rows[:8]]
+    return {
+        "connections": numbers,
+        "exchanges": [number for row in rows[:8] for number in row["exchanges"][:1]],
+        "filter": f"connection in {{{', '.join(map(str, numbers))}}}",
+        **_when(rows),
+    }
+
+
+def _who(row: Row) -> Subject:
+    return Subject(client=address(row["client"]), client_id=row["client_id"], principal=row["principal"])
+
+
+def _user(row: Row) -> Subject:
+    """The user, else the client where nobody is named."""
+    return Subject(principal=row["principal"]) if row["principal"] is not None else _who(row)
+
+
+def _only_client(subject: Subject, rows: list[Row]) -> Subject:
+    """With the client, where only one is meant."""
+    clients = {(address(row["client"]), row["client_id"]) for row in rows}
+    if len(clients) > 1:
+        return subject
+    client, client_id = clients.pop()
+    return subject._replace(client=client, client_id=client_id)
+
+
+def _clients(rows: list[Row]) -> str:
+    names = sorted({row["client_id"] or "a client without a name" for row in rows})
+    return f"{named(names)} {'sends' if len(names) == 1 else 'send'}"
+
+
+@rule("plaintext-credentials", CRITICAL, CERTAIN, needs=(Exposure,))
+def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
+    """Passwords, tokens or what helps to guess them cross the wire without TLS."""
+    bare = [row for row in facts.rows(Exposure) if row["credentials"] in _TOLD]
+    for subject, rows in _groups(bare, _user).items():
+        subject = _only_client(subject, rows)
+        kind = min((row["credentials"] for row in rows), key=list(_TOLD).index)
+        mechanisms = named(sorted({row["mechanism"] for row in rows if row["mechanism"]}))
+        whose = f"the user {subject.principal}" if subject.principal else "a user"
+        yield facts.finding(
+            subject,
+            f"{_clients(rows)} {_TOLD[kind]} of {whose} without encryption "
+            f"(SASL {mechanisms}, {plural(len(rows), 'connection')} without TLS): whoever can capture here "
+            f"{_ABLE[kind]}.",
+            severity=NOTICE if kind == "hashed" else CRITICAL,
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            **_connections(rows),
+        )
+    carrying = [row for row in facts.rows(Exposure) if row["secrets"]]
+    for subject, rows in _groups(carrying, lambda row: _who(row)._replace(topic=None)).items():
+        if any(row in bare for row in rows):
+            continue
+        apis = named(sorted({api for row in rows for api in row["secrets"]}))
+        yield facts.finding(
+            subject,
+            f"{subject.client_id or 'A client'} sends or is sent secrets (passwords, keys of tokens) in "
+            f"{apis} "
+            f"over {plural(len(rows), 'connection')} without TLS.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            **_connections(rows),
+        )
+
+
+_TOLD = {
+    "clear": "the password",
+    "token-clear": "the token",
+    "hashed": "hashes of the password",
+}
+_ABLE = {
+    "clear": "can read the password and log in with it",
+    "token-clear": "can log in with the token while it is valid",
+    "hashed": "can try passwords against them",
+}
+
+
+@rule("unencrypted-data", NOTICE, CERTAIN, needs=(Exposure,))
+def unencrypted_data(facts: Facts) -> Iterator[Finding]:
+    """Records cross between hosts without TLS."""
+    rows = [
+        row
+        for row in facts.rows(Exposure)
+        if row["data"] == "clear" and address(row["client"]) != address(row["broker"])
+    ]
+    if not rows:
+        return
+    size = sum(row["record_bytes"] for row in rows)
+    topics = sorted({topic for row in rows for topic in row["topics"]})
+    hosts = {address(row["client"]) for row in rows}
+    yield facts.finding(
+        Subject(topic=topics[0] if len(topics) == 1 else None),
+        f"{size:,} bytes of records ({named(topics)}) crossed the network without encryption, between "
+        f"{plural(len(hosts), 'client host')} and the brokers ({plural(len(rows), 'connection')}).",
+        count=len(rows),
+        measure=size,
+        unit="bytes",
+        **_connections(rows),
+    )
+
+
+@rule("anonymous-clients", NOTICE, CERTAIN, needs=(Exposure,))
+def anonymous_clients(facts: Facts) -> Iterator[Finding]:
+    """Some log in at a broker, and others need not."""
+    rows = facts.rows(Exposure)
+    secured = {address(row["broker"]) for row in rows if row["outcome"] == "authenticated"}
+    nameless = [
+        row
+        for row in rows
+        if address(row["broker"]) in secured
+        and row["mechanism"] is None
+        and row["tls"] is None
+        and row["credentials"] == "none"
+        and row["client_id"]
+        and not _OF_BROKERS.fullmatch(row["client_id"])
+        and row["record_bytes"]
+    ]
+    for subject, some in _groups(nameless, lambda row: Subject(broker=row["broker"])).items():
+        yield facts.finding(
+            subject,
+            f"{named(sorted({row['client_id'] for row in some}))} read or wrote records without logging "
+            "in, on a "
+            "listener of a broker where others log in.",
+            count=len(some),
+            measure=len(some),
+            unit="connections",
+            **_connections(some),
+        )
+
+
+_OLD_TLS = re.compile(r"SSL.*|TLS 1\.[01]")
+_WEAK_SUITE = re.compile(r"_(NULL|RC4|3DES|DES|DES40|RC2|EXPORT|anon)_|^TLS_RSA_WITH_|_EXPORT|_anon_")
+
+
+@rule("tls-weak", WARNING, CERTAIN, needs=(Exposure,))
+def tls_weak(facts: Facts) -> Iterator[Finding]:
+    """TLS in versions or with suites that are no longer safe."""
+
+    def why(row: Row) -> str | None:
+        if row["tls"] and _OLD_TLS.fullmatch(row["tls"]):
+            return str(row["tls"])
+        return str(row["suite"]) if row["suite"] and _WEAK_SUITE.search(row["suite"]) else None
+
+    weak = [row for row in facts.rows(Exposure) if why(row) is not None]
+    for subject, rows in _groups(
+        weak, lambda row: Subject(client=address(row["client"]), broker=row["broker"])
+    ).items():
+        what = named(sorted({str(why(row)) for row in rows}))
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'connection')} from {subject.client} to {subject.broker} "
+            f"{'uses' if len(rows) == 1 else 'use'} {what}, which is no longer safe.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            **_connections(rows),
+        )
+
+
+@rule("certificate-expires", WARNING, CERTAIN, needs=(Exposure,), days=30, critical_days=3)
+def certificate_expires(facts: Facts) -> Iterator[Finding]:
+    """The certificate of a broker is over, or soon will be."""
+    told = [row for row in facts.rows(Exposure) if row["certificate_ends_ns"] is not None]
+    for subject, rows in _groups(told, lambda row: Subject(broker=row["broker"])).items():
+        ends_ns = min(row["certificate_ends_ns"] for row in rows)
+        days = (ends_ns - max(row["last_ns"] for row in rows)) / _DAY
+        if days >= facts.limit("days"):
+            continue
+        when = f"expires in {days:.0f} days" if days >= 0 else f"expired {-days:.0f} days ago"
+        yield facts.finding(
+            subject,
+            f"The certificate of the broker {subject.broker} ({rows[0]['certificate']}) {when}: clients that "
+            "check it will not connect from then on.",
+            severity=CRITICAL if days < facts.limit("critical_days") else WARNING,
+            count=len(rows),
+            measure=days,
+            unit="days",
+            threshold=facts.limit("days"),
+            **_connections(rows),
+        )
+
+
+@rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), connections=3, short_s=2)
+def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
+    """TLS does not come about."""
+    failed = [row for row in facts.rows(Exposure) if row["alerts"]]
+    for subject, rows in _groups(
+        failed, lambda row: Subject(client=address(row["client"]), broker=row["broker"])
+    ).items():
+        alerts = sorted({alert for row in rows for alert in row["alerts"]})
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'connection')} from {subject.client} to {subject.broker} failed in the "
+            f"handshake of TLS: {named(map(_alert, alerts))}.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            **_connections(rows),
+        )
+
+
+def _alert(text: str) -> str:
+    """An alert in words."""
+    side, _, name = text.partition(": ")
+    return f"the {side} says {_ALERTS.get(name, name)}"
+
+
+_ALERTS = {
+    "unknown_ca": "that it does not trust who issued the certificate (unknown_ca)",
+    "bad_certificate": "that the certificate is wrong (bad_certificate)",
+    "certificate_expired": "that the certificate has expired (certificate_expired)",
+    "certificate_unknown": "that it cannot accept the certificate (certificate_unknown)",
+    "certificate_required": "that it wants a certificate of the client (certificate_required)",
+    "handshake_failure": "that nothing it offers is acceptable (handshake_failure)",
+    "protocol_version": "that the version of TLS is not acceptable (protocol_version)",
+    "unrecognized_name": "that it is not the host that was asked for (unrecognized_name)",
+}
+
+
+_LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
+_LOGIN_WORDS = {
+    "SASL_AUTHENTICATION_FAILED": "the broker does not accept the name and password",
+    "UNSUPPORTED_SASL_MECHANISM": "the broker does not offer the mechanism that the client asks for",
+    "ILLEGAL_SASL_STATE": "the client sends a request before or beside the log-in",
+}
+
+
+@rule("authentication-failed", WARNING, CERTAIN, needs=(Errors,), critical_per_minute=10)
+def authentication_failed(facts: Facts) -> Iterator[Finding]:
+    """Log-ins are refused."""
+    failed = [row for row in facts.rows(Errors) if row["error"] in _LOGIN_ERRORS]
+    whose = _groups(
+        failed,
+        lambda row: Subject(client=row["client"], client_id=row["client_id"], principal=row["principal"]),
+    )
+    for subject, rows in whose.items():
+        count = sum(row["count"] for row in rows)
+        when = _when(rows)
+        lasted_ns = when["last_ns"] - when["first_ns"]
+        often = count >= facts.limit("critical_per_minute") and lasted_ns <= count * 6 * SECOND
+        reasons = named(_LOGIN_WORDS[row["error"]] for row in rows)
+        again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
+        yield facts.finding(
+            subject,
+            f"{subject.client_id or 'A client'} cannot log in as {subject.principal or 'anybody'}{again}: "
+            f"{reasons}.",
+            severity=CRITICAL if often else WARNING,
+            count=count,
+            measure=count,
+            unit="log-ins",
+            threshold=facts.limit("critical_per_minute"),
+            exchanges=[number for row in rows for number in (row["first_exchange"], row["last_exchange"])],
+            filter=having(client_id=subject.client_id, error=rows[0]["error"]),
+            **when,
+        )
+
+
+_OPERATIONS = {
+    "Produce": ("write to", "Write"),
+    "Fetch": ("read", "Read"),
+    "ShareFetch": ("read", "Read"),
+    "ListOffsets": ("look at", "Describe"),
+    "Metadata": ("look at", "Describe"),
+    "DescribeTopicPartitions": ("look at", "Describe"),
+    "FindCoordinator": ("use", "Describe"),
+    "JoinGroup": ("join", "Read"),
+    "SyncGroup": ("join", "Read"),
+    "Heartbeat": ("join", "Read"),
+    "LeaveGroup": ("leave", "Read"),
+    "ConsumerGroupHeartbeat": ("join", "Read"),
+    "ShareGroupHeartbeat": ("join", "Read"),
+    "StreamsGroupHeartbeat": ("join", "Read"),
+    "OffsetCommit": ("commit offsets of", "Read"),
+    "TxnOffsetCommit": ("commit offsets of", "Read"),
+    "OffsetFetch": ("read offsets of", "Describe"),
+    "InitProducerId": ("begin transactions as", "Write"),
+    "AddPartitionsToTxn": ("write in transactions to", "Write"),
+    "AddOffsetsToTxn": ("commit offsets of", "Read"),
+    "EndTxn": ("end transactions of", "Write"),
+    "CreateTopics": ("create", "Create"),
+    "CreatePartitions": ("add partitions to", "Alter"),
+    "DeleteTopics": ("delete", "Delete"),
+    "DeleteRecords": ("delete records of", "Delete"),
+    "DeleteGroups": ("delete", "Delete"),
+    "OffsetDelete": ("delete offsets of", "Delete"),
+    "DescribeConfigs": ("read settings of", "DescribeConfigs"),
+    "AlterConfigs": ("change settings of", "AlterConfigs"),
+    "IncrementalAlterConfigs": ("change settings of", "AlterConfigs"),
+    "DescribeGroups": ("look at", "Describe"),
+    "CreateAcls": ("change permissions of", "Alter"),
+    "DeleteAcls": ("change permissions of", "Alter"),
+    "DescribeAcls": ("look at permissions of", "Describe"),
+}
+"""API: in words, and the operation that kafka-acls.sh allows (AclEntry, the table of Kafka's "
+"documentation)."""
+_RESOURCES = {
+    "TOPIC_AUTHORIZATION_FAILED": ("topic", "--topic"),
+    "GROUP_AUTHORIZATION_FAILED": ("group", "--group"),
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": ("transactional_id", "--transactional-id"),
+    "CLUSTER_AUTHORIZATION_FAILED": (None, "--cluster"),
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": (None, "--delegation-token"),
+}
+
+
+@rule("authorization-denied", WARNING, CERTAIN, needs=(Errors,))
+def authorization_denied(facts: Facts) -> Iterator[Finding]:
+    """Somebody may not do what he asks for."""
+
+    def whose(row: Row) -> Subject:
+        subject = Subject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
+        kind, _ = _RESOURCES[row["error"]]
+        return subject if kind is None else subject._replace(**{kind: row[kind]})
+
+    denied = [row for row in facts.rows(Errors) if row["error"] in _RESOURCES]
+    for subject, rows in _groups(denied, whose).items():
+        kind, option = _RESOURCES[rows[0]["error"]]
+        name = getattr(subject, kind) if kind is not None else None
+        words = named(_OPERATIONS.get(row["api"], (f"use {row['api']} for", ""))[0] for row in rows)
+        operations = sorted({_OPERATIONS[row["api"]][1] for row in rows if row["api"] in _OPERATIONS})
+        user = subject.principal or "a user that did not log in here"
+        what = f"the {kind.replace('_', ' ')} {name}" if kind is not None else "the cluster"
+        count = sum(row["count"] for row in rows)
+        yield facts.finding(
+            subject,
+            f"{subject.client_id or 'A client'} ({user}) may not {words} {what}: refused "
+            f"{plural(count, 'time')}.",
+            count=count,
+            measure=count,
+            fix=_grant(subject.principal, operations, option, name),
+            exchanges=[number for row in rows for number in (row["first_exchange"], row["last_exchange"])],
+            filter=having(client_id=subject.client_id, error=rows[0]["error"])
+            or of_numbers([row["first_exchange"] for row in rows]),
+            **_when(rows),
+        )
+
+
+def _grant(principal: str | None, operations: list[str], option: str, name: str | None) -> str:
+    """The command that allows it."""
+    user = principal.removeprefix("User:") if principal else "NAME"
+    allowed = " ".join(f"--operation {each}" for each in operations) or "--operation OPERATION"
+    target = option if option == "--cluster" else f"{option} {name or 'NAME'}"
+    return (
+        f"If it should be allowed: kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal "
+        f"User:{user} "
+        f"{allowed} {target}. If not, correct the name or the user in the client's configuration."
+    )
+
+
+@rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure,), within_s=5)
+def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
+    """The broker closed a connection because its log-in had run out."""
+    late = [
+        row
+        for row in facts.rows(Exposure)
+        if row["login_ends_ns"] is not None
+        and row["end"] in ("fin", "rst")
+        and 0 <= row["last_ns"] - row["login_ends_ns"] <= facts.limit("within_s") * SECOND
+    ]
+    for subject, rows in _groups(late, _who).items():
+        yield facts.finding(
+            subject,
+            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the log-in "
+            "had run "
+            "out: the client did not log in again before.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            **_connections(rows),
+        )

@@ -1,0 +1,170 @@
+"""Rules on Kafka Streams and Kafka Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.groups.words import (
+    by_group,
+    evidence,
+    group_filter,
+    over,
+    quoted,
+    seconds,
+    some,
+    step_of,
+    when,
+)
+from kdissect.wording import plural
+
+RESTORES = "-restore-consumer"
+"""How Streams names the clients that read its changelogs."""
+
+
+@rule("streams-followup-rebalance", NOTICE, CERTAIN, needs=(Rebalances,), rebalances=3, within_s=3600)
+def streams_followup_rebalance(facts: Facts) -> Iterator[Finding]:
+    """Streams rebalances to move tasks that have caught up elsewhere."""
+    for group, rows in by_group(facts.rows(Rebalances)):
+        found = [row for row in rows if row["trigger"] == "probing"]
+        span_ns = when(found[-1]) - when(found[0]) if found else 0
+        if len(found) < facts.limit("rebalances") or span_ns > facts.limit("within_s") * SECOND:
+            continue
+        yield facts.finding(
+            Subject(group=group),
+            f"The application rebalanced {len(found)} times in {seconds(span_ns)} to see whether tasks can "
+            "move to "
+            "where their state has been rebuilt.",
+            count=len(found),
+            measure=float(len(found)),
+            unit="rebalances",
+            threshold=facts.limit("rebalances"),
+            cost_ns=sum(row["stopped_ns"] or 0 for row in found),
+            first_ns=when(found[0]),
+            last_ns=over(found[-1]),
+            exchanges=evidence(found),
+            steps=tuple(step_of(row) for row in found),
+            filter=group_filter(group),
+        )
+
+
+@rule("streams-corrupted", WARNING, CERTAIN, needs=(RebalanceSteps,))
+def streams_corrupted(facts: Facts) -> Iterator[Finding]:
+    """Tasks of a Streams application were corrupted and start anew."""
+    for group, rows in by_group(facts.rows(RebalanceSteps)):
+        found = [
+            row for row in rows if row["step"] == "joined" and "tasks corrupted" in (row["detail"] or "")
+        ]
+        if not found:
+            continue
+        yield facts.finding(
+            Subject(group=group, client_id=found[0]["client_id"]),
+            f"{some(row['client_id'] for row in found)} found the state of tasks corrupted "
+            f"{plural(len(found), 'time')}"
+            ", throws it away and rebuilds it.",
+            count=len(found),
+            measure=float(len(found)),
+            unit="times",
+            first_ns=found[0]["ns"],
+            last_ns=found[-1]["ns"],
+            exchanges=[row["exchange"] for row in found],
+            steps=tuple(Step(row["ns"], row["detail"], row["exchange"]) for row in found),
+            filter=group_filter(group),
+        )
+
+
+@rule("streams-status", WARNING, CERTAIN, needs=(RebalanceSteps,), times=2, lasted_s=2)
+def streams_status(facts: Facts) -> Iterator[Finding]:
+    """The coordinator of a streams group complains about its topics or its topology."""
+    for group, rows in by_group(facts.rows(RebalanceSteps)):
+        complaints: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["step"] == "status" and row["detail"] != "ASSIGNMENT_DELAYED":
+                complaints.setdefault(row["detail"], []).append(row)
+        for detail, found in complaints.items():
+            lasted_ns = found[-1]["ns"] - found[0]["ns"]
+            if len(found) < facts.limit("times") or lasted_ns < facts.limit("lasted_s") * SECOND:
+                continue
+            yield facts.finding(
+                Subject(group=group),
+                f"The coordinator told the application {len(found)} times in {seconds(lasted_ns)} that "
+                "something is "
+                f"wrong with it: {detail}. Until that is mended it may process nothing.",
+                count=len(found),
+                measure=lasted_ns / SECOND,
+                unit="s",
+                threshold=facts.limit("lasted_s"),
+                first_ns=found[0]["ns"],
+                last_ns=found[-1]["ns"],
+                exchanges=[row["exchange"] for row in found],
+                steps=tuple(Step(row["ns"], row["detail"], row["exchange"]) for row in found[:8]),
+                filter=group_filter(group),
+            )
+            break
+
+
+@rule("streams-restoring", WARNING, CERTAIN, needs=(Positions,), bytes=10 << 20, lasted_s=30)
+def streams_restoring(facts: Facts) -> Iterator[Finding]:
+    """A Streams application rebuilds its state from changelog topics."""
+    clients: dict[str, list[Row]] = {}
+    for row in facts.rows(Positions):
+        restores = (row["client_id"] or "").endswith(RESTORES) and (row["topic"] or "").endswith("-changelog")
+        if restores and row["records"]:
+            clients.setdefault(row["client_id"], []).append(row)
+    for client_id, rows in clients.items():
+        read = sum(row["bytes"] for row in rows)
+        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        behind = sum(row["max_lag"] or 0 for row in rows)
+        if read < facts.limit("bytes") and (lasted_ns < facts.limit("lasted_s") * SECOND or not behind):
+            continue
+        if behind < sum(row["records"] for row in rows) // 2:
+            continue  # it follows what is written: a standby
+        yield facts.finding(
+            Subject(client_id=client_id),
+            f"{client_id} read {read / (1 << 20):.1f} MiB of {plural(len(rows), 'changelog partition')} in "
+            f"{seconds(lasted_ns)} to rebuild its state; these tasks process nothing until it is done.",
+            count=len(rows),
+            measure=read / (1 << 20),
+            unit="MiB",
+            threshold=facts.limit("bytes") / (1 << 20),
+            cost_ns=lasted_ns,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            connections=[row["connection"] for row in rows],
+            filter=f"client_id == {quoted(client_id)} and api == Fetch",
+        )
+
+
+@rule("connect-delayed-rebalance", NOTICE, CERTAIN, needs=(Rebalances,), delay_s=1)
+def connect_delayed_rebalance(facts: Facts) -> Iterator[Finding]:
+    """Kafka Connect leaves tasks idle on purpose."""
+    for group, rows in by_group(facts.rows(Rebalances)):
+        found = [row for row in rows if (row["delay_ns"] or 0) >= facts.limit("delay_s") * SECOND]
+        if not found:
+            continue
+        most_ns = max(row["delay_ns"] for row in found)
+        yield facts.finding(
+            Subject(group=group),
+            f"A worker is gone, and its connectors and tasks stand still for up to {seconds(most_ns)}: the "
+            "group "
+            "waits for it to come back before it gives them to others.",
+            count=len(found),
+            measure=most_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("delay_s"),
+            cost_ns=most_ns,
+            first_ns=when(found[0]),
+            last_ns=over(found[-1]),
+            exchanges=evidence(found),
+            steps=tuple(step_of(row) for row in found),
+            filter=group_filter(group),
+        )
+
+
+explains("session-timeout", "connect-delayed-rebalance", shares=("group",))
+explains("streams-corrupted", "rebalance-storm", shares=("group",))

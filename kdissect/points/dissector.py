@@ -1,0 +1,340 @@
+"""The pipeline where one traffic was captured at several points: each exchange once.
+
+    Packet ─► the Dissector of its point ─► Lines (a connection, all points) ─► Entry (copies) ─► the best one
+
+Every point is dissected by itself, so that nothing is taken for a retransmission that another point saw.
+What its dissector numbers is looked up: a connection or an exchange that another point has shown has the
+number that it got there. An exchange is given out when every point that has its connection has given its
+copy, or :data:`WAIT_NS` later, and in the order in which the first copies were complete. What comes later
+still is dropped, as it was told. Where more than the limit of bytes waits, exchanges do not wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from itertools import chain
+
+from kdissect.capture.reader import Points
+from kdissect.capture.segments import SegmentReader
+from kdissect.dissect import Dissector, Event, Numbering
+from kdissect.exchange import Exchange
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets, Segment
+from kdissect.names import TopicNames
+from kdissect.points.copies import Entry, Key
+from kdissect.points.lines import APART_NS, Lines
+from kdissect.session.conversation import Connection
+from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.wording import plural
+
+WAIT_NS = 2_000_000_000
+"""How long a copy is waited for: longer than a packet is on its way, and sent again twice."""
+EDGE_NS = 200_000_000
+"""What a point lacks so soon after it began to see a connection in mid-stream, or before its capture ended,
+may have passed before or after that."""
+MOST_REMEMBERED = 20_000
+"""Of how many exchanges that were given it is remembered which copies have not come."""
+
+
+class _PointNumbering(Numbering):
+    """Asks who numbers over all points."""
+
+    def __init__(self, owner: PointsDissector, point: int) -> None:
+        super().__init__()
+        self._owner = owner
+        self._point = point
+
+    def connection(self, packet: int) -> int:
+        return self._owner.number_of_connection(self._point)
+
+    def exchange(self, exchange: Exchange) -> int:
+        return self._owner.number_of(self._point, exchange)
+
+
+class PointsDissector:
+    """The machine of a capture of several points; used like :class:`~kdissect.dissect.Dissector`.
+
+    :param new: makes the dissector of a point, with its numbering and the secrets it is to use.
+    :param secrets: with which TLS is decrypted at all points.
+    """
+
+    def __init__(
+        self,
+        points: Points,
+        new: Callable[[Numbering, KnownSecrets | None], Dissector],
+        limits: Limits = DEFAULTS,
+        secrets: KnownSecrets | None = None,
+    ) -> None:
+        self._points = points
+        self._limits = limits
+        self._dissectors = [
+            new(_PointNumbering(self, at), secrets if at == 0 else deepcopy(secrets))
+            for at in range(len(points.names))
+        ]
+        for other in self._dissectors[1:]:
+            other.names = self._dissectors[0].names
+        self._readers = [SegmentReader(limits) for _ in points.names]
+        self.packets = 0
+        self.exchanges = 0
+        """How many exchanges have a number."""
+        self.at_several = 0
+        """How many of those that were given several points saw."""
+        self.only_at = [0] * len(points.names)
+        """Of each point, how many only it saw."""
+        self._lacking: dict[tuple[int, int], int] = {}
+        """How often a point that has the connection lacks what another saw."""
+        self._segment: Segment | None = None
+        self._now_ns = 0
+        self._last_ns = [0] * len(points.names)
+        """When each point captured its last packet."""
+        self._lines = Lines(points.ahead_ns)
+        self._entries: dict[int, Entry] = {}
+        self._open: dict[Key, list[Entry]] = {}
+        self._turns: deque[tuple[int, Entry | Connection]] = deque()
+        """What waits to be given out, in order."""
+        self._late: deque[Entry] = deque()
+        """What was given, of which a copy may come."""
+        self._held_bytes = 0
+
+    # -- as a Dissector -----------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> int:
+        """How many connections were seen so far, each once."""
+        return self._lines.count
+
+    @property
+    def names(self) -> TopicNames:
+        """Names of topic ids; what one point tells holds at all of them."""
+        return self._dissectors[0].names
+
+    @property
+    def secrets(self) -> KnownSecrets:
+        """With which TLS is decrypted."""
+        return self._dissectors[0].secrets
+
+    @property
+    def capture_points(self) -> tuple[str, ...]:
+        """Their names."""
+        return self._points.names
+
+    def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
+        """What one packet brings to light, in order."""
+        if isinstance(item, Fault):
+            return (item,)
+        if isinstance(item, Secrets):
+            return self.learn_secrets(item.data, self.packets) if item.kind == TLS_KEY_LOG else ()
+        self.packets += 1
+        point = self._points.of_interface.get(item.interface, 0)
+        self._now_ns = item.timestamp_ns - self._points.ahead_ns[point]
+        self._last_ns[point] = self._now_ns
+        segment = self._readers[point].feed(item)
+        out: list[Event] = []
+        if isinstance(segment, Fault):
+            out.append(segment)
+        elif segment is not None:
+            self._segment = segment
+            self._take(point, self._dissectors[point].feed_segment(segment), out)
+        if self._turns:
+            self._give(out)
+        return out
+
+    def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
+        """What several bring to light, in order, in lists."""
+        for item in items:
+            if found := list(self.feed(item)):
+                yield found
+
+    def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
+        """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
+        out: list[Event] = []
+        for point, dissector in enumerate(self._dissectors):
+            self._take(point, dissector.learn_secrets(key_log, packet), out)
+        self._give(out)
+        return out
+
+    def in_tls(self) -> Iterator[Connection]:
+        """What is known by now of the connections that speak TLS and are remembered."""
+        for at, dissector in enumerate(self._dissectors):
+            for connection in dissector.in_tls():
+                yield connection._replace(capture_point=self._points.names[at])
+
+    def close(self) -> Iterator[Event]:
+        """The capture is over: what still waits comes out, then every connection's rows."""
+        out: list[Event] = list(chain.from_iterable(reader.close() for reader in self._readers))
+        connections: list[tuple[int, Connection]] = []
+        for point, dissector in enumerate(self._dissectors):
+            found: list[Event] = []
+            for event in dissector.close():
+                if isinstance(event, Connection):
+                    connections.append((point, event))
+                else:
+                    found.append(event)
+            self._take(point, found, out)
+        self._give(out, at_the_end=True)
+        for entry in list(self._entries.values()):
+            self._forget(entry)
+        yield from out
+        for point, connection in sorted(connections, key=self._rank):
+            yield self._told(point, connection)
+        for (point, other), count in sorted(self._lacking.items()):
+            names = self._points.names
+            message = (
+                f"capture point {names[point]} lacks {plural(count, 'exchange')}, whole or in part, of "
+                f"connections that it has: {names[other]} has them"
+            )
+            yield fault("seen-elsewhere", message)
+
+    def summary(self) -> str:
+        """How many exchanges which points saw, in words."""
+        seen = [f"{self.at_several:,} at several"]
+        alone = zip(self._points.names, self.only_at, strict=True)
+        seen += [f"{count:,} at {name} alone" for name, count in alone]
+        return f"{plural(len(self._points.names), 'capture point')}, exchanges seen: {', '.join(seen)}"
+
+    # -- numbers ------------------------------------------------------------------------------------
+
+    def number_of_connection(self, point: int) -> int:
+        """The number of the connection that begins with the segment that a point's dissector was given."""
+        assert self._segment is not None
+        return self._lines.begin(point, self._segment, self._now_ns).number
+
+    def number_of(self, point: int, exchange: Exchange) -> int:
+        """The number of an exchange that a point has recognised."""
+        line = self._lines.again(exchange.connection, point, exchange, self._now_ns)
+        key = (line.number, exchange.correlation_id)
+        entries = self._open.setdefault(key, [])
+        for entry in entries:
+            if entry.takes(point, exchange, self._now_ns):
+                return entry.number
+        self.exchanges += 1
+        entry = Entry(self.exchanges, line, key, self._now_ns)
+        entry.begin(point, exchange)
+        entries.append(entry)
+        self._entries[entry.number] = entry
+        return entry.number
+
+    # -- what is given out --------------------------------------------------------------------------
+
+    def _take(self, point: int, events: Iterable[Event], out: list[Event]) -> None:
+        """Take in what a point's dissector gave."""
+        for event in events:
+            if isinstance(event, Exchange):
+                self._complete(point, event)
+            elif isinstance(event, Connection):
+                self._turns.append((point, event))
+            else:
+                out.append(event)
+
+    def _complete(self, point: int, exchange: Exchange) -> None:
+        entry = self._entries.get(exchange.number)
+        if entry is None:
+            return
+        if not entry.done and not entry.is_given:
+            entry.ready_ns = self._now_ns
+            self._turns.append((point, entry))
+        entry.complete(point, exchange)
+        if entry.is_given:
+            self._forget(entry)
+        else:
+            self._held_bytes += _size(exchange)
+
+    def _give(self, out: list[Event], at_the_end: bool = False) -> None:
+        """Append what no copy is waited for any more."""
+        while self._turns:
+            point, turn = self._turns[0]
+            if isinstance(turn, Connection):
+                out.append(self._told(point, turn))
+            elif at_the_end or self._is_ready(turn) or self._held_bytes > self._limits.waiting_bytes:
+                self._held_bytes -= sum(map(_size, turn.done.values()))
+                out.append(turn.give(self._lines.rank(turn.line, turn.done), self._points.names))
+                self._remember(turn)
+            else:
+                return
+            self._turns.popleft()
+
+    def _is_ready(self, entry: Entry) -> bool:
+        line = entry.line
+        if len(entry.done) == len(self._points.names) or self._now_ns - entry.ready_ns > WAIT_NS:
+            return True
+        if self._now_ns - line.begun_ns <= WAIT_NS:
+            return False  # another point may show the connection yet
+        return entry.done.keys() >= line.since.keys() - line.over
+
+    def _remember(self, entry: Entry) -> None:
+        """See to it that copies that come yet are known to be of an exchange that was given."""
+        if len(entry.outlines) == len(self._points.names):
+            self._forget(entry)
+            return
+        self._late.append(entry)
+        while self._now_ns - self._late[0].ready_ns > APART_NS or len(self._late) > MOST_REMEMBERED:
+            self._forget(self._late.popleft())
+            if not self._late:
+                return
+
+    def _forget(self, entry: Entry) -> None:
+        if entry.waits or self._entries.pop(entry.number, None) is None:
+            return  # a copy is to come yet, and nobody is asked for it then
+        self._count(entry)
+        entries = self._open[entry.key]
+        entries.remove(entry)
+        if not entries:
+            del self._open[entry.key]
+
+    def _told(self, point: int, connection: Connection) -> Connection:
+        """The row of a connection at a point."""
+        line, name = self._lines.get(connection.connection), self._points.names[point]
+        if line is None:
+            return connection._replace(capture_point=name)
+        self._lines.end(point, line, self._now_ns)
+        return connection._replace(
+            capture_point=name, clock_ahead_ns=line.ahead_ns(point), is_copy=point != line.first
+        )
+
+    def _rank(self, told: tuple[int, Connection]) -> tuple[int, bool, int]:
+        """Rows go by connection, the one that counts first."""
+        point, connection = told
+        line = self._lines.get(connection.connection)
+        return connection.connection, line is not None and point != line.first, point
+
+    def _count(self, entry: Entry) -> None:
+        """What only some points saw."""
+        if len(entry.outlines) > 1:
+            self.at_several += 1
+        else:
+            self.only_at[next(iter(entry.outlines))] += 1
+        if not entry.whole:
+            return
+        line = entry.line
+        for point, since_ns in line.since.items():
+            has_begun = point in line.opened or since_ns + EDGE_NS < entry.first_ns
+            was_on = has_begun and entry.first_ns < self._last_ns[point] - EDGE_NS
+            if was_on and (point not in entry.outlines or point in entry.lost):
+                key = (point, min(entry.whole))
+                self._lacking[key] = self._lacking.get(key, 0) + 1
+
+
+def dissector_of(
+    points: Points | None,
+    limits: Limits = DEFAULTS,
+    broker_ports: frozenset[int] = frozenset(),
+    names: TopicNames | None = None,
+    *,
+    embedded: bool = False,
+    secrets: KnownSecrets | None = None,
+) -> Dissector | PointsDissector:
+    """The machine for an input: that of one capture, or that of several points, where it has some."""
+    if points is None:
+        return Dissector(limits, broker_ports, names, embedded=embedded, secrets=secrets)
+
+    def new(numbering: Numbering, known: KnownSecrets | None) -> Dissector:
+        return Dissector(limits, broker_ports, names, numbering, embedded=embedded, secrets=known)
+
+    return PointsDissector(points, new, limits, secrets)
+
+
+def _size(exchange: Exchange) -> int:
+    return sum(len(message.frame.payload) for message in exchange.messages)

@@ -1,0 +1,48 @@
+"""What crosses the wire in clear, by connections of real clients."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.folds import fold, made, rows_of
+
+
+@pytest.mark.parametrize(
+    ("case", "mechanism", "credentials"),
+    [
+        ("sasl-plain-reauth", "PLAIN", "clear"),
+        ("sasl-oauthbearer-39", "OAUTHBEARER", "token-clear"),
+        ("sasl-scram-256", "SCRAM-SHA-256", "hashed"),
+        ("java43-basic", None, "none"),
+    ],
+)
+def test_credentials_by_mechanism(case: str, mechanism: str | None, credentials: str) -> None:
+    rows = [row for row in rows_of("exposure", case) if row["mechanism"] == mechanism]
+    assert rows
+    assert {row["credentials"] for row in rows} == {credentials}
+    assert all(row["tls"] is None for row in rows)
+
+
+def test_where_the_begin_is_missing_nobody_knows() -> None:
+    assert None in {row["credentials"] for row in rows_of("exposure", "midstream")}
+
+
+def test_records_and_their_topics() -> None:
+    rows = rows_of("exposure", "java43-basic")
+    written = [row for row in rows if row["record_bytes"]]
+    assert {row["data"] for row in written} == {"clear"}
+    assert all("java43-basic" in row["topics"] for row in written)
+    assert {row["data"] for row in rows if not row["record_bytes"]} == {None}
+
+
+def test_other_secrets_are_named_by_their_request_only() -> None:
+    asked = {"resources": [{"resourceType": 4, "resourceName": "1", "configs": []}], "validateOnly": False}
+    secret = {"name": "ssl.key.password", "configOperation": 0, "value": "hunter2"}
+    asked["resources"][0]["configs"] = [secret]  # type: ignore[index]
+    answered = {"throttleTimeMs": 0, "responses": []}
+    (row,) = fold("exposure", [made("IncrementalAlterConfigs", 0, asked, answered)]).result()
+    assert row["secrets"] == ["IncrementalAlterConfigs"]
+    assert "hunter2" not in repr(row)
+    secret["name"] = "retention.ms"
+    (row,) = fold("exposure", [made("IncrementalAlterConfigs", 0, asked, answered)]).result()
+    assert row["secrets"] == []

@@ -1,0 +1,122 @@
+"""What rules judge by: how quickly clients are served, and when a broker answered nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Statistic
+from kdissect.analysis.pace import Pace, is_of_brokers
+from kdissect.analysis.stalls import Spikes, Stalls
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from tests.analysis.folds import events_of, made
+
+BEAT = {"groupId": "g", "generationId": 1, "memberId": "m"}
+CASES = ("java43-groups", "zk39-ibp28")
+
+
+def beat(at_ms: int, took_ms: int, connection: int = 0) -> Exchange:
+    times = (at_ms * MILLISECOND, (at_ms + took_ms) * MILLISECOND)
+    return made("Heartbeat", 0, BEAT, {"errorCode": 0}, times, connection)
+
+
+def fed(statistic: Statistic, *exchanges: Exchange) -> list[dict[str, Any]]:
+    for each in sorted(exchanges, key=lambda each: each.response_start_ns or 0):
+        statistic.feed(each)
+    return statistic.result()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", [Pace, Stalls, Spikes])
+def test_parts_make_the_same_as_the_whole(kind: type[Statistic], case: str) -> None:
+    events = events_of(case)
+    whole = kind()
+    for event in events:
+        whole.feed(event)
+    for cut in (0, 1, len(events) // 3, len(events) - 5, len(events)):
+        first, second = kind(), kind()
+        for at, event in enumerate(events):
+            (first if at < cut else second).feed(event)
+        first.merge(second)
+        assert first.result() == whole.result()
+    names = [each.name for each in kind.columns]
+    assert all(list(row) == names or set(row) == set(names) for row in whole.result())
+
+
+@pytest.mark.parametrize("kind", [Pace, Stalls, Spikes])
+def test_limits_hold(kind: type[Statistic]) -> None:
+    found = kind(Limits(rows=1))
+    for event in events_of("java43-groups"):
+        found.feed(event)
+    assert len(found.result()) <= 1
+    if kind is not Stalls:
+        assert found.left_out
+
+
+def test_requests_of_brokers_are_no_clients() -> None:
+    exchange = beat(0, 1)
+    assert exchange.request is not None
+    for client_id, wanted in (
+        ("raft-client-1", True),
+        ("broker-2-fetcher-0", True),
+        ("3", True),
+        ("app-3", False),
+    ):
+        exchange.request.client_id = client_id
+        assert is_of_brokers(exchange) is wanted
+
+
+def test_two_connections_that_wait_for_a_second_and_are_answered_together_show_a_stall() -> None:
+    (row,) = fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 1_810, 2))
+    assert (row["stalled_ns"], row["connections"], row["waiting"]) == (2 * SECOND, [1, 2], 2)
+    assert row["from_ns"] == 500 * MILLISECOND
+
+
+def test_one_connection_alone_shows_none() -> None:
+    assert not fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 1_805, 1))
+
+
+def test_a_broker_that_answers_anybody_does_not_stand_still() -> None:
+    assert not fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 1_810, 2), beat(1_500, 1, 3))
+
+
+def test_answers_that_come_one_by_one_later_show_none() -> None:
+    assert not fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 2_900, 2))
+
+
+def test_long_polls_that_wait_as_they_were_asked_to_show_none() -> None:
+    asked = {"replicaId": -1, "maxWaitMs": 2_000, "minBytes": 1, "topics": []}
+    answer: dict[str, Any] = {"responses": []}
+
+    def poll(at_ms: int, took_ms: int, connection: int) -> Exchange:
+        times = (at_ms * MILLISECOND, (at_ms + took_ms) * MILLISECOND)
+        return made("Fetch", 0, asked, answer, times, connection)
+
+    assert not fed(Stalls(), beat(0, 1), poll(100, 2_000, 1), poll(120, 2_000, 2))
+    assert fed(Stalls(), beat(0, 1), poll(100, 2_600, 1), poll(120, 2_600, 2))
+
+
+def test_three_slow_requests_in_a_second_are_a_spike() -> None:
+    usual = [beat(100 + at, 1) for at in range(90)]
+    slow = [beat(5_000 + 300 * at, 150) for at in range(3)]
+    (row,) = fed(Spikes(), *usual, *slow)
+    assert (row["slow"], row["p50_ns"], row["worst_ns"]) == (
+        3,
+        pytest.approx(MILLISECOND, rel=0.01),
+        150 * MILLISECOND,
+    )
+    assert (row["from_ns"], row["to_ns"]) == (5 * SECOND, 6 * SECOND)
+    assert not fed(Spikes(), *usual, *slow[:2])
+    assert not fed(Spikes(), *[beat(100 + 20 * at, 20) for at in range(90)], *slow)  # not ten times as long
+
+
+def test_spikes_that_are_three_seconds_apart_are_one() -> None:
+    usual = [beat(100 + at, 1) for at in range(90)]
+
+    def slow(second: int) -> list[Exchange]:
+        return [beat(1_000 * second + 200 * at, 150) for at in range(3)]
+
+    assert len(fed(Spikes(), *usual, *slow(5), *slow(8))) == 1
+    assert len(fed(Spikes(), *usual, *slow(5), *slow(9))) == 2

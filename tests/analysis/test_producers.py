@@ -1,0 +1,186 @@
+"""What producers sent again, by sequences and without; how they write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.analysis.fold import Row
+from kdissect.exchange import Exchange
+from tests.analysis.folds import events_of, fold, rows_of
+from tests.analysis.produced import MS, START_MS, batch, fetch, produce
+
+
+def only_row(*exchanges: Exchange) -> Row:
+    (row,) = fold("producers", exchanges).result()
+    return row
+
+
+def resends(row: Row) -> tuple[int, int, int]:
+    return row["resent"], row["resent_appended"], row["absorbed"]
+
+
+def numbered(*values: str, sequence: int, **more: Any) -> bytes:
+    return batch(*values, producer_id=7, producer_epoch=0, base_sequence=sequence, **more)
+
+
+def test_what_is_counted() -> None:
+    row = only_row(
+        produce(10, batch("a", "b"), 0), produce(20, batch("c", "d", "e", "f", codec=1), 2, acks=1)
+    )
+    assert (row["requests"], row["batches"], row["records"], row["records_per_batch"]) == (2, 2, 6, 3.0)
+    assert (row["acks"], row["codecs"]) == (["all", "1"], ["gzip", "none"])
+    assert (row["producer_id"], row["first_sequence"], row["gaps"]) == (None, None, 0)
+    assert row["linger_p50_ns"] in range(9 * MS, 11 * MS)
+    assert (row["skew_min_ms"], row["skew_max_ms"], row["ahead"]) == (-20, -10, 0)
+
+
+def test_a_sequence_sent_again_and_answered_as_before_was_absorbed() -> None:
+    data = numbered("a", sequence=0)
+    row = only_row(produce(0, data, 5), produce(9, data, 5, connection=1))
+    assert resends(row) == (1, 0, 1)
+
+
+def test_a_refused_duplicate_was_absorbed() -> None:
+    data = numbered("a", sequence=0)
+    row = only_row(produce(0, data, None), produce(9, data, error=46, connection=1))
+    assert resends(row) == (1, 0, 1)
+
+
+def test_whether_an_unanswered_batch_was_appended_before_is_not_told() -> None:
+    data = numbered("a", sequence=0)
+    row = only_row(produce(0, data, None), produce(9, data, 5, connection=1))
+    assert resends(row) == (1, 0, 0)
+    assert row["unanswered"] == 1
+
+
+def test_the_same_sequence_at_two_offsets_stands_twice() -> None:
+    data = numbered("a", "b", sequence=0)
+    assert resends(only_row(produce(0, data, 5), produce(9, data, 9, connection=1))) == (1, 2, 0)
+
+
+def test_a_jump_in_the_sequence_is_a_gap() -> None:
+    row = only_row(
+        produce(0, numbered("a", sequence=3), 0),
+        produce(1, numbered("b", sequence=4), 1),
+        produce(2, numbered("c", sequence=7), error=45),
+    )
+    assert (row["gaps"], row["lost_sequences"]) == (1, 2)
+    assert row["error_codes"] == ["OUT_OF_ORDER_SEQUENCE_NUMBER"]
+
+
+def test_sequences_go_on_at_0_after_the_highest() -> None:
+    last = (1 << 31) - 1
+    row = only_row(produce(0, numbered("a", sequence=last), 0), produce(1, numbered("b", sequence=0), 1))
+    assert row["gaps"] == 0
+
+
+def test_a_new_epoch_begins_anew() -> None:
+    again = batch("b", producer_id=7, producer_epoch=1, base_sequence=0)
+    row = only_row(produce(0, numbered("a", sequence=9), 0), produce(1, again, 1))
+    assert (row["gaps"], row["epochs"], row["producer_epoch"]) == (0, 2, 1)
+
+
+def test_without_an_id_the_same_batch_on_another_connection_stands_twice() -> None:
+    data = batch("a", "b")
+    row = only_row(produce(0, batch("x"), 4), produce(1, data, 5), produce(9, data, 7, connection=1))
+    assert resends(row) == (1, 2, 0)
+
+
+def test_what_is_packed_with_later_records_is_known_by_its_first_record() -> None:
+    """As librdkafka sends again: with what came since."""
+    row = only_row(produce(0, batch("a", "b"), 5), produce(9, batch("a", "b", "c"), 7, connection=1))
+    assert resends(row) == (1, 2, 0)
+    packed = only_row(
+        produce(0, batch("a", "b", codec=1), 5), produce(9, batch("a", "b", "c", codec=1), 7, connection=1)
+    )
+    assert resends(packed) == (1, 2, 0)
+
+
+def test_all_that_was_in_flight_is_sent_again_together() -> None:
+    row = only_row(
+        produce(0, batch("a"), 5),
+        produce(1, batch("b", at_ms=START_MS + 1), 6),
+        produce(9, batch("a", "b", "c"), 7, connection=1),
+    )
+    assert resends(row) == (1, 2, 0)
+
+
+def test_equal_batches_of_a_connection_that_goes_on_are_no_resends() -> None:
+    """A program may write the same again, in the same millisecond."""
+    data = batch("a")
+    assert resends(only_row(*(produce(at, data, at) for at in range(5)))) == (0, 0, 0)
+
+
+def test_an_unanswered_batch_shows_in_the_offsets_of_a_single_writer() -> None:
+    earlier = [produce(at, batch(str(at)), at) for at in range(5)]
+    data = batch("lost")
+    lost, again = produce(7, data, None), produce(9, data, 6, connection=1)
+    assert resends(only_row(*earlier, lost, again)) == (1, 1, 0)
+    fitting = produce(9, data, 5, connection=1)
+    assert resends(only_row(*earlier, lost, fitting)) == (1, 0, 0)
+    other = produce(8, batch("other"), 5, connection=2)
+    assert other.request is not None
+    other.client_endpoint = bytes((10, 0, 0, 9)) + (50_000).to_bytes(2, "big")
+    rows = fold("producers", [*earlier, lost, again, other]).result()
+    assert [row["resent_appended"] for row in rows] == [0, 0]  # another one may have written it
+
+
+def test_a_retry_after_a_refusal_was_not_appended_before() -> None:
+    data = batch("a")
+    row = only_row(produce(0, data, error=6), produce(9, data, 5))
+    assert resends(row) == (1, 0, 0)
+    late = only_row(produce(0, data, error=20), produce(9, data, 5))
+    assert resends(late) == (1, 1, 0)  # NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_a_retry_behind_a_later_batch_is_overtaken() -> None:
+    first, second = batch("a"), batch("b", at_ms=START_MS + 1)
+    refused = produce(0, first, error=6, answered_ms=5)
+    row = only_row(refused, produce(1, second, 5, answered_ms=6), produce(9, first, 6))
+    assert (row["resent"], row["overtaken"]) == (1, 1)
+
+
+def test_a_batch_that_is_tried_and_never_taken_is_given_up() -> None:
+    data = numbered("a", sequence=0)
+    tries = [produce(at * 20_000, data, error=19) for at in range(3)]
+    row = only_row(*tries, produce(90_000, numbered("b", sequence=1), 0))
+    assert (row["given_up"], row["tried_ns"]) == (1, 40_000 * MS)
+
+
+def test_acks_0_is_no_answer_that_is_missing() -> None:
+    data = batch("a")
+    row = only_row(produce(0, data, None, acks=0), produce(9, data, None, acks=0, connection=1))
+    assert resends(row) == (0, 0, 0)
+
+
+def test_gaps_are_not_told_where_bytes_of_the_connection_are_missing() -> None:
+    one, other = produce(0, numbered("a", sequence=0), 0), produce(1, numbered("b", sequence=5), 1)
+    orphan = produce(2, b"", 0)
+    orphan.request = None
+    assert only_row(one, other)["gaps"] == 1
+    assert only_row(one, other, orphan)["gaps"] is None
+
+
+def test_what_is_fetched_with_another_codec_was_compressed_anew() -> None:
+    sent = produce(0, batch("a", "b", codec=1), 5)
+    data = batch("a", "b", codec=2, base_offset=5, last_offset=6)
+    fetched = fetch(5, data, high=7)
+    row = only_row(sent, fetched)
+    assert (row["codecs"], row["codecs_fetched"], row["recompressed"]) == (["gzip"], ["snappy"], 1)
+
+
+def test_records_dated_ahead_are_counted() -> None:
+    row = only_row(produce(0, batch("a", at_ms=START_MS + 60_000), 0))
+    assert (row["ahead"], row["skew_max_ms"]) == (1, 60_000)
+
+
+def test_records_and_batches_are_those_of_the_topics_table() -> None:
+    for case in ("java43-basic", "librdkafka-new", "zk39-ibp28"):
+        topics: dict[str, int] = {}
+        for row in fold("topics", events_of(case)).result():
+            if row["direction"] == "produce":
+                topics[row["topic"]] = topics.get(row["topic"], 0) + row["batches"]
+        producers: dict[str, int] = {}
+        for row in rows_of("producers", case):
+            producers[row["topic"]] = producers.get(row["topic"], 0) + row["batches"]
+        assert producers == topics

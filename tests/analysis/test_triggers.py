@@ -1,0 +1,160 @@
+"""What began a rebalance, where clients give no reason: their sequence decides, or nobody is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kdissect.analysis.fold import Row
+from tests.analysis.folds import fold
+from tests.analysis.grouped import MS, Client
+
+A, B = Client("a", 50_001), Client("b", 50_002)
+GIVEN: dict[str, tuple[int, ...]] = {"m-a": (0, 1)}
+
+
+def rows(events: Iterable[Any]) -> list[Row]:
+    ordered = sorted(events, key=lambda each: each.messages[-1].frame.last_ns)
+    for number, event in enumerate(ordered, 1):
+        event.number = number
+    return fold("rebalances", ordered).result()
+
+
+def last(events: Iterable[Any]) -> tuple[Any, ...]:
+    row = rows(events)[-1]
+    return row["generation"], row["trigger"], row["trigger_confidence"], row["trigger_client_id"]
+
+
+def alone() -> list[Any]:
+    """A is the only member."""
+    return [
+        *A.enter(0, 500, 1, "m-a", ("m-a",)),
+        A.sync(501, 1, "m-a", GIVEN),
+        *A.beats(3_000, 9_000, 1, "m-a"),
+    ]
+
+
+def two() -> list[Any]:
+    """A and B are members of generation 2, which A leads."""
+    both = ("m-a", "m-b")
+    return [
+        *alone(),
+        *B.enter(9_500, 12_003, 2, "m-b"),
+        A.beat(12_000, 1, "m-a", 27),
+        A.join(12_002, 12_003, 2, "m-a", roster=both),
+        A.sync(12_005, 2, "m-a", {"m-a": (0,), "m-b": (1,)}),
+        B.sync(12_005, 2, "m-b"),
+    ]
+
+
+def test_who_joins_anew_begins_it() -> None:
+    first, second = rows(two())
+    assert (first["trigger"], first["trigger_client_id"], first["members_before"]) == ("new-member", "a", 0)
+    assert (second["trigger"], second["trigger_client_id"], second["trigger_member"]) == (
+        "new-member",
+        "b",
+        "m-b",
+    )
+    assert (second["begin_ns"], second["notified_ns"]) == (9_502 * MS, 12_001 * MS)
+    assert (second["joined"], second["left"], second["moved"], second["revoked"]) == (1, 0, 1, 1)
+
+
+def test_that_nobody_asked_and_a_member_was_silent_is_a_session_timeout() -> None:
+    events = [*two(), *A.beats(15_000, 21_000, 2, "m-a"), B.beat(15_000, 2, "m-b")]
+    events += [A.beat(26_000, 2, "m-a", 27), A.join(26_002, 26_003, 3, "m-a", roster=("m-a",))]
+    assert last(events) == (3, "session-timeout", "likely", "b")
+
+
+def test_a_member_that_was_heard_of_just_before_is_not_accused() -> None:
+    """Something that was not captured began it."""
+    events = [*two(), *A.beats(15_000, 21_000, 2, "m-a"), *B.beats(15_000, 21_000, 2, "m-b")]
+    events += [A.beat(24_000, 2, "m-a", 27), A.join(24_002, 24_003, 3, "m-a", roster=("m-a",))]
+    row = rows(events)[-1]
+    assert (row["generation"], row["trigger"], row["begin_ns"]) == (3, None, None)
+
+
+def test_a_member_that_fetches_nothing_for_its_poll_interval_and_leaves_exceeded_it() -> None:
+    events = [*two(), *(B.fetch(at) for at in range(12_100, 14_000, 100))]
+    events += [*A.beats(15_000, 33_000, 2, "m-a"), *B.beats(15_000, 33_000, 2, "m-b"), B.leave(34_500, "m-b")]
+    events += [A.beat(36_000, 2, "m-a", 27), A.join(36_002, 36_003, 3, "m-a", roster=("m-a",))]
+    assert last(events) == (3, "poll-interval", "likely", "b")
+
+
+def test_a_member_that_fetches_until_it_leaves_just_left() -> None:
+    events = [*two(), *(B.fetch(at) for at in range(12_100, 34_000, 100))]
+    events += [*A.beats(15_000, 33_000, 2, "m-a"), *B.beats(15_000, 33_000, 2, "m-b"), B.leave(34_500, "m-b")]
+    events += [A.beat(36_000, 2, "m-a", 27), A.join(36_002, 36_003, 3, "m-a", roster=("m-a",))]
+    assert last(events) == (3, "member-left", "certain", "b")
+
+
+def test_a_client_that_fetches_by_itself_and_joins_again_on_its_connection_exceeded_it() -> None:
+    """librdkafka goes on fetching; it commits nothing, leaves, and joins when it is polled again."""
+    events = [*two(), *(B.fetch(at) for at in range(12_100, 34_000, 100))]
+    events += [*A.beats(15_000, 33_000, 2, "m-a"), *B.beats(15_000, 33_000, 2, "m-b"), B.leave(34_500, "m-b")]
+    events += [A.beat(36_000, 2, "m-a", 27), A.join(36_002, 36_003, 3, "m-a", roster=("m-a",))]
+    events += B.enter(40_000, 45_000, 4, "m-c")
+    found = {row["generation"]: row["trigger"] for row in rows(events)}
+    assert found[3] == "poll-interval"
+
+
+def test_a_member_that_wants_other_topics() -> None:
+    other = Client("a", 50_001, topics=("orders", "returns"))
+    events = [*alone(), other.join(10_000, 10_001, 2, "m-a", roster=("m-a",))]
+    assert last(events) == (2, "subscription-changed", "likely", "a")
+
+
+def test_a_leader_that_joins_again_without_a_reason() -> None:
+    events = [*alone(), A.join(10_000, 10_001, 2, "m-a", roster=("m-a",))]
+    assert last(events) == (2, "leader-rejoined", "likely", "a")
+
+
+def test_the_generation_of_an_empty_group_is_skipped() -> None:
+    """The last member left: that was generation 2; generation 3 begins with the JoinGroup."""
+    events = [*alone(), A.leave(10_000, "m-a"), *B.enter(20_000, 23_000, 3, "m-b", ("m-b",))]
+    row = rows(events)[-1]
+    assert (row["generation"], row["trigger"], row["begin_ns"]) == (3, "new-member", 20_002 * MS)
+    assert (row["members_before"], row["joined"], row["missing"]) == (0, 1, [])
+
+
+def test_a_generation_that_was_not_captured_leaves_who_began_the_next_unknown() -> None:
+    events = [*two(), A.join(30_000, 30_001, 4, "m-a", roster=("m-a", "m-b"))]
+    row = rows(events)[-1]
+    assert (row["generation"], row["trigger"], row["members"]) == (4, None, 2)
+
+
+def test_a_lone_member_that_was_silent_is_told_when_it_comes_back() -> None:
+    events = [*alone(), A.beat(40_000, 1, "m-a", 25), *A.enter(40_010, 43_000, 3, "m-b", ("m-b",))]
+    assert last(events)[:2] == (3, "new-member")
+    ordered = sorted(events, key=lambda each: each.messages[-1].frame.last_ns)
+    (step,) = [row for row in fold("rebalance_steps", ordered).result() if row["step"] == "expired"]
+    assert (step["client_id"], step["silent_ns"]) == ("a", 31_000 * MS)
+
+
+def test_who_is_waited_for_and_never_comes() -> None:
+    """B is gone; C's join begins it, and the coordinator waits for B until its session is over."""
+    c = Client("c", 50_003)
+    events = [*two(), *A.beats(15_000, 18_000, 2, "m-a"), B.beat(15_000, 2, "m-b")]
+    events += [*c.enter(20_000, 25_000, 3, "m-c"), A.beat(21_000, 2, "m-a", 27)]
+    events += [A.join(21_002, 25_000, 3, "m-a", roster=("m-a", "m-c"))]
+    row = rows(events)[-1]
+    assert (row["trigger"], row["trigger_client_id"], row["missing"]) == ("new-member", "c", ["m-b"])
+    assert row["joined_ns"] - row["last_join_ns"] == 3_998 * MS
+    assert row["completed"] is False
+
+
+def test_a_member_that_gave_up_what_it_had_and_joins_again() -> None:
+    """KIP-429: what it told to have is more than it was given, so it gives the rest up and rejoins."""
+    had = [("orders", (0, 1))]
+    both = ("m-a", "m-b")
+    events = [
+        *alone(),
+        *B.enter(9_500, 12_003, 2, "m-b"),
+        A.beat(12_000, 1, "m-a", 27),
+        A.join(12_002, 12_003, 2, "m-a", roster=both, owned=had, assignor="cooperative-sticky"),
+        A.sync(12_005, 2, "m-a", {"m-a": (0,), "m-b": ()}),
+        B.sync(12_005, 2, "m-b"),
+        A.join(12_008, 13_000, 3, "m-a", roster=both, assignor="cooperative-sticky"),
+        B.beat(12_990, 2, "m-b", 27),
+        B.join(12_992, 13_000, 3, "m-b"),
+    ]
+    assert last(events) == (3, "followup-revoke", "likely", "a")

@@ -1,0 +1,187 @@
+"""Rules on brokers and controllers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.finding import CRITICAL, WARNING, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.rules.rows import WHOLE, row, said
+
+IDS = (
+    *("broker-gone", "controller-moved", "broker-restarted", "broker-fenced", "log-dir-offline"),
+    *("heartbeat-late", "election-storm", "voter-behind"),
+)
+BROKER = "10.0.0.1:9092"
+
+
+def connection(number: int, first_s: float, last_s: float, **more: Any) -> tuple[type[Tcp], Row]:
+    values = {
+        "connection": number,
+        "broker": BROKER,
+        "opening": "answered",
+        "exchanges": 9,
+        "end": "fin",
+        "first_ns": int(first_s * SECOND),
+        "last_ns": int(last_s * SECOND),
+    }
+    return Tcp, row(Tcp, **{**values, **more})
+
+
+def refused(number: int, at_s: float) -> tuple[type[Tcp], Row]:
+    return connection(number, at_s, at_s, opening="refused", exchanges=0, end="rst")
+
+
+def at_node(node: int = 1, host: str = "10.0.0.1") -> tuple[type[ClusterBrokers], Row]:
+    return ClusterBrokers, row(ClusterBrokers, node_id=node, host=host, port=9092, from_ns=0)
+
+
+def change(what: str, at_s: float, **more: Any) -> tuple[type[ClusterChanges], Row]:
+    values = {
+        "ns": int(at_s * SECOND),
+        "what": what,
+        "subject": "orders-0",
+        "exchange": 7,
+        "told_by": "Metadata",
+    }
+    return ClusterChanges, row(ClusterChanges, **{**values, **more})
+
+
+def node(number: int = 2, **more: Any) -> tuple[type[Quorum], Row]:
+    return Quorum, row(Quorum, node=number, role="voter", **more)
+
+
+def of_capture(name: str) -> list[Finding]:
+    return [
+        each for each in judged_file(CAPTURES / "incidents" / f"{name}.pcapng.gz").findings if each.id in IDS
+    ]
+
+
+# -- broker-gone ------------------------------------------------------------------------------------------
+
+
+def test_a_broker_is_gone_whose_connections_end_together_and_that_refuses_all_after() -> None:
+    (found,) = said("broker-gone", connection(0, 1, 10), connection(1, 2, 10.4), refused(2, 11), at_node())
+    assert (found.severity, found.subject.broker, found.count) == (CRITICAL, "1", 1)
+    assert found.where == f"broker 1 ({BROKER})"
+    assert "its 2 connections ended within a second" in found.message
+    assert found.resolved_ns is None
+
+
+def test_without_the_cluster_the_address_is_named() -> None:
+    (found,) = said("broker-gone", connection(0, 1, 10), refused(1, 11))
+    assert found.subject.broker == BROKER
+
+
+def test_a_broker_that_hands_over_and_comes_back_was_stopped_in_an_orderly_way() -> None:
+    rows = connection(0, 1, 10), refused(1, 11), connection(2, 25, 90), at_node()
+    handed = change("leader-moved", 8, node_id=1, before="1", after="2")
+    (found,) = said("broker-gone", *rows, handed)
+    assert found.severity == WARNING
+    assert "orderly" in found.message
+    assert (found.first_ns, found.resolved_ns, found.measure) == (8 * SECOND, 25 * SECOND, 15.0)
+    (killed,) = said("broker-gone", *rows)
+    assert killed.severity == CRITICAL
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (connection(0, 1, 10),),  # nobody tries again
+        (refused(0, 1), refused(1, 2)),  # it was never there
+        (connection(0, 1, 10), connection(1, 2, 50, end="open"), refused(2, 11)),  # others go on
+        (connection(0, 1, 10), refused(1, 60)),  # long after a client had gone by itself
+        (connection(0, 1, 99, end="open"), refused(1, 99.5)),
+    ],
+)
+def test_a_broker_that_lives_is_not_gone(rows: tuple[tuple[type[Tcp], Row], ...]) -> None:
+    assert said("broker-gone", *rows, at_node()) == []
+
+
+def test_a_listener_of_brokers_goes_with_its_broker() -> None:
+    inner = {"broker": "10.0.0.1:9093"}
+    rows = connection(0, 1, 10), refused(1, 11), connection(2, 1, 10.2, **inner)
+    (found,) = said(
+        "broker-gone", *rows, connection(3, 11, 11, **inner, opening="refused", exchanges=0), at_node()
+    )
+    assert "its 2 connections" in found.message
+
+
+def test_a_killed_broker_explains_what_follows() -> None:
+    found = {
+        each.id: each for each in judged_file(CAPTURES / "incidents" / "leader-killed.pcapng.gz").findings
+    }
+    gone = found["broker-gone"]
+    assert (gone.severity, gone.subject.broker) == (CRITICAL, "1")
+    assert found["leader-moved"].because == gone.key
+    assert found["isr-shrunk"].because == gone.key
+
+
+def test_an_orderly_stop_is_told_so() -> None:
+    found = {each.id: each for each in of_capture("controlled-shutdown")}
+    assert found["broker-gone"].severity == WARNING
+    assert "orderly" in found["broker-gone"].message
+
+
+def test_idle_brokers_are_well() -> None:
+    assert of_capture("healthy-cluster-idle") == []
+
+
+# -- controllers and heartbeats ------------------------------------------------------------------------------
+
+
+def test_a_new_controller_is_told() -> None:
+    (found,) = said("controller-moved", change("controller-moved", 3, before="1", after="2"))
+    assert found.subject.broker == "2"
+    assert "node 2 became" in found.message.lower()
+
+
+def test_a_restart_that_waited_for_the_session_says_for_how_long() -> None:
+    refusal = change("broker-refused", 3, node_id=2, after="DUPLICATE_BROKER_REGISTRATION")
+    (found,) = said("broker-restarted", refusal, change("broker-registered", 5, node_id=2))
+    assert (found.measure, found.cost_ns) == (2.0, 2 * SECOND)
+    (plain,) = said("broker-restarted", change("broker-registered", 5, node_id=2))
+    assert plain.measure is None
+
+
+def test_only_a_broker_that_lives_is_fenced_wrongly() -> None:
+    late = node(2, heartbeat_max_ns=10 * SECOND)
+    (found,) = said("broker-fenced", change("broker-fenced", 5, node_id=2, after="alive"), late)
+    assert "10.0 s after the one before" in found.message
+    assert said("broker-fenced", change("broker-fenced", 5, node_id=2), late) == []
+    assert said("broker-fenced", change("broker-fenced", 5, node_id=2, after="as it asked"), late) == []
+
+
+def test_a_failed_disk_is_told_once_a_broker() -> None:
+    rows = [change("log-dirs-offline", at, node_id=2, after="1") for at in (1, 3, 5)]
+    (found,) = said("log-dir-offline", *rows)
+    assert (found.subject.broker, found.count) == ("2", 3)
+
+
+def test_a_heartbeat_is_late_from_four_and_a_half_seconds_on() -> None:
+    (found,) = said("heartbeat-late", node(2, heartbeat_max_ns=4_500 * MILLISECOND, heartbeat_late=1))
+    assert found.measure == 4.5
+    assert said("heartbeat-late", node(2, heartbeat_max_ns=4_499 * MILLISECOND)) == []
+    lossy = WHOLE._replace(gap_bytes=10)
+    assert said("heartbeat-late", node(2, heartbeat_max_ns=9 * SECOND), context=lossy) == []
+
+
+def test_four_elections_in_a_minute_are_a_storm() -> None:
+    (found,) = said(
+        "election-storm", node(1, elections_60s=4, elections=3), node(2, elections_60s=4, elections=1)
+    )
+    assert "node 1 asked in 3 elections, node 2 asked in 1 election" in found.message
+    assert said("election-storm", node(1, elections_60s=3, elections=3)) == []
+
+
+def test_a_voter_is_behind_by_records_or_by_time() -> None:
+    assert said("voter-behind", node(2, lag_offsets=1000, lag_ns=0))
+    assert said("voter-behind", node(2, lag_offsets=50, lag_ns=5 * SECOND))
+    assert said("voter-behind", node(2, lag_offsets=999, lag_ns=4 * SECOND)) == []
+    assert said("voter-behind", (Quorum, row(Quorum, node=2, role="broker"))) == []

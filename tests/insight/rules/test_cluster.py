@@ -1,0 +1,195 @@
+"""Rules on topics and partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.stale_leaders import StaleLeaders
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.rules.rows import WHOLE, row, said
+
+SILENT_IDS = {
+    "isr-shrunk",
+    "partition-offline",
+    "leader-flaps",
+    "unclean-election",
+    "stale-leader",
+    "leader-moved",
+}
+
+
+def change(what: str, at_s: float, **more: Any) -> tuple[type[ClusterChanges], Row]:
+    values = {
+        "ns": int(at_s * SECOND),
+        "what": what,
+        "subject": "orders-0",
+        "topic": "orders",
+        "partition": 0,
+        "exchange": 7,
+        "told_by": "Metadata",
+    }
+    return ClusterChanges, row(ClusterChanges, **{**values, **more})
+
+
+def moved(at_s: float, before: str, after: str, **more: Any) -> tuple[type[ClusterChanges], Row]:
+    return change("leader-moved", at_s, before=before, after=after, node_id=int(before), **more)
+
+
+def partition(
+    leader: int, from_s: float, to_s: float | None = None, **more: Any
+) -> tuple[type[ClusterPartitions], Row]:
+    values = {
+        "topic": "orders",
+        "partition": 0,
+        "leader": leader,
+        "replicas": "1,2",
+        "preferred": leader == 1,
+        "from_ns": int(from_s * SECOND),
+        "to_ns": None if to_s is None else int(to_s * SECOND),
+        "source_exchange": 3,
+    }
+    return ClusterPartitions, row(ClusterPartitions, **{**values, **more})
+
+
+def stale(refusals: int, first_s: float, last_s: float) -> tuple[type[StaleLeaders], Row]:
+    values = {
+        "topic": "orders",
+        "partition": 0,
+        "client": "10.0.0.9",
+        "client_id": "billing",
+        "broker": "10.0.0.1:9092",
+        "api": "Produce",
+        "error": "NOT_LEADER_OR_FOLLOWER",
+        "refusals": refusals,
+        "exchanges": [1],
+        "first_ns": int(first_s * SECOND),
+        "last_ns": int(last_s * SECOND),
+    }
+    return StaleLeaders, row(StaleLeaders, **values)
+
+
+def test_partitions_that_move_together_are_one_finding() -> None:
+    rows = [moved(1, "1", "2"), moved(1.5, "1", "3", subject="orders-1", partition=1)]
+    (found,) = said("leader-moved", *rows)
+    assert (found.subject.broker, found.subject.topic, found.count) == ("1", "orders", 2)
+    assert found.message.startswith(
+        "The leadership of 2 partitions (orders-0, orders-1) moved from broker 1 to brokers"
+    )
+
+
+def test_who_asked_for_a_move_is_told_apart() -> None:
+    found = said(
+        "leader-moved", moved(1, "1", "2", by="ops@10.0.0.5"), moved(2, "1", "2", subject="orders-1")
+    )
+    assert len(found) == 1  # of one broker and topic
+    assert "That happened 2 times" in found[0].message
+    (one,) = said("leader-moved", moved(1, "1", "2", by="ops@10.0.0.5"))
+    assert one.message.endswith("ops@10.0.0.5 asked for it.")
+
+
+def test_a_leader_that_is_found_again_did_not_move() -> None:
+    assert said("leader-moved", change("leader-moved", 2, before="none", after="1")) == []
+
+
+def test_a_leader_flaps_with_the_third_move_that_nobody_asked_for() -> None:
+    rows = [moved(1, "1", "2"), moved(200, "2", "1"), moved(400, "1", "2")]
+    (found,) = said("leader-flaps", *rows)
+    assert (found.subject.topic, found.subject.partition, found.count) == ("orders", 0, 3)
+    assert said("leader-flaps", *rows[:2]) == []
+    assert said("leader-flaps", *rows[:2], moved(400, "1", "2", by="ops@10.0.0.5")) == []
+    assert said("leader-flaps", *rows[:2], moved(702, "1", "2")) == []
+    assert said("leader-flaps", *rows, change("broker-gone", 399, node_id=1)) == []
+
+
+def test_a_copy_out_of_sync_says_how_long() -> None:
+    shrunk = change("isr-shrunk", 10, before="1,2", after="1", node_id=2)
+    grown = change("isr-grown", 14, before="1", after="1,2", node_id=2)
+    (found,) = said("isr-shrunk", shrunk, grown)
+    assert (found.subject.broker, found.subject.topic) == ("2", "orders")
+    assert (found.first_ns, found.resolved_ns) == (10 * SECOND, 14 * SECOND)
+    assert "until 4.0 s later" in found.message
+    (still,) = said("isr-shrunk", shrunk)
+    assert still.resolved_ns is None
+
+
+def test_a_partition_is_offline_after_five_seconds() -> None:
+    (found,) = said("partition-offline", partition(-1, 10, 15), partition(1, 15))
+    assert (found.measure, found.subject.partition) == (5.0, 0)
+    assert said("partition-offline", partition(-1, 10, 14.9)) == []
+    assert said("partition-offline", partition(-1, 10), context=WHOLE._replace(last_ns=12 * SECOND)) == []
+    assert said("partition-offline", partition(-1, 10, 16), change("topic-created", 5)) == []
+    lost = change("leader-moved", 10, before="2", after="none", node_id=2)
+    assert said("partition-offline", partition(-1, 10, 16), lost)[0].subject.broker == "2"
+
+
+def test_partitions_of_a_topic_are_offline_together() -> None:
+    (found,) = said("partition-offline", partition(-1, 10, 20), partition(-1, 12, 20, partition=1))
+    assert (found.count, found.subject.partition) == (2, None)
+
+
+def test_an_unclean_election_is_told() -> None:
+    (found,) = said("unclean-election", change("unclean-election", 3, before="1", after="2"))
+    assert "are lost" in found.message
+
+
+def test_leaders_that_stay_elsewhere_are_told() -> None:
+    well = [partition(1, 0, partition=each) for each in range(4)]
+    (found,) = said("leader-not-preferred", *well, partition(2, 40, partition=4))
+    assert found.measure == 20
+    assert said("leader-not-preferred", *well, partition(2, 41, partition=4)) == []  # not for 60 s
+    assert (
+        said("leader-not-preferred", *well, partition(1, 0, partition=5), partition(2, 0, partition=4)) == []
+    )
+
+
+def test_what_somebody_changes_is_told_of_whom() -> None:
+    by = "alice (ops@10.0.0.5)"
+    asked = {"by": by, "told_by": "IncrementalAlterConfigs"}
+    rows = [change("config-changed", at, **asked) for at in (1, 2)] + [change("acl-changed", 3, **asked)]
+    (found,) = said("config-changed", *rows)
+    assert (found.subject.client_id, found.subject.client, found.count) == ("ops", "10.0.0.5", 3)
+    assert "config-changed 2, acl-changed" in found.message
+    assert said("config-changed", change("config-changed", 1)) == []
+    own = change("topic-created", 1, by="1@10.0.0.1", topic="__consumer_offsets", told_by="CreateTopics")
+    assert said("config-changed", own) == []
+
+
+def test_a_topic_that_was_only_asked_for_is_told() -> None:
+    (found,) = said("topic-created-by-metadata", change("topic-created", 1, by="billing@10.0.0.9"))
+    assert (found.subject.topic, found.subject.client_id) == ("orders", "billing")
+    made = change("topic-created", 1, by="billing@10.0.0.9", told_by="CreateTopics")
+    assert said("topic-created-by-metadata", made) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_told"),
+    [
+        ((stale(5, 1, 1.2),), True),
+        ((stale(4, 1, 1.2),), False),
+        ((stale(2, 10, 12), partition(2, 10)), True),  # two seconds after the leader was told
+        ((stale(2, 10, 11.9), partition(2, 10)), False),
+        ((stale(1, 13, 13), partition(2, 10)), False),
+    ],
+)
+def test_a_client_that_goes_on_asking_is_told(rows: tuple[Any, ...], is_told: bool) -> None:
+    assert bool(said("stale-leader", *rows)) is is_told
+
+
+def test_one_refusal_a_client_is_how_it_learns() -> None:
+    found = judged_file(CAPTURES / "incidents" / "controlled-shutdown.pcapng.gz").findings
+    assert "stale-leader" not in {each.id for each in found}
+
+
+@pytest.mark.parametrize(
+    "name", ["basic-kafka43.pcapng", "loss.pcapng", "incidents/healthy-cluster-idle.pcapng.gz"]
+)
+def test_a_healthy_cluster_is_not_accused(name: str) -> None:
+    assert not {each.id for each in judged_file(CAPTURES / name).findings} & SILENT_IDS
+
+
+def test_a_moment_is_no_outage() -> None:
+    assert said("partition-offline", partition(-1, 10, 10 + 100 * MILLISECOND / SECOND)) == []

@@ -1,0 +1,437 @@
+"""Rules on groups: what captures of real trouble make them say, and what must not."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.triggers import DID_NOT_POLL
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Context
+from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from kdissect.insight.judge import judge
+from tests.insight.judged import CAPTURES, judged_file
+
+GROUPS = sorted(id for id, rule in RULES.items() if rule.category in ("groups", "share", "streams"))
+MS = 1_000_000
+
+
+@cache
+def said(case: str) -> tuple[Finding, ...]:
+    """What these rules say of an incident, worst first."""
+    findings = judged_file(CAPTURES / "incidents" / f"{case}.pcapng.gz").findings
+    return tuple(each for each in findings if each.id in GROUPS)
+
+
+def one(case: str, id: str) -> Finding:
+    (found,) = (each for each in said(case) if each.id == id)
+    return found
+
+
+@pytest.mark.parametrize("id", GROUPS)
+def test_every_rule_has_a_page(id: str) -> None:
+    page = RULES[id].page
+    assert page.what
+    assert page.why
+    assert page.do
+    assert page.sources
+
+
+EXPECTED = {
+    "assignor-mismatch": [("assignor-mismatch", "basket-new")],
+    "fenced-instance-id": [("static-member-conflict", "first")],
+    "idle-members": [("idle-members", None)],
+    "kip848-member-silent": [
+        ("session-timeout", "feeder-c-2"),
+        ("member-epoch-fenced", "feeder-c-2"),
+        ("commit-after-rebalance", "feeder-c-2"),
+    ],
+    "max-poll-exceeded": [("poll-interval-exceeded", "mailer-1"), ("rebalance-storm", None)],
+    "member-killed": [("session-timeout", "fraud-2"), ("rebalance-long", None)],
+    "rolling-restart-dynamic": [("rolling-restart", None), ("eager-stop-the-world", None)],
+    "rolling-restart-static": [],
+    "share-delivery-limit": [("share-poison", None), ("share-redelivery", None)],
+    "shared-group-id": [
+        ("subscriptions-differ", None),
+        ("rebalance-storm", None),
+        ("eager-stop-the-world", None),
+    ],
+    "streams-thread-replaced": [
+        ("rebalance-storm", None),
+        ("rebalance-missing-member", None),
+        ("rebalance-long", None),
+    ],
+}
+"""Of each incident, whole: the rules that speak, and whom they name."""
+
+
+@pytest.mark.parametrize("case", EXPECTED)
+def test_what_is_said_of_an_incident(case: str) -> None:
+    assert [(each.id, each.subject.client_id) for each in said(case)] == EXPECTED[case]
+
+
+SILENT: tuple[str, ...] = (
+    "basic-kafka43",
+    "sasl-scram",
+    "midstream",
+    "loss",
+    "errors",
+    "transactions-kafka39",
+)
+SILENT += ("share-group-kafka43",)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_healthy_groups_are_not_accused(name: str) -> None:
+    findings = judged_file(CAPTURES / f"{name}.pcapng").findings
+    assert not [each for each in findings if each.id in GROUPS]
+
+
+@pytest.mark.parametrize(
+    ("case", "cause", "effect"),
+    [
+        ("max-poll-exceeded", "poll-interval-exceeded", "rebalance-storm"),
+        ("member-killed", "session-timeout", "rebalance-long"),
+        ("kip848-member-silent", "session-timeout", "member-epoch-fenced"),
+        ("streams-thread-replaced", "rebalance-missing-member", "rebalance-long"),
+        ("shared-group-id", "subscriptions-differ", "rebalance-storm"),
+        ("share-delivery-limit", "share-poison", "share-redelivery"),
+    ],
+)
+def test_a_cause_explains_its_effect(case: str, cause: str, effect: str) -> None:
+    assert one(case, effect).because == one(case, cause).key
+    assert one(case, cause).because is None
+
+
+def test_messages_say_who_and_how_long() -> None:
+    assert one("max-poll-exceeded", "poll-interval-exceeded").message.startswith(
+        "mailer-1 left the group 2 times because it did not ask for records within 4.00 s"
+    )
+    assert "for 6.01 s (it may be silent for 6.00 s)" in one("member-killed", "session-timeout").message
+    assert "Its connection had ended" in one("member-killed", "session-timeout").message
+    assert "stayed open" in one("kip848-member-silent", "session-timeout").message
+    assert "waited 7.87 s" in one("streams-thread-replaced", "rebalance-long").message
+
+
+# -- edges, over rows made by hand ----------------------------------------------------------------------
+
+
+def told(id: str, **rows: list[Row]) -> list[Finding]:
+    """What one rule says of rows, by the name of their statistic."""
+    needs = {each: rows.get(each.name, []) for each in RULES[id].needs}
+    return judge({id: RULES[id]}, needs, Context(first_ns=0, last_ns=600 * SECOND)).findings
+
+
+def rebalance(at_s: float, **values: Any) -> Row:
+    """A rebalance of a group of two that takes a tenth of a second."""
+    at = round(at_s * SECOND)
+    row: Row = {
+        "group": "g",
+        "generation": int(at_s) + 2,
+        "types": ["classic"],
+        "protocol": "cooperative-sticky",
+        "trigger": "new-member",
+        "trigger_confidence": "certain",
+        "trigger_member": "m",
+        "trigger_client_id": "c",
+        "trigger_client": "10.0.0.1:5",
+        "trigger_reason": None,
+        "trigger_exchange": 7,
+        "begin_ns": at,
+        "notified_ns": at,
+        "last_join_ns": at,
+        "joined_ns": at + 100 * MS,
+        "assigned_ns": at + 100 * MS,
+        "synced_ns": at + 100 * MS,
+        "join_phase_ns": 100 * MS,
+        "assign_phase_ns": 0,
+        "sync_phase_ns": 0,
+        "stopped_ns": 100 * MS,
+        "waited_for": [],
+        "missing": [],
+        "members": 2,
+        "members_before": 2,
+        "joined": 0,
+        "left": 0,
+        "partitions": 4,
+        "moved": 0,
+        "revoked": 0,
+        "delay_ns": None,
+        "completed": True,
+        "errors": 0,
+        "exchanges": [7],
+    }
+    return row | values
+
+
+def member(name: str, first_s: float = 0, last_s: float = 600, **values: Any) -> Row:
+    """A member that lives through the capture."""
+    row: Row = {
+        "group": "g",
+        "member_id": f"{name}-id",
+        "instance_id": None,
+        "types": ["classic"],
+        "client_id": name,
+        "client": "10.0.0.1:5",
+        "offers": ["range"],
+        "subscribed": ["orders"],
+        "session_timeout_ms": 45_000,
+        "rebalance_timeout_ms": 300_000,
+        "first_generation": 1,
+        "last_generation": 1,
+        "left": None,
+        "leave_reason": None,
+        "left_ns": None,
+        "first_ns": round(first_s * SECOND),
+        "last_ns": round(last_s * SECOND),
+    }
+    return row | values
+
+
+@pytest.mark.parametrize(("stopped_ms", "count"), [(4_999, 0), (5_000, 1)])
+def test_the_edge_of_a_long_rebalance(stopped_ms: int, count: int) -> None:
+    assert len(told("rebalance-long", rebalances=[rebalance(9, stopped_ns=stopped_ms * MS)])) == count
+
+
+def test_the_start_of_a_group_is_no_long_rebalance() -> None:
+    row = rebalance(9, stopped_ns=20 * SECOND, members_before=0)
+    assert not told("rebalance-long", rebalances=[row])
+
+
+@pytest.mark.parametrize(
+    ("hold_ms", "missing", "count"), [(999, ["m"], 0), (1_000, ["m"], 1), (9_000, [], 0)]
+)
+def test_the_edge_of_a_missing_member(hold_ms: int, missing: list[str], count: int) -> None:
+    row = rebalance(9, joined_ns=9 * SECOND + hold_ms * MS, missing=missing)
+    assert len(told("rebalance-missing-member", rebalances=[row])) == count
+
+
+def test_a_group_that_grows_or_is_shut_down_is_no_storm() -> None:
+    grows = [rebalance(20 * each, trigger_client_id=f"c-{each}") for each in range(1, 8)]
+    shrinks = [
+        rebalance(200 + each, trigger="member-left", trigger_client_id=f"c-{each}") for each in range(8)
+    ]
+    members = [member(f"c-{each}") for each in range(8)]
+    assert not told("rebalance-storm", rebalances=[*grows, *shrinks], members=members)
+
+
+@pytest.mark.parametrize(("times", "count"), [(2, 0), (3, 1)])
+def test_the_edge_of_a_storm(times: int, count: int) -> None:
+    rows = [rebalance(20 + 10 * each, trigger="session-timeout") for each in range(times)]
+    assert len(told("rebalance-storm", rebalances=rows)) == count
+
+
+def test_rebalances_far_apart_are_no_storm() -> None:
+    rows = [rebalance(101 * each, trigger="session-timeout") for each in range(1, 5)]
+    assert not told("rebalance-storm", rebalances=rows)
+
+
+def step(kind: str, at_s: float, **values: Any) -> Row:
+    row: Row = {
+        "group": "g",
+        "generation": 11,
+        "member_id": "m",
+        "client_id": "slow",
+        "client": "10.0.0.1:5",
+        "step": kind,
+        "ns": round(at_s * SECOND),
+        "exchange": 3,
+        "after_ns": None,
+        "revoking": None,
+        "silent_ns": None,
+        "detail": None,
+    }
+    return row | values
+
+
+@pytest.mark.parametrize(("delay_s", "count"), [(4.9, 0), (5.1, 1)])
+def test_the_edge_of_a_slow_member(delay_s: float, count: int) -> None:
+    """Once, it must be five seconds."""
+    row = rebalance(9, waited_for=["m"], join_phase_ns=round(delay_s * SECOND) + 100 * MS)
+    steps = [step("notified", 9), step("joined", 9 + delay_s)]
+    found = told("rebalance-slow-member", rebalances=[row], rebalance_steps=steps)
+    assert [each.subject.client_id for each in found] == ["slow"] * count
+
+
+def test_a_member_that_is_told_late_and_joins_at_once_is_not_slow() -> None:
+    row = rebalance(9, waited_for=["m"], join_phase_ns=6 * SECOND)
+    steps = [step("notified", 14.9), step("joined", 15)]
+    assert not told("rebalance-slow-member", rebalances=[row], rebalance_steps=steps)
+
+
+def stay(name: str, **values: Any) -> Row:
+    row: Row = {
+        "group": "g",
+        "generation": 1,
+        "member_id": f"{name}-id",
+        "types": ["classic"],
+        "protocol": "range",
+        "assigned": 1,
+        "heartbeats": 100,
+        "heartbeat_p50_ns": 3 * SECOND,
+        "heartbeat_max_ns": 3 * SECOND,
+        "first_ns": 0,
+        "last_ns": 500 * SECOND,
+    }
+    return row | values
+
+
+@pytest.mark.parametrize(("gap_s", "count"), [(22, 0), (23, 1)])
+def test_the_edge_of_a_heartbeat_gap(gap_s: int, count: int) -> None:
+    stays = [stay("c", heartbeat_max_ns=gap_s * SECOND)]
+    assert len(told("heartbeat-gap", stays=stays, members=[member("c")])) == count
+
+
+@pytest.mark.parametrize(("every_s", "count"), [(15, 0), (16, 1)])
+def test_the_edge_of_the_heartbeat_interval(every_s: int, count: int) -> None:
+    stays = [stay("c", heartbeat_p50_ns=every_s * SECOND)]
+    assert len(told("heartbeat-interval-too-long", stays=stays, members=[member("c")])) == count
+
+
+@pytest.mark.parametrize(("counts", "found"), [((3, 2), 0), ((4, 2), 1), ((40, 30), 0), ((40, 20), 1)])
+def test_the_edge_of_skew(counts: tuple[int, ...], found: int) -> None:
+    stays = [stay(f"c{at}", assigned=count) for at, count in enumerate(counts)]
+    members = [member(f"c{at}") for at in range(len(counts))]
+    assert len(told("assignment-skew", stays=stays, members=members)) == found
+
+
+def test_members_that_read_different_topics_are_not_compared() -> None:
+    members = [member("c0"), member("c1", subscribed=["returns"])]
+    assert not told("assignment-skew", stays=[stay("c0", assigned=9), stay("c1")], members=members)
+
+
+@pytest.mark.parametrize(("lives", "found"), [(4, 0), (5, 1)])
+def test_the_edge_of_churn(lives: int, found: int) -> None:
+    members = [
+        member("c", 10 * at, 10 * at + 8, member_id=f"m{at}", left="LeaveGroup") for at in range(lives)
+    ]
+    assert len(told("member-id-churn", members=members)) == found
+
+
+def test_members_of_one_name_that_start_and_stop_together_are_no_churn() -> None:
+    members = [member("rdkafka", 0, 60 + at, member_id=f"m{at}", left="LeaveGroup") for at in range(9)]
+    assert not told("member-id-churn", members=members)
+
+
+def test_members_that_share_a_topic_do_not_differ() -> None:
+    both = [member("a", subscribed=["x", "y"]), member("b", subscribed=["y"])]
+    assert not told("subscriptions-differ", members=both)
+    (found,) = told("subscriptions-differ", members=[*both, member("c", subscribed=["z"])])
+    assert found.subject.group == "g"
+
+
+@pytest.mark.parametrize(("held_s", "found"), [(9, 0), (10, 1)])
+def test_the_edge_of_slow_giving_back(held_s: int, found: int) -> None:
+    steps = [step("assigned", 1, revoking=2), step("revoked", 1 + held_s)]
+    assert len(told("reconcile-slow", rebalance_steps=steps)) == found
+
+
+def test_assignors_that_differ_for_long() -> None:
+    members = [member("a"), member("b", offers=["cooperative-sticky", "range"])]
+    assert len(told("assignor-mismatch", members=members)) == 1
+    assert not told("assignor-mismatch", members=[members[0], member("b", 0, 59, offers=["sticky"])])
+
+
+def error(name: str, api: str, **values: Any) -> Row:
+    row: Row = {
+        "error": name,
+        "error_class": "retriable",
+        "api": api,
+        "broker": "10.0.0.2:9092",
+        "client": "10.0.0.1",
+        "client_id": "c",
+        "group": "g",
+        "topic": None,
+        "partition": None,
+        "count": 1,
+        "first_exchange": 1,
+        "last_exchange": 1,
+        "first_ns": SECOND,
+        "last_ns": SECOND,
+    }
+    return row | values
+
+
+def test_a_coordinator_that_moved() -> None:
+    assert len(told("coordinator-moved", errors=[error("NOT_COORDINATOR", "Heartbeat")])) == 1
+    loading = error("COORDINATOR_LOAD_IN_PROGRESS", "JoinGroup", last_ns=5 * SECOND)
+    assert not told("coordinator-moved", errors=[loading])
+    assert told("coordinator-moved", errors=[loading | {"last_ns": 6 * SECOND}])
+
+
+@pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 1)])
+def test_the_edge_of_being_refused(count: int, found: int) -> None:
+    rows = [error("GROUP_MAX_SIZE_REACHED", "JoinGroup", count=count)]
+    assert len(told("group-refused", errors=rows)) == found
+
+
+def test_a_commit_of_who_was_never_a_member_is_no_loss() -> None:
+    rows = [error("UNKNOWN_MEMBER_ID", "OffsetCommit")]
+    assert not told("commit-after-rebalance", errors=rows)
+    assert told("commit-after-rebalance", errors=rows, members=[member("c")])
+
+
+def test_severities_are_the_catalogues() -> None:
+    severities = {id: RULES[id].severity for id in GROUPS}
+    assert {id for id, each in severities.items() if each == CRITICAL} == {
+        *("rebalance-storm", "rebalance-long", "poll-interval-exceeded", "session-timeout"),
+        *("static-member-conflict", "share-poison"),
+    }
+    assert {id for id, each in severities.items() if each == INFO} == {
+        "idle-members",
+        "group-mixed-protocols",
+    }
+    assert {id for id, each in severities.items() if each == NOTICE} == {
+        *("heartbeat-gap", "heartbeat-interval-too-long", "eager-stop-the-world", "assignment-skew"),
+        *("coordinator-moved", "rolling-restart", "share-redelivery", "share-rejected"),
+        *("streams-followup-rebalance", "connect-delayed-rebalance"),
+    }
+    assert {id for id, each in severities.items() if each == WARNING} == {
+        *("rebalance-missing-member", "rebalance-slow-member", "assignor-mismatch", "member-id-churn"),
+        *("commit-after-rebalance", "member-epoch-fenced", "reconcile-slow", "group-refused"),
+        *("subscriptions-differ", "share-lock-expired", "share-ack-refused", "streams-restoring"),
+        *("streams-status", "streams-corrupted"),
+    }
+
+
+def test_a_lone_member_that_goes_and_comes_again_and_again_is_a_storm() -> None:
+    members = [member("c", 10 * at, 10 * at + 8, member_id=f"m{at}", left="LeaveGroup") for at in range(4)]
+    rows = [
+        rebalance(10 * at, trigger_client_id="c", trigger_member=f"m{at}", members_before=0)
+        for at in range(4)
+    ]
+    (found,) = told("rebalance-storm", rebalances=rows, members=members)
+    assert found.count == 3  # not its first join
+
+
+def restarted(name: str, at_s: float, ids: tuple[str, str]) -> list[Row]:
+    """A member that left at a time, and the one that took its place five seconds later."""
+    old = member(name, 0, at_s, member_id=ids[0], left="LeaveGroup", left_ns=round(at_s * SECOND))
+    return [old, member(name, at_s + 5, 600, member_id=ids[1])]
+
+
+def test_members_of_one_name_that_are_restarted_in_turn() -> None:
+    members = [row for at in range(3) for row in restarted("rdkafka", 60 + 20 * at, (f"a{at}", f"b{at}"))]
+    (found,) = told("rolling-restart", members=members)
+    assert found.count == 3
+    rows = [
+        rebalance(60 + 20 * at + late, trigger=word, trigger_client_id="rdkafka", trigger_member=f"{id}{at}")
+        for at in range(3)
+        for late, word, id in ((0, "member-left", "a"), (5, "new-member", "b"))
+    ]
+    assert not told("rebalance-storm", rebalances=rows, members=members)
+
+
+def test_two_that_are_restarted_at_once_are_not_restarted_in_turn() -> None:
+    members = [*restarted("a", 60, ("a0", "a1")), *restarted("b", 61, ("b0", "b1"))]
+    assert not told("rolling-restart", members=members)
+
+
+def test_a_member_that_gives_no_reason_is_likely_to_have_exceeded_its_poll_interval() -> None:
+    steps = [step("left", 30, detail=DID_NOT_POLL)]
+    (found,) = told("poll-interval-exceeded", rebalance_steps=steps)
+    assert (found.confidence, found.subject.client_id) == ("likely", "slow")
+    assert not told("poll-interval-exceeded", rebalance_steps=[step("left", 30)])

@@ -1,0 +1,178 @@
+"""Rules on time that brokers take, and on requests that wait for others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.pace import Pace
+from kdissect.analysis.stalls import Spikes, Stalls
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import INFO, WARNING, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.shared import requires_shared, shared
+
+IDS = tuple(each.id for each in RULES.values() if each.category == "latency")
+
+
+def pace(**values: Any) -> tuple[type[Pace], Row]:
+    return Pace, row(Pace, **{"broker": "b:1", "client": "c", "client_id": "app", "api": "Produce", **values})
+
+
+def test_each_has_its_page() -> None:
+    check_pages("latency")
+
+
+@pytest.mark.parametrize("name", ["basic-kafka43.pcapng", "consumer-group-kip848.pcapng", "loss.pcapng"])
+def test_healthy_captures_have_no_warning(name: str) -> None:
+    graver = [
+        each for each in judged_file(CAPTURES / name).findings if each.id in IDS and each.severity != INFO
+    ]
+    assert not graver
+
+
+def slow(slow_ms: float, usual_ms: float = 2, count: int = 50, api: str = "Produce") -> list[Finding]:
+    rows = [
+        pace(broker=f"b:{node}", broker_count=count, broker_p50_ns=int(ms * MS), api=api)
+        for node, ms in enumerate((usual_ms, usual_ms, slow_ms))
+    ]
+    return said(*rows, ids=("slow-broker",)).get("slow-broker", [])
+
+
+def test_a_broker_that_takes_three_times_as_long_as_the_others_is_slow() -> None:
+    (found,) = slow(7)
+    assert (found.subject.broker, found.measure, found.severity) == ("b:2", 7, WARNING)
+    assert not slow(6.9)  # less than 5 ms more
+    assert not slow(29, usual_ms=10)  # less than three times
+    assert slow(30, usual_ms=10)
+    assert not slow(7, count=49)
+    assert not slow(70, api="JoinGroup")
+
+
+def test_one_broker_alone_is_not_compared() -> None:
+    assert not said(pace(broker_count=99, broker_p50_ns=S), ids=("slow-broker",))
+
+
+def spike(**values: Any) -> tuple[type[Spikes], Row]:
+    made = {"api": "Produce", "from_ns": T0, "to_ns": T0 + S, "count": 50, "slow": 4, "p50_ns": MS}
+    made |= {"worst_ns": 300 * MS, "p99_ns": 250 * MS, "brokers": ["b:1"], "exchanges": [5, 6, 7, 8]}
+    return Spikes, row(Spikes, **{**made, **values})
+
+
+def test_times_of_one_api_are_told_together() -> None:
+    ((found,),) = said(spike(), spike(from_ns=T0 + 9 * S, to_ns=T0 + 10 * S), ids=("latency-spike",)).values()
+    assert (found.count, found.measure, found.subject.broker) == (8, 250, "b:1")
+    assert (found.first_ns, found.last_ns) == (T0, T0 + 10 * S)
+
+
+def stall(**values: Any) -> tuple[type[Stalls], Row]:
+    made = {"broker": "b:1", "from_ns": T0, "to_ns": T0 + 2 * S, "stalled_ns": 2 * S, "waiting": 2}
+    return Stalls, row(
+        Stalls, **{**made, "connections": [1, 2], "exchanges": [7, 8], "clients": ["x"], **values}
+    )
+
+
+def test_a_broker_that_answers_nobody_stands_still() -> None:
+    ((found,),) = said(stall(), stall(from_ns=T0 + 5 * S), ids=("broker-stalled",)).values()
+    assert (found.subject.broker, found.count, found.measure) == ("b:1", 2, 2)
+    assert found.exchanges == (7, 8)
+
+
+def test_where_the_network_was_cut_nobody_stood_still() -> None:
+    cut = Tcp, row(Tcp, connection=2, outage_ns=3 * S, outage_from_ns=T0 - S)
+    assert not said(stall(), cut, ids=("broker-stalled",))
+    elsewhere = Tcp, row(Tcp, connection=9, outage_ns=3 * S, outage_from_ns=T0 - S)
+    assert said(stall(), elsewhere, ids=("broker-stalled",))
+
+
+def queue(seconds: list[tuple[int, int, int]], latency_ns: int, **values: Any) -> tuple[type[Pace], Row]:
+    count = sum(each[1] for each in seconds)
+    made = {"behind_seconds": seconds, "behind_count": count, "behind_max_ns": 90 * MS}
+    made |= {"behind_first_ns": T0, "behind_last_ns": T0 + S, "behind_exchanges": [3, 4]}
+    return pace(**{**made, "latency_sum_ns": latency_ns, **values})
+
+
+def waits(each: int, seconds: int, total_ms: int = 100) -> list[tuple[int, int, int]]:
+    """In every third second."""
+    return [(T0 // S + 3 * at, each, total_ms * MS) for at in range(seconds)]
+
+
+def test_requests_that_wait_again_and_again_are_told() -> None:
+    ((found,),) = said(queue(waits(10, 3), 1_500 * MS), ids=("head-of-line",)).values()
+    assert (found.subject.client_id, found.subject.broker) == ("app", "b:1")
+    assert (found.count, found.measure, found.because) == (30, 20, None)
+    assert not said(queue(waits(10, 3), 1_501 * MS), ids=("head-of-line",))
+    assert not said(queue(waits(9, 3), 900 * MS), ids=("head-of-line",))
+    assert not said(queue(waits(10, 3), 900 * MS, api="Fetch"), ids=("head-of-line",))
+
+
+def test_a_burst_is_no_queue() -> None:
+    assert not said(queue([(T0 // S, 50, S), (T0 // S + 1, 50, S)], 3 * S), ids=("head-of-line",))
+
+
+def test_what_waited_while_the_broker_stood_still_is_its_effect() -> None:
+    held = stall(from_ns=T0 - S, to_ns=T0 + 9 * S, stalled_ns=10 * S)
+    found = said(queue(waits(10, 3), 600 * MS), held, ids=("head-of-line", "broker-stalled"))
+    assert found["head-of-line"][0].because == found["broker-stalled"][0].key
+    found = said(queue(waits(10, 8), 600 * MS), held, ids=("head-of-line", "broker-stalled"))
+    assert found["head-of-line"][0].because is None
+
+
+def polled(api: str, count: int, of: int) -> Finding:
+    late = pace(api=api, count=of, polled_count=count, polled_max_ns=400 * MS, polled_exchanges=[9])
+    late[1].update(behind_first_ns=T0, behind_last_ns=T0)
+    ((found,),) = said(late, ids=("long-poll-blocks-others",)).values()
+    return found
+
+
+def test_behind_long_polls_only_what_must_not_wait_is_grave() -> None:
+    assert polled("Heartbeat", 5, 10).severity == WARNING
+    assert polled("Heartbeat", 4, 4).severity == INFO
+    assert polled("Heartbeat", 5, 11).severity == INFO
+    assert polled("ListOffsets", 20, 100).severity == WARNING
+    assert polled("ListOffsets", 19, 19).severity == INFO
+    assert polled("Metadata", 500, 500).severity == INFO
+
+
+def test_a_wait_or_two_as_when_a_consumer_begins_are_nothing() -> None:
+    late = pace(api="ListOffsets", count=9, polled_count=2, polled_max_ns=249 * MS, polled_exchanges=[9])
+    late[1].update(behind_first_ns=T0, behind_last_ns=T0)
+    assert not said(late, ids=("long-poll-blocks-others",))
+    late[1].update(polled_max_ns=250 * MS)
+    assert said(late, ids=("long-poll-blocks-others",))
+
+
+def test_records_that_are_held_back_for_more_are_told() -> None:
+    def held(count: int, of: int) -> bool:
+        values = {"held_min_bytes": 10_000, "held_max_wait_ms": 500, "held_exchanges": [3]}
+        times = {"held_first_ns": T0, "held_last_ns": T0 + S}
+        some = pace(api="Fetch", count=of, held_count=count, **values, **times)
+        return bool(said(some, ids=("fetch-waits-for-min-bytes",)))
+
+    assert held(20, 1_000)
+    assert not held(19, 1_000)
+    assert held(5, 16)
+    assert not held(5, 17)
+
+
+def test_a_consumer_that_is_away_for_a_second_is_told() -> None:
+    def away(count: int, p90: int) -> bool:
+        return bool(said(pace(api="Fetch", away_count=count, away_p90_ns=p90), ids=("slow-consumer-loop",)))
+
+    assert away(10, S)
+    assert not away(9, S)
+    assert not away(10, S - 1)
+
+
+@requires_shared
+def test_a_broker_that_was_stopped_twice_is_blamed_and_nobody_else() -> None:
+    found = judged_file(shared("testdata/incidents/broker-paused/capture.pcapng.gz")).findings
+    ours = {each.id: each for each in found if each.id in IDS and each.severity != INFO}
+    assert ours.keys() == {"broker-stalled", "head-of-line"}
+    assert ours["broker-stalled"].count == 2
+    assert ours["broker-stalled"].measure == pytest.approx(3.5, abs=0.1)
+    assert ours["head-of-line"].because == ours["broker-stalled"].key

@@ -1,0 +1,161 @@
+"""Rules on what clients do over and over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.repeats import Repeats
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Context
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
+from kdissect.insight.judge import judge
+from tests.insight.rules.shipped import found_in, of_rule
+
+GRADES = {
+    "retry-without-backoff": (CRITICAL, CERTAIN),
+    "metadata-storm": (WARNING, CERTAIN),
+    "unknown-topic-loop": (WARNING, CERTAIN),
+    "fetch-spin": (WARNING, CERTAIN),
+    "connection-churn": (WARNING, CERTAIN),
+    "version-refused": (WARNING, CERTAIN),
+    "too-many-in-flight": (NOTICE, LIKELY),
+}
+
+
+@pytest.mark.parametrize("id", GRADES)
+def test_severities_are_those_of_the_catalogue(id: str) -> None:
+    assert (RULES[id].severity, RULES[id].confidence) == GRADES[id]
+    assert RULES[id].page.what
+    assert RULES[id].page.do
+
+
+def said(id: str, rows: list[Row]) -> list[Finding]:
+    (needed,) = RULES[id].needs
+    return judge({id: RULES[id]}, {needed: rows}, Context()).findings
+
+
+def repeat(**values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Repeats.columns)
+    row |= {"connection": 1, "client": "10.0.0.1:5000", "client_id": "c", "replica_id": -1, "api": "Metadata"}
+    row |= {"count": 1, "at_once": 1, "at_once_ns": 0, "soon": 1, "soon_ns": 0, "exchanges": [1]}
+    return row | {"first_ns": 0, "last_ns": 0} | values
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({"error": "NOT_COORDINATOR", "at_once": 20, "at_once_ns": 100 * MILLISECOND}, True),
+        ({"error": "NOT_COORDINATOR", "at_once": 19}, False),
+        ({"at_once": 50, "at_once_ns": SECOND}, True),
+        ({"at_once": 50, "at_once_ns": SECOND - 1}, False),
+        ({"at_once": 49, "at_once_ns": SECOND}, False),
+        ({"api": "ApiVersions", "at_once": 500, "at_once_ns": SECOND}, False),
+        ({"api": "Fetch", "at_once": 500, "at_once_ns": SECOND}, False),
+    ],
+)
+def test_a_loop_without_a_pause_is_told(change: dict[str, Any], fires: bool) -> None:
+    assert bool(said("retry-without-backoff", [repeat(**{"api": "FindCoordinator", **change})])) == fires
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "fires"),
+    [(22, 10, True), (20, 10, False), (29, 30, False), (35, 31, True), (500, 9, False)],
+)
+def test_a_storm_lasts_and_is_quick(count: int, seconds: int, fires: bool) -> None:
+    row = repeat(count=count, last_ns=seconds * SECOND)
+    assert bool(said("metadata-storm", [row])) == fires
+
+
+def test_a_storm_in_a_long_capture_is_the_longest_stretch_of_a_connection() -> None:
+    row = repeat(count=200, last_ns=3_600 * SECOND, soon=150, soon_ns=15 * SECOND)
+    (found,) = said("metadata-storm", [row])
+    assert found.count == 150
+
+
+def test_questions_of_several_connections_are_of_one_client() -> None:
+    rows = [
+        repeat(connection=number, client=f"10.0.0.1:{number}", count=10, first_ns=number * SECOND)
+        | {"last_ns": number * SECOND + SECOND}
+        for number in range(12)
+    ]
+    assert len(said("metadata-storm", rows)) == 1
+    apart = [row | {"client": f"10.0.0.{number}:1"} for number, row in enumerate(rows)]
+    assert not said("metadata-storm", apart)
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({"count": 5, "last_ns": 5 * SECOND}, True),
+        ({"count": 4, "last_ns": 5 * SECOND}, False),
+        ({"count": 5, "last_ns": 5 * SECOND - 1}, False),
+        ({"count": 5, "last_ns": 5 * SECOND, "replica_id": 2}, False),
+        ({"count": 3, "error": "INVALID_TOPIC_EXCEPTION"}, True),
+        ({"count": 2, "error": "INVALID_TOPIC_EXCEPTION"}, False),
+        ({"count": 50, "last_ns": 5 * SECOND, "error": "NOT_LEADER_OR_FOLLOWER"}, False),
+    ],
+)
+def test_a_topic_that_is_not_there_is_asked_for(change: dict[str, Any], fires: bool) -> None:
+    row = repeat(**{"topic": "ordres", "error": "UNKNOWN_TOPIC_OR_PARTITION", **change})
+    assert [each.subject.topic for each in said("unknown-topic-loop", [row])] == ["ordres"] * fires
+
+
+@pytest.mark.parametrize(("count", "fires"), [(101, True), (99, False)])
+def test_a_consumer_spins(count: int, fires: bool) -> None:
+    row = repeat(api="Fetch", soon=count, soon_ns=5 * SECOND)
+    assert bool(said("fetch-spin", [row])) == fires
+    assert not said("fetch-spin", [row | {"replica_id": 1}])
+    assert not said("fetch-spin", [row | {"soon_ns": 4 * SECOND}])
+
+
+def connection(number: int, life_s: float, requests: int = 3, every_s: float = 1) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Connections.columns)
+    start = int(number * every_s * SECOND)
+    row |= {"connection": number, "client": f"10.0.0.1:{number}", "client_id": "c", "protocol": "kafka"}
+    row |= {"end": "fin", "requests": requests, "first_ns": start, "last_ns": start + int(life_s * SECOND)}
+    return row
+
+
+def test_connections_that_live_short_are_churn() -> None:
+    short = [connection(number, 0.1) for number in range(30)]
+    (found,) = said("connection-churn", short)
+    assert (found.subject.client_id, found.count) == ("c", 30)
+    assert not said("connection-churn", short[:29])
+    assert not said("connection-churn", [connection(number, 0.1, every_s=2.1) for number in range(30)])
+    assert not said("connection-churn", [connection(number, 5, 6) for number in range(30)])
+    assert said("connection-churn", [connection(number, 5, 5) for number in range(30)])
+    assert not said("connection-churn", [row | {"end": "open"} for row in short])
+    assert not said("connection-churn", [row | {"client_id": None} for row in short])
+
+
+def test_a_refused_version_is_told_but_not_when_versions_are_asked_for() -> None:
+    assert said("version-refused", [repeat(api="OffsetFetch", error="UNSUPPORTED_VERSION")])
+    assert not said("version-refused", [repeat(api="ApiVersions", error="UNSUPPORTED_VERSION")])
+
+
+@pytest.mark.parametrize(("most", "fires"), [(50, True), (49, False), (None, False)])
+def test_very_many_requests_in_flight_are_told(most: int | None, fires: bool) -> None:
+    assert bool(said("too-many-in-flight", [connection(1, 1) | {"in_flight_max": most}])) == fires
+
+
+@pytest.mark.parametrize(
+    ("case", "id", "subjects"),
+    [
+        ("metadata-storm", "metadata-storm", {("curious", None)}),
+        ("unknown-topic", "unknown-topic-loop", {("seeker", "ordres"), ("hopeful", "ordres")}),
+        ("connection-churn", "connection-churn", {("webhook", None)}),
+    ],
+)
+def test_loops_of_real_clients_are_found(case: str, id: str, subjects: set[tuple[str, str | None]]) -> None:
+    found = of_rule(case, id)
+    assert {(each.subject.client_id, each.subject.topic) for each in found} == subjects
+    assert all(each.because is None for each in found)
+
+
+@pytest.mark.parametrize("case", ["healthy", "lag-grows", "poison-pill", "rolling-restart-dynamic"])
+def test_other_captures_have_none(case: str) -> None:
+    assert not [each for each in found_in(case) if each.id in GRADES]

@@ -1,0 +1,237 @@
+"""Rules on the network between clients and brokers, and on the connections themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.pace import Pace
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import CRITICAL, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.shared import requires_shared, shared
+
+IDS = tuple(each.id for each in RULES.values() if each.category == "network")
+
+
+def tcp(**values: Any) -> tuple[type[Tcp], Row]:
+    made = {"client": "10.0.0.7:5000", "broker": "10.0.0.2:9092", "client_id": "app", "exchanges": 100}
+    return Tcp, row(Tcp, **{**made, "packets": 1_000, "rtt_min_ns": MS, "rtt_broker_ns": 0, **values})
+
+
+def one(id: str, *rows: tuple[Any, Row]) -> Finding | None:
+    found = said(*rows, ids=(id,)).get(id, [])
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def test_each_has_its_page() -> None:
+    check_pages("network")
+
+
+@pytest.mark.parametrize("name", ["basic-kafka43.pcapng", "consumer-group-kip848.pcapng", "broker-0.9.pcap"])
+def test_healthy_captures_have_none(name: str) -> None:
+    assert not [each for each in judged_file(CAPTURES / name).findings if each.id in IDS]
+
+
+def far(rtt_ms: int, latency_ms: int, here_ms: int = 0, api: str = "Produce") -> Finding | None:
+    """Captured so far from the broker."""
+    taken = Pace, row(Pace, broker="b", client="10.0.0.7", client_id="app", api=api, count=60)
+    taken[1]["latency_p50_ns"] = latency_ms * MS
+    return one("far-away", tcp(rtt_min_ns=rtt_ms * MS, rtt_broker_ns=here_ms * MS), taken)
+
+
+def test_who_is_20_ms_away_is_far_where_that_is_half_of_the_time() -> None:
+    found = far(20, 1)
+    assert found is not None
+    assert (found.subject.client_id, found.measure) == ("app", 20)
+    assert not far(19, 1)
+    assert far(20, 20)
+    assert not far(20, 21)  # with the way, 41
+    assert far(20, 40, here_ms=20)  # the way is in it
+    assert not far(20, 41, here_ms=20)
+    assert not far(20, 1, api="Fetch")
+
+
+def test_lost_segments_are_told_from_ten_and_half_a_percent_on() -> None:
+    def loss(lost: int, packets: int, hit: int = 0) -> Finding | None:
+        values = {"retransmitted_segments": lost, "lost_to_broker": lost, "packets": packets}
+        return one("packet-loss", tcp(**values, hit_exchanges=[*range(hit)]))
+
+    found = loss(10, 2_000)
+    assert found is not None
+    assert (found.count, found.measure) == (10, 0.5)
+    assert not loss(9, 100)
+    assert not loss(10, 2_001)
+    assert loss(3, 100_000, hit=3)
+    assert not loss(3, 100_000, hit=2)
+
+
+def test_a_window_that_is_not_scaled_is_told_of_connections_that_matter() -> None:
+    def lost(**values: Any) -> Finding | None:
+        offers = {"wscale_client": 7, "wscale_broker": None, "mss_broker": 1460, "mss_client": 1460}
+        short = {"last_ns": T0 + S, "bytes_to_broker": 2**20}
+        return one("tcp-window-scaling-lost", tcp(**{**offers, **short, **values}))
+
+    found = lost()
+    assert found is not None
+    assert (found.severity, found.subject.broker) == (CRITICAL, "10.0.0.2:9092")
+    assert not lost(bytes_to_broker=2**20 - 1)
+    assert lost(bytes_to_broker=0, last_ns=T0 + 60 * S)
+    assert not lost(wscale_client=None)
+    assert not lost(wscale_broker=0)  # it scales by nothing, and agrees
+    assert not lost(mss_broker=None)  # its SYN is not there
+
+
+def test_a_closed_window_is_told_from_200_ms_or_a_twentieth_on() -> None:
+    def shut(side: str, once_ms: int, whole_ms: int, life_s: int = 60) -> Finding | None:
+        name = f"zero_window_{side}"
+        values = {f"{name}_count": 3, f"{name}_max_ns": once_ms * MS, f"{name}_ns": whole_ms * MS}
+        return one("zero-window", tcp(**values, last_ns=T0 + life_s * S))
+
+    found = shut("client", 200, 200)
+    assert found is not None
+    assert (found.subject.client_id, found.subject.broker) == ("app", None)
+    assert not shut("client", 199, 199)
+    broker = shut("broker", 60, 100, life_s=2)
+    assert broker is not None
+    assert broker.subject.broker == "10.0.0.2:9092"
+    assert not shut("broker", 60, 99, life_s=2)
+
+
+def test_large_messages_that_crawl_are_told_with_what_holds_them_up() -> None:
+    def crawl(slow: int, large: int, **values: Any) -> str | None:
+        made = {"slow_large": slow, "large": large, "slow_large_bytes_per_s": 600_000.0}
+        found = one("slow-transfer", tcp(**{**made, **values}))
+        return None if found is None else found.message
+
+    assert "sent again" in (crawl(5, 99, retransmitted_segments=3) or "")
+    assert "could not take more" in (crawl(5, 99, zero_window_client_ns=S) or "")
+    assert "a window of 65,535 bytes" in (crawl(5, 99, window_max_client=65_535, rtt_min_ns=100 * MS) or "")
+    assert "neither losses nor windows" in (crawl(5, 99) or "")
+    assert crawl(4, 99) is None
+    assert crawl(3, 6)
+    assert crawl(2, 2) is None
+
+
+def abandoned(*more: tuple[Any, Row], **values: Any) -> Finding | None:
+    made = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "closed_by": "client"}
+    made |= {"waiting_ns": S, "closed_ns": T0 + 50 * S, "left_ns": None}
+    return one("request-abandoned", tcp(**{**made, **values}), *more)
+
+
+def test_a_client_that_closes_after_a_second_of_waiting_gave_up() -> None:
+    found = abandoned()
+    assert found is not None
+    assert (found.exchanges, found.measure) == ((42,), 1)
+    assert not abandoned(waiting_ns=S - 1)
+    assert not abandoned(closed_by="broker")
+
+
+def test_a_client_that_leaves_its_group_gives_nothing_up() -> None:
+    leaves = tcp(left_ns=T0 + 49 * S + S // 2)
+    assert not abandoned(leaves)
+    assert abandoned(tcp(left_ns=T0 + 40 * S))
+    assert abandoned(tcp(left_ns=T0 + 49 * S + S // 2, client_id="another"))
+
+
+def test_timeouts_that_are_alike_are_guessed() -> None:
+    both = [
+        tcp(closed_by="client", waiting_ns=ns, closed_ns=T0, left_ns=None) for ns in (3 * S, 3 * S + 50 * MS)
+    ]
+    found = one("request-abandoned", *both)
+    assert found is not None
+    assert "looks like a timeout of 3.02 s" in found.message
+
+
+def cut(times: int, life_s: int = 9, **values: Any) -> list[tuple[Any, Row]]:
+    """Connections that the broker's side ends while a request waits, each with another after it."""
+    made = {
+        "waiting_exchanges": [5],
+        "waiting_apis": ["Produce"],
+        "answered_apis": ["Produce"],
+        "left_ns": None,
+    }
+    rows = []
+    for at in range(times + 1):
+        begin = T0 + 10 * at * S
+        ends = {"first_ns": begin, "closed_ns": begin + life_s * S, "closed_by": "broker", "waiting_ns": MS}
+        rows.append(tcp(**{**made, **ends, **values}))
+    rows[-1][1].update(closed_by=None, waiting_apis=[])
+    return rows
+
+
+def test_a_client_that_is_cut_off_again_and_again_while_it_waits_is_told() -> None:
+    found = one("request-abandoned", *cut(3))
+    assert found is not None
+    assert (found.subject.client_id, found.count) == ("app", 3)
+    assert not one("request-abandoned", *cut(2))
+    # The broker never answers such a request: it does not know it.
+    assert not one("request-abandoned", *cut(3, answered_apis=["ApiVersions"]))
+    # Nobody came back at once: the broker had gone.
+    assert not one("request-abandoned", *cut(3, life_s=4))
+
+
+def test_connections_that_are_ready_late_are_told() -> None:
+    def ready(count: int, ms: int) -> Finding | None:
+        return one("slow-connect", *[tcp(setup_ns=ms * MS, handshake_ns=MS, login_ns=400 * MS)] * count)
+
+    found = ready(10, 500)
+    assert found is not None
+    assert "400 ms to log in" in found.message
+    assert not ready(9, 500)
+    assert not ready(10, 499)
+
+
+def test_answers_before_their_requests_show_a_bad_clock() -> None:
+    def backwards(count: int) -> Finding | None:
+        values = {"backwards_count": count, "backwards_max_ns": 2 * MS, "backwards_exchanges": [1]}
+        return one("capture-clock", (Pace, row(Pace, **values)))
+
+    assert backwards(5)
+    assert not backwards(4)
+
+
+def test_who_alone_gets_nothing_through_is_cut_off() -> None:
+    def outage(ns: int, **other: Any) -> Finding | None:
+        mine = tcp(outage_ns=ns, outage_from_ns=T0 + 5 * S)
+        theirs = tcp(client_id="other", outage_ns=0, outage_from_ns=None, **other)
+        return one("network-outage", mine, theirs)
+
+    found = outage(3 * S)
+    assert found is not None
+    assert (found.subject.client_id, found.first_ns, found.last_ns) == ("app", T0 + 5 * S, T0 + 8 * S)
+    assert not outage(3 * S - 1)
+    assert not outage(3 * S, last_ns=T0 + 4 * S)
+
+
+INCIDENTS = "testdata/incidents"
+
+
+@requires_shared
+@pytest.mark.parametrize("name", ["capture-client.pcapng", "capture-broker.pcapng.gz"])
+def test_a_far_client_is_far_and_nothing_else_at_both_points(name: str) -> None:
+    found = judged_file(shared(f"{INCIDENTS}/network-delay/{name}")).findings
+    ours = [(each.id, each.subject.client_id) for each in found if each.id in IDS]
+    assert ours == [("far-away", "far")]
+    assert not [each for each in found if each.id in ("slow-broker", "broker-stalled", "head-of-line")]
+
+
+@requires_shared
+@pytest.mark.parametrize("name", ["capture-client.pcapng", "capture-broker.pcapng.gz"])
+def test_losses_are_the_far_clients_at_both_points(name: str) -> None:
+    found = judged_file(shared(f"{INCIDENTS}/packet-loss/{name}")).findings
+    assert [(each.id, each.subject.client_id) for each in found if each.id in IDS] == [("packet-loss", "far")]
+
+
+@requires_shared
+@pytest.mark.parametrize("case", ["duplicates", "duplicates-idempotent"])
+def test_produce_requests_without_answers_are_told(case: str) -> None:
+    """A proxy between client and broker loses them."""
+    found = judged_file(shared(f"{INCIDENTS}/{case}/capture-client.pcapng")).findings
+    (ours,) = [each for each in found if each.id in IDS]
+    assert (ours.id, ours.subject.client_id, ours.count) == ("request-abandoned", "till", 3)

@@ -1,0 +1,249 @@
+"""Rules on lag and offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.groups import Members
+from kdissect.analysis.lag import Lag
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.transactions import Transactions
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Context
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
+from kdissect.insight.judge import judge
+from tests.insight.rules.shipped import found_in, of_rule
+
+GRADES = {
+    "consumer-falling-behind": (CRITICAL, LIKELY),
+    "stuck-offset": (CRITICAL, LIKELY),
+    "consumer-stalled": (CRITICAL, LIKELY),
+    "consumer-stopped": (WARNING, LIKELY),
+    "partition-lags": (WARNING, LIKELY),
+    "data-lost-to-retention": (CRITICAL, CERTAIN),
+    "offset-reset": (CRITICAL, CERTAIN),
+    "offset-rewound": (NOTICE, CERTAIN),
+    "commits-too-often": (NOTICE, CERTAIN),
+    "never-commits": (INFO, CERTAIN),
+}
+
+
+@pytest.mark.parametrize("id", GRADES)
+def test_severities_are_those_of_the_catalogue(id: str) -> None:
+    assert (RULES[id].severity, RULES[id].confidence) == GRADES[id]
+    assert RULES[id].page.what
+    assert RULES[id].page.do
+
+
+def said(id: str, rows: dict[Any, list[Row]], context: Context | None = None) -> list[Finding]:
+    """What one rule says of rows."""
+    every = {each: rows.get(each, []) for each in RULES[id].needs}
+    return judge({id: RULES[id]}, every, context or Context(first_ns=0, last_ns=100 * SECOND)).findings
+
+
+def lag(**values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Lag.columns)
+    row |= {"group": "g", "topic": "t", "partition": 0, "commits": 20, "points": 30, "exchanges": [1, 2]}
+    row |= {
+        "first_ns": 0,
+        "last_ns": 30 * SECOND,
+        "rewinds": 0,
+        "committers": ["c"],
+        "lag_first": 0,
+        "lag": 0,
+    }
+    return row | values
+
+
+def position(**values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Positions.columns)
+    row |= {"connection": 3, "client": "10.0.0.1:5000", "client_id": "c", "group": "g", "topic": "t"}
+    row |= {"partition": 0, "replica_id": -1, "position": 7, "high_watermark": 50, "lag": 43, "fetches": 40}
+    row |= {"records": 100, "stalled": 0, "starved": 0, "out_of_range": 0, "log_start_offset": 0}
+    return row | {"first_ns": 0, "last_ns": SECOND, "fetched_last_ns": SECOND} | values
+
+
+def member(**values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Members.columns)
+    row |= {"group": "g", "client_id": "c", "types": ["classic"], "first_ns": 0, "last_ns": 100 * SECOND}
+    return row | {"commits": 0} | values
+
+
+FALLING = {"lag": 2_000, "lag_first": 100, "lag_per_s": 60.0, "rising": 1.0, "written_per_s": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({}, True),
+        ({"lag": 1_000}, True),
+        ({"lag": 999, "written_per_s": 101.0}, False),
+        ({"lag": 400, "lag_first": 10, "written_per_s": 20.0, "lag_per_s": 10.0}, True),
+        ({"lag_first": 1_001}, False),
+        ({"points": 15}, False),
+        ({"rising": 0.5}, False),
+        ({"commits": 4}, False),
+        ({"lag_per_s": 5.0}, False),
+        ({"lag_per_s": -60.0}, False),
+        ({"lag": None}, False),
+    ],
+)
+def test_a_group_falls_behind_where_its_lag_keeps_growing(change: dict[str, Any], fires: bool) -> None:
+    row = lag(**{**FALLING, "committed_per_s": 40.0, **change})
+    assert [each.subject.group for each in said("consumer-falling-behind", {Lag: [row]})] == ["g"] * fires
+
+
+def test_falling_behind_is_told_of_a_topic_once() -> None:
+    rows = [lag(**FALLING, committed_per_s=40.0, partition=number) for number in range(3)]
+    (found,) = said("consumer-falling-behind", {Lag: rows})
+    assert (found.subject.group, found.subject.topic, found.subject.partition) == ("g", "t", None)
+    assert found.measure == 6_000
+    assert "300 records/s are written and 120 records/s are read" in found.message
+
+
+STUCK = {"stalled": 10, "stalled_at": 7, "stalled_first_ns": 0, "stalled_last_ns": 5 * SECOND}
+
+
+@pytest.mark.parametrize(
+    ("change", "committed", "fires"),
+    [
+        ({}, 7, True),
+        ({}, None, True),
+        ({"stalled": 9}, 7, False),
+        ({}, 8, False),
+        ({"replica_id": 2}, 7, False),
+    ],
+)
+def test_an_offset_is_stuck_where_commits_do_not_pass_it(
+    change: dict[str, Any], committed: int | None, fires: bool
+) -> None:
+    rows = {Positions: [position(**{**STUCK, **change})], Lag: [lag(committed=committed)]}
+    assert bool(said("stuck-offset", rows)) == fires
+
+
+def test_an_offset_that_is_stuck_on_several_connections_is_one_finding() -> None:
+    rows = [position(**STUCK | {"stalled": 5}, connection=number) for number in (3, 4)]
+    (found,) = said("stuck-offset", {Positions: rows, Lag: []})
+    assert (found.count, found.connections) == (10, (3, 4))
+
+
+def test_a_consumer_that_is_brought_nothing_is_stalled() -> None:
+    row = position(starved=10, starved_at=7)
+    assert len(said("consumer-stalled", {Positions: [row]})) == 1
+    assert not said("consumer-stalled", {Positions: [row | {"position": 9}]})
+    assert not said("consumer-stalled", {Positions: [row | {"starved": 9}]})
+
+
+def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
+    row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
+    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)]}
+    (found,) = said("consumer-stopped", rows)
+    assert "13 records came since" in found.message
+    assert not said("consumer-stopped", {**rows, Lag: [lag(log_end=7)]})
+    assert not said("consumer-stopped", {**rows, Positions: [row | {"fetched_last_ns": 50 * SECOND}]})
+    short = judge(
+        {"consumer-stopped": RULES["consumer-stopped"]},
+        rows,
+        Context(first_ns=0, last_ns=50 * SECOND),
+    )
+    assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
+
+
+def test_a_partition_far_behind_its_siblings_is_told() -> None:
+    rows = [lag(partition=number, lag=value) for number, value in enumerate((1_000, 100, 90))]
+    (found,) = said("partition-lags", {Lag: rows})
+    assert found.subject.partition == 0
+    for least in ((999, 10, 10), (1_000, 101, 101)):
+        rows = [lag(partition=number, lag=value) for number, value in enumerate(least)]
+        assert not said("partition-lags", {Lag: rows})
+    assert not said("partition-lags", {Lag: rows[:2]})
+
+
+RESET = {"out_of_range": 1, "reset_from": 40, "reset_to": 200, "reset_exchange": 9, "reset_ns": 5}
+
+
+def test_an_offset_before_the_log_begins_is_lost_and_explains_the_jump() -> None:
+    rows: dict[type[Statistic], list[Row]] = {Positions: [position(**RESET, log_start_offset=200)]}
+    (lost,) = said("data-lost-to-retention", rows)
+    assert (lost.measure, lost.subject.group, lost.subject.partition) == (160, "g", 0)
+    (reset,) = said("offset-reset", rows)
+    assert "left out 160 offsets" in reset.message
+    both = {id: RULES[id] for id in ("data-lost-to-retention", "offset-reset")}
+    found = judge(both, rows, Context()).findings
+    assert [(each.id, each.because) for each in found] == [
+        ("data-lost-to-retention", None),
+        ("offset-reset", lost.key),
+    ]
+
+
+def test_an_offset_beyond_the_end_is_a_reset_and_nothing_is_lost() -> None:
+    rows = {Positions: [position(**RESET | {"reset_from": 900, "reset_to": 50})]}
+    assert not said("data-lost-to-retention", rows)
+    (reset,) = said("offset-reset", rows)
+    assert "went back to 50 and reads 850 offsets again" in reset.message
+    assert not said("offset-reset", {Positions: [position(**RESET, replica_id=1)]}), "a follower"
+
+
+def test_a_commit_that_goes_back_is_a_notice() -> None:
+    row = lag(rewinds=1, rewound_from=18, rewound_to=1, rewound_by="adminclient-1", rewind_exchange=423)
+    (found,) = said("offset-rewound", {Lag: [row]})
+    assert "of partition 0 from 18 to 1, by client adminclient-1" in found.message
+    assert found.exchanges == (423,)
+    assert not said("offset-rewound", {Lag: [lag()]})
+
+
+@pytest.mark.parametrize(
+    ("commits", "seconds", "records", "fires"),
+    [
+        (1_000, 100, 0, True),
+        (999, 100, 10_000, False),
+        (199, 10, 199, False),
+        (200, 100, 1_000, True),
+        (200, 100, 1_001, False),
+        (200, 110, 100, False),
+    ],
+)
+def test_commits_are_too_many_by_rate_or_by_records(
+    commits: int, seconds: int, records: int, fires: bool
+) -> None:
+    rows = {
+        Members: [member(commits=commits, last_ns=seconds * SECOND)],
+        Positions: [position(records=records)],
+    }
+    assert bool(said("commits-too-often", rows)) == fires
+    transactional: Row = dict.fromkeys(column.name for column in Transactions.columns)
+    assert not said("commits-too-often", {**rows, Transactions: [transactional | {"groups": ["g"]}]})
+
+
+def test_a_member_that_never_commits_is_told_after_five_minutes() -> None:
+    rows = {Members: [member(last_ns=300 * SECOND)], Positions: [position()]}
+    assert len(said("never-commits", rows)) == 1
+    assert not said("never-commits", {**rows, Positions: [position(records=0)]})
+    assert not said("never-commits", {**rows, Members: [member(last_ns=299 * SECOND)]})
+    assert not said("never-commits", {**rows, Members: [member(last_ns=300 * SECOND, commits=1)]})
+
+
+@pytest.mark.parametrize(
+    ("case", "id", "subject"),
+    [
+        ("lag-grows", "consumer-falling-behind", {"group": "event-store", "topic": "events"}),
+        ("poison-pill", "stuck-offset", {"group": "geocoding", "topic": "addresses", "partition": 1}),
+        ("offset-out-of-range", "data-lost-to-retention", {"group": "audit-archive", "partition": 0}),
+        ("commit-storm", "commits-too-often", {"group": "ledger-copy", "client_id": "committer"}),
+    ],
+)
+def test_trouble_of_real_groups_is_found_and_is_the_cause(
+    case: str, id: str, subject: dict[str, Any]
+) -> None:
+    (found,) = of_rule(case, id)
+    assert {name: getattr(found.subject, name) for name in subject} == subject
+    assert found.because is None
+    assert found.filter
+    assert {each.id for each in found_in(case) if each.severity == CRITICAL and each.because is None} <= {id}
+
+
+def test_a_healthy_consumer_has_none_of_it() -> None:
+    assert not [each for each in found_in("healthy") if each.id in GRADES]

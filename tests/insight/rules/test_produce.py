@@ -1,0 +1,209 @@
+"""Rules on producers: what is refused, lost, doubled, out of order, or dated wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.cluster import ClusterTopics
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import Row
+from kdissect.analysis.producers import Producers
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.made import SECOND, row, said
+
+SEVERITIES = {
+    "produce-refused": WARNING,
+    "message-too-large": WARNING,
+    "under-min-isr": CRITICAL,
+    "produce-retries-exhausted": CRITICAL,
+    "acks-none": NOTICE,
+    "acks-leader-only": INFO,
+    "duplicate-appended": WARNING,
+    "duplicate-absorbed": INFO,
+    "sequence-gap": CRITICAL,
+    "producer-id-forgotten": WARNING,
+    "reordered-by-retry": WARNING,
+    "producer-id-churn": NOTICE,
+    "time-in-future": WARNING,
+}
+
+COUNTS = (
+    *("resent", "resent_appended", "absorbed", "unanswered", "gaps", "lost_sequences", "overtaken"),
+    *("given_up", "tried_ns", "ahead", "recompressed", "converted"),
+)
+
+
+def producer(**values: Any) -> Row:
+    defaults = {
+        "client_id": "till",
+        "client": "10.0.0.1",
+        "topic": "sales",
+        "partition": 0,
+        "batches": 200,
+        "records": 200,
+        "bytes": 50_000,
+        "acks": ["all"],
+        "first_ns": 1 * SECOND,
+        "last_ns": 9 * SECOND,
+        "exchanges": [4, 9],
+        "transactional": False,
+    }
+    counts = dict.fromkeys(COUNTS, 0)
+    return row(Producers, **(defaults | counts | values))
+
+
+def failed(error: str, **values: Any) -> Row:
+    defaults = {
+        "error": error,
+        "api": "Produce",
+        "client": "10.0.0.1",
+        "client_id": "till",
+        "topic": "sales",
+        "partition": 0,
+        "count": 3,
+        "first_ns": 1 * SECOND,
+        "last_ns": 2 * SECOND,
+        "first_exchange": 5,
+        "last_exchange": 8,
+    }
+    return row(Errors, **(defaults | values))
+
+
+def judged(id: str, *rows: Row) -> list[Finding]:
+    return said(id, {Producers: list(rows)})
+
+
+@pytest.mark.parametrize(("id", "severity"), SEVERITIES.items())
+def test_severities_are_the_catalogue_s(id: str, severity: str) -> None:
+    assert (RULES[id].severity, RULES[id].category) == (severity, "produce")
+    page = RULES[id].page
+    assert page.what
+    assert page.why
+    assert page.do
+
+
+@pytest.mark.parametrize("id", SEVERITIES)
+def test_an_ordinary_producer_is_no_finding(id: str) -> None:
+    assert not said(id, {Producers: [producer(producer_id=7), producer(partition=1)]})
+
+
+def test_a_refusal_says_what_the_clock_shows() -> None:
+    rows = {
+        Errors: [failed("INVALID_TIMESTAMP"), failed("INVALID_TIMESTAMP", partition=1)],
+        Producers: [producer(skew_min_ms=-7_200_000, skew_max_ms=-7_199_000)],
+    }
+    (found,) = said("produce-refused", rows)
+    assert (found.subject.client_id, found.subject.topic, found.count) == ("till", "sales", 6)
+    assert found.message.endswith("Its records are dated up to 2.0 h behind the packets.")
+    assert "message.timestamp.before.max.ms" in found.fix
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["MESSAGE_TOO_LARGE", "TOPIC_AUTHORIZATION_FAILED", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT"],
+)
+def test_what_has_a_finding_of_its_own_or_goes_by_is_not_refused(error: str) -> None:
+    assert not said("produce-refused", {Errors: [failed(error)]})
+
+
+def test_a_batch_that_is_too_large_is_told_with_its_size() -> None:
+    rows = {Errors: [failed("MESSAGE_TOO_LARGE", count=1)], Producers: [producer(batch_bytes_max=100_070)]}
+    (found,) = said("message-too-large", rows)
+    assert found.message == (
+        "1 batch of till for sales is larger than the topic takes, and refused. Its largest batch has "
+        "100,070 bytes."
+    )
+    assert (found.measure, found.unit) == (100_070, "bytes")
+
+
+def test_too_few_replicas_in_sync_is_told_once_a_topic() -> None:
+    rows = [
+        failed("NOT_ENOUGH_REPLICAS"),
+        failed("NOT_ENOUGH_REPLICAS_AFTER_APPEND", partition=1, last_ns=5 * SECOND),
+    ]
+    (found,) = said("under-min-isr", {Errors: rows})
+    assert (found.subject.topic, found.count, found.cost_ns) == ("sales", 6, 4 * SECOND)
+
+
+def test_giving_up_is_after_30_s() -> None:
+    assert not judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND - 1))
+    (found,) = judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND))
+    assert (found.subject.partition, found.measure) == (0, 30)
+
+
+def test_acks_0_counts_from_100_records() -> None:
+    assert not judged("acks-none", producer(acks=["0"], records=99))
+    (found,) = judged(
+        "acks-none", producer(acks=["0"], records=50), producer(acks=["0"], records=50, partition=1)
+    )
+    assert (found.subject.client_id, found.subject.topic, found.count) == ("till", "sales", 100)
+
+
+def test_acks_1_counts_where_there_are_replicas() -> None:
+    written = [producer(acks=["1"])]
+    assert not said("acks-leader-only", {Producers: written})
+    alone, two = (row(ClusterTopics, topic="sales", replication=number) for number in (1, 2))
+    assert not said("acks-leader-only", {Producers: written, ClusterTopics: [alone]})
+    assert said("acks-leader-only", {Producers: written, ClusterTopics: [two]})
+
+
+def test_records_that_stand_twice() -> None:
+    (found,) = judged("duplicate-appended", producer(resent=2, resent_appended=3))
+    assert found.message == (
+        "3 records of till stand twice in sales-0: the client sent 2 batches again after an answer did not "
+        "come, and "
+        "the broker had written them already."
+    )
+    assert not judged("duplicate-appended", producer(resent=2, absorbed=2))
+    assert judged("duplicate-absorbed", producer(resent=2, absorbed=2))
+
+
+def test_a_gap_is_told_where_the_broker_complains() -> None:
+    gap = producer(producer_id=7, gaps=1, lost_sequences=4)
+    assert not judged("sequence-gap", gap)
+    rows = {Producers: [gap], Errors: [failed("OUT_OF_ORDER_SEQUENCE_NUMBER")]}
+    (found,) = said("sequence-gap", rows)
+    assert "4 records are missing" in found.message
+    rows[Producers] = [producer(producer_id=7, gaps=None)]
+    assert not said("sequence-gap", rows)
+
+
+def test_order_is_lost_without_a_producer_id_only() -> None:
+    assert judged("reordered-by-retry", producer(overtaken=1))
+    assert not judged("reordered-by-retry", producer(overtaken=1, producer_id=7))
+
+
+def test_a_forgotten_producer() -> None:
+    assert said("producer-id-forgotten", {Errors: [failed("UNKNOWN_PRODUCER_ID")]})
+
+
+def test_producers_are_churned_at_10_a_minute() -> None:
+    def made(number: int, every_s: int) -> list[Row]:
+        return [producer(producer_id=at, first_ns=at * every_s * SECOND) for at in range(number)]
+
+    assert judged("producer-id-churn", *made(10, 6))
+    assert not judged("producer-id-churn", *made(9, 1))
+    assert not judged("producer-id-churn", *made(10, 7))
+
+
+def test_records_in_the_future_count_from_10_batches() -> None:
+    assert not judged("time-in-future", producer(ahead=9, skew_max_ms=3_000_000))
+    (found,) = judged("time-in-future", producer(ahead=10, skew_max_ms=3_000_000))
+    assert "dated up to 50.0 min after they were sent (10 batches)" in found.message
+    refused = producer(ahead=10, skew_max_ms=3_000_000, error_codes=["INVALID_TIMESTAMP"])
+    assert not judged("time-in-future", refused)
+
+
+def test_a_wrong_unit_of_time_is_recognised() -> None:
+    at_ns = 1_700_000_000 * SECOND
+    (found,) = judged("time-in-future", producer(ahead=10, skew_max_ms=at_ns // 1000, first_ns=at_ns))
+    assert "microseconds" in found.message
+
+
+def test_a_real_capture() -> None:
+    found = {(each.id, each.subject.topic) for each in judged_file(CAPTURES / "errors.pcapng").findings}
+    assert {id for id, _ in found} & SEVERITIES.keys() == {"message-too-large", "produce-refused"}

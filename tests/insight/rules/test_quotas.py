@@ -1,0 +1,69 @@
+"""Rules on quotas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.pace import Pace
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import WARNING
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.shared import requires_shared, shared
+
+IDS = ("throttled", "throttle-ignored")
+
+
+def pace(**values: Any) -> tuple[type[Pace], Row]:
+    made = {"broker": "b:1", "client": "c", "client_id": "app", "api": "Produce", "throttled_max_ns": 9 * MS}
+    made |= {"throttled_first_ns": T0, "throttled_last_ns": T0 + S, "quota_bytes_per_s": None}
+    return Pace, row(Pace, **{**made, **values})
+
+
+def test_each_has_its_page() -> None:
+    check_pages("quotas")
+    assert {each.id for each in RULES.values() if each.category == "quotas"} == set(IDS)
+
+
+@pytest.mark.parametrize("name", ["basic-kafka43.pcapng", "consumer-group-kip848.pcapng"])
+def test_healthy_captures_have_none(name: str) -> None:
+    assert not [each for each in judged_file(CAPTURES / name).findings if each.id in IDS]
+
+
+def test_who_is_told_to_wait_often_or_long_is_throttled() -> None:
+    ((found,),) = said(pace(throttled_count=5, throttled_sum_ns=5 * MS), ids=IDS).values()
+    assert (found.severity, found.subject.client_id, found.count) == (WARNING, "app", 5)
+    assert not said(pace(throttled_count=4, throttled_sum_ns=S - 1), ids=IDS)
+    assert said(pace(throttled_count=1, throttled_sum_ns=S), ids=IDS)
+
+
+def test_what_is_asked_tells_which_quota_it_is() -> None:
+    def which(*apis: str) -> str:
+        rows = [pace(throttled_count=9, throttled_sum_ns=S, api=api) for api in apis]
+        ((found,),) = said(*rows, ids=IDS).values()
+        return found.message
+
+    assert "producer_byte_rate" in which("Produce")
+    assert "consumer_byte_rate" in which("Fetch")
+    assert "controller_mutation_rate" in which("CreateTopics", "DeleteTopics")
+    assert "request_percentage" in which("Heartbeat", "Fetch")
+
+
+def test_who_asks_too_early_five_times_does_not_heed_it() -> None:
+    ((found,),) = said(pace(broken_count=5, broken_exchanges=[1, 2]), ids=IDS).values()
+    assert (found.id, found.count, found.exchanges) == ("throttle-ignored", 5, (1, 2))
+    assert not said(pace(broken_count=4), ids=IDS)
+
+
+@requires_shared
+def test_the_client_over_its_quota_is_told_and_the_other_is_not() -> None:
+    findings = judged_file(shared("testdata/incidents/producer-quota/capture.pcapng.gz")).findings
+    found = {each.id: each for each in findings if each.category in ("quotas", "latency", "network")}
+    assert found.keys() == {"throttled", "head-of-line"}
+    assert found["throttled"].subject.client_id == "log-shipper"
+    assert found["throttled"].measure == pytest.approx(57.5, abs=0.5)
+    assert "15,0" in found["throttled"].message or "14,9" in found["throttled"].message
+    assert found["head-of-line"].because == found["throttled"].key

@@ -1,0 +1,215 @@
+"""Rules on addresses of brokers and what is spoken there, and on versions and linger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.clients import Clients
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.delivery import Delivery
+from kdissect.analysis.endpoints import Endpoints
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.tcp import Tcp
+from kdissect.analysis.versions import Versions
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Context
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
+from kdissect.insight.judge import judge
+from tests.insight.rules.shipped import found_in, of_rule
+
+GRADES = {
+    "listener-unreachable": (CRITICAL, CERTAIN),
+    "tls-on-plaintext-port": (CRITICAL, CERTAIN),
+    "http-on-kafka": (NOTICE, CERTAIN),
+    "request-refused-by-close": (WARNING, CERTAIN),
+    "client-breaks-on-4": (CRITICAL, CERTAIN),
+    "broker-limits-clients": (INFO, CERTAIN),
+    "linger-long": (NOTICE, CERTAIN),
+}
+
+
+@pytest.mark.parametrize("id", GRADES)
+def test_severities_are_those_of_the_catalogue(id: str) -> None:
+    assert (RULES[id].severity, RULES[id].confidence) == GRADES[id]
+    assert RULES[id].page.what
+    assert RULES[id].page.do
+
+
+def said(id: str, rows: dict[Any, list[Row]]) -> list[Finding]:
+    every = {each: rows.get(each, []) for each in RULES[id].needs}
+    return judge({id: RULES[id]}, every, Context()).findings
+
+
+def endpoint(broker: str, **values: Any) -> Row:
+    row: Row = dict.fromkeys((column.name for column in Endpoints.columns), 0)
+    row |= {
+        name: [] for name in ("nodes", "told_to", "told_by", "client_ids", "clients", "failed", "exchanges")
+    }
+    row |= {"broker": broker, "failed_first_ns": None, "failed_last_ns": None}
+    return row | values
+
+
+TOLD = {"told": 3, "told_to": ["app@10.0.0.1"], "told_by": ["10.0.0.9:9092"], "told_last_ns": 6 * SECOND}
+REFUSED = {"connections": 3, "refused": 3, "clients": ["10.0.0.1"], "failed": [4], "failed_first_ns": 1}
+REFUSED |= {"failed_last_ns": 2}
+
+
+@pytest.mark.parametrize(
+    ("rows", "confidence"),
+    [
+        ([endpoint("10.0.0.5:9092", **TOLD, **REFUSED)], CERTAIN),
+        ([endpoint("10.0.0.5:9092", **TOLD, **REFUSED | {"refused": 2})], None),
+        ([endpoint("10.0.0.5:9092", **TOLD, **REFUSED, answered=1)], None),
+        ([endpoint("10.0.0.5:9092", **TOLD, **REFUSED | {"clients": ["10.0.0.2"]})], None),
+        ([endpoint("10.0.0.5:9092", **REFUSED)], None),
+        # By its name: the port tells which address it may be.
+        ([endpoint("kafka-1:9999", **TOLD), endpoint("10.0.0.5:9999", **REFUSED)], CERTAIN),
+        ([endpoint("kafka-1:9999", **TOLD), endpoint("10.0.0.5:9999", **REFUSED, answered=1)], None),
+        # Nobody even tries: it is told again and again, and the client does nothing else.
+        ([endpoint("kafka-1:9999", **TOLD | {"told": 10})], LIKELY),
+        ([endpoint("kafka-1:9999", **TOLD | {"told": 9})], None),
+        ([endpoint("kafka-1:9999", **TOLD | {"told": 10, "told_last_ns": 21 * SECOND})], None),
+    ],
+)
+def test_an_address_that_is_told_and_cannot_be_reached(rows: list[Row], confidence: str | None) -> None:
+    found = said("listener-unreachable", {Endpoints: rows})
+    assert [each.confidence for each in found] == ([confidence] if confidence else [])
+
+
+def test_a_client_that_works_through_another_address_reaches_its_broker() -> None:
+    rows = [endpoint("kafka-1:9999", **TOLD | {"told": 10})]
+    client: Row = dict.fromkeys(column.name for column in Clients.columns)
+    client |= {"client": "10.0.0.1", "apis": ["ApiVersions v4", "Metadata v13"]}
+    assert said("listener-unreachable", {Endpoints: rows, Clients: [client]})
+    client["apis"].append("Produce v12")
+    assert not said("listener-unreachable", {Endpoints: rows, Clients: [client]})
+
+
+@pytest.mark.parametrize(
+    ("values", "confidence"),
+    [
+        ({"kafka_alerted": 1}, CERTAIN),
+        ({"kafka_alerted": 1, "kafka": 1}, None),
+        ({"kafka_closed": 3, "tls": 1}, CERTAIN),
+        ({"kafka_closed": 2, "tls": 1}, None),
+        ({"kafka_closed": 3}, None),
+        ({"tls_closed": 1, "kafka": 1}, CERTAIN),
+        ({"tls_closed": 1, "kafka": 1, "tls": 1}, None),
+        ({"tls_closed": 3}, LIKELY),
+        ({"tls_closed": 2}, None),
+    ],
+)
+def test_tls_meets_a_port_without_it_or_the_other_way(values: dict[str, int], confidence: str | None) -> None:
+    rows = {Endpoints: [endpoint("10.0.0.9:9093", **values, answered=values.get("kafka", 0))]}
+    found = said("tls-on-plaintext-port", rows)
+    assert [each.confidence for each in found] == ([confidence] if confidence else [])
+
+
+def test_http_is_told_where_the_port_is_a_brokers() -> None:
+    row: Row = dict.fromkeys(column.name for column in Connections.columns)
+    row |= {"connection": 2, "broker": "10.0.0.9:9092", "protocol": "http", "first_ns": 1, "last_ns": 2}
+    rows = {Endpoints: [endpoint("10.0.0.9:9092", kafka=1)], Connections: [row]}
+    assert len(said("http-on-kafka", rows)) == 1
+    assert not said("http-on-kafka", {**rows, Endpoints: [endpoint("10.0.0.9:8080", kafka=1)]})
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({}, True),
+        ({"waiting_ns": 51 * MILLISECOND}, False),
+        ({"closed_by": "client"}, False),
+        ({"waiting_apis": ["Fetch"]}, False),
+        ({"waiting_apis": ["LeaderAndIsr"]}, False),
+        ({"waiting_exchanges": []}, False),
+    ],
+)
+def test_a_request_that_is_answered_by_closing_is_refused(change: dict[str, Any], fires: bool) -> None:
+    row: Row = dict.fromkeys(column.name for column in Tcp.columns)
+    row |= {"connection": 1, "client": "10.0.0.1:5000", "broker": "10.0.0.9:9092", "client_id": "c"}
+    row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
+    row |= {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
+    assert bool(said("request-refused-by-close", {Tcp: [row | change]})) == fires
+    other = row | {"connection": 2, "closed_by": None, "waiting_exchanges": [], "answered_apis": ["Produce"]}
+    assert not said("request-refused-by-close", {Tcp: [row | change, other]}), "it is answered elsewhere"
+
+
+def version(**values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Versions.columns)
+    row |= {"client_id": "c", "client": "10.0.0.1", "broker": "b", "api": "Fetch", "api_version": 3}
+    row |= {"offered_min": 0, "offered_max": 17, "limited_by": "client", "count": 9, "verdict": "breaks"}
+    return row | values
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "will not work with brokers from Kafka 4.0 on"),
+        ({"offered_min": 4}, "does not work with this broker"),
+        ({"api": "Produce", "api_version": 2, "offered_max": 12}, "does not work with this broker"),
+        ({"api": "Produce", "api_version": 2, "offered_max": 11}, "will not work"),
+        ({"limited_by": "unknown", "offered_max": None, "offered_min": None}, "did not ask"),
+        ({"verdict": "upgrade-broker-first"}, None),
+        ({"verdict": "ok"}, None),
+    ],
+)
+def test_versions_that_kafka_4_removed_are_told(change: dict[str, Any], words: str | None) -> None:
+    found = said("client-breaks-on-4", {Versions: [version(**change)]})
+    assert [words in each.message for each in found if words] == [True] * bool(words)
+    assert bool(found) == bool(words)
+
+
+def test_an_old_broker_is_no_fault_of_clients() -> None:
+    assert said("broker-limits-clients", {Versions: [version(verdict="upgrade-broker-first")]})
+
+
+LATE = {
+    "linger_p50_ns": 500,
+    "youngest_p50_ns": 5,
+    "create_to_fetched_p50_ns": 900,
+    "send_to_fetched_p50_ns": 9,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({}, True),
+        ({"linger_p50_ns": 499}, False),
+        ({"create_to_fetched_p50_ns": 1_001}, False),
+        ({"youngest_p50_ns": 250}, False),
+        ({"linger_p50_ns": None}, False),
+    ],
+)
+def test_linger_is_told_where_it_is_most_of_the_way(change: dict[str, Any], fires: bool) -> None:
+    times = {name: value and value * MILLISECOND for name, value in {**LATE, **change}.items()}
+    row: Row = dict.fromkeys(column.name for column in Delivery.columns)
+    row |= {"topic": "t", "consumer": "c", "producers": ["p"], "records": 20, "sets": 4, **times}
+    found = said("linger-long", {Delivery: [row]})
+    assert [each.subject.client_id for each in found] == ["p"] * fires
+    assert not said("linger-long", {Delivery: [row | {"records": 19}]})
+
+
+@pytest.mark.parametrize(
+    ("case", "id", "subject"),
+    [
+        ("wrong-advertised-listener", "listener-unreachable", {"broker": "127.0.0.1:9999"}),
+        ("plaintext-client-on-tls-port", "tls-on-plaintext-port", {"broker": "127.0.0.1:9093"}),
+        ("client-0.10.2-on-4.3", "client-breaks-on-4", {"client_id": "museum-p"}),
+        ("latency-by-linger", "linger-long", {"client_id": "lingerer", "topic": "batchy"}),
+    ],
+)
+def test_trouble_of_real_clients_is_found(case: str, id: str, subject: dict[str, Any]) -> None:
+    (found,) = of_rule(case, id)
+    assert {name: getattr(found.subject, name) for name in subject} == subject
+    assert found.because is None
+    worse = [each for each in found_in(case) if each.because is None and each.severity == CRITICAL]
+    assert worse in ([], [found])
+
+
+def test_each_old_client_is_told_and_the_current_one_is_not() -> None:
+    found = of_rule("client-0.10.2-on-3.9", "client-breaks-on-4")
+    assert {each.subject.client_id for each in found} == {"antique-p", "antique-c"}
+    assert all("will not work" in each.message for each in found)

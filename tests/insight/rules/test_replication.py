@@ -1,0 +1,194 @@
+"""Rules on brokers that copy from each other."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.racks import Racks
+from kdissect.analysis.replication import Replication
+from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.capture.files import read_packets
+from kdissect.dissect import dissect
+from kdissect.exchange import Exchange
+from tests.analysis.folds import events_of, made
+from tests.insight.judged import CAPTURES
+from tests.insight.rules.rows import row, said
+
+
+def follower(gap_s: float = 0.5, **more: Any) -> tuple[type[Replication], Row]:
+    values = {
+        "node_id": 2,
+        "broker": "10.0.0.1:9092",
+        "fetches": 100,
+        "gap_max_ns": int(gap_s * SECOND),
+        "gap_from_ns": 10 * SECOND,
+        "lag_max": 0,
+        "exchanges": [4],
+        "first_ns": 0,
+        "last_ns": 90 * SECOND,
+    }
+    return Replication, row(Replication, **{**values, **more})
+
+
+def test_writes_that_wait_for_a_follower_are_told_from_three_on() -> None:
+    (found,) = said("replication-slow", follower(held_writes=3, held_ns=2 * SECOND))
+    assert (found.subject.broker, found.count) == ("2", 3)
+    assert "took up to 2.0 s" in found.message
+    assert said("replication-slow", follower(held_writes=2, held_ns=2 * SECOND)) == []
+
+
+def test_a_follower_lags_by_records_or_by_time() -> None:
+    assert said("follower-lags", follower(lag_max=10_000))
+    assert said("follower-lags", follower(lag_max=9_999)) == []
+    assert said("follower-lags", follower(10))
+    assert said("follower-lags", follower(9)) == []
+    assert said("follower-lags", follower(2.5, held_writes=1, held_ns=SECOND))
+    assert said("follower-lags", follower(2.4, held_writes=1, held_ns=SECOND)) == []
+
+
+def test_a_follower_that_has_nothing_to_fetch_does_not_lag() -> None:
+    moved = ClusterChanges, row(ClusterChanges, ns=12 * SECOND, what="leader-moved", subject="orders-0")
+    assert said("follower-lags", follower(30), moved) == []
+
+
+def test_a_log_that_is_cut_is_told() -> None:
+    (found,) = said("log-truncated", follower(truncations=1))
+    assert found.count == 1
+    assert said("log-truncated", follower()) == []
+
+
+# -- the table ------------------------------------------------------------------------------------------
+
+
+def fetch(at_s: float, connection: int = 0, offset: int = 5, high_watermark: int = 5) -> Exchange:
+    ns = int(at_s * SECOND)
+    asked = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 1, "logStartOffset": 0}
+    told = {
+        "partitionIndex": 0,
+        "errorCode": 0,
+        "highWatermark": high_watermark,
+        "lastStableOffset": -1,
+        "logStartOffset": 0,
+        "abortedTransactions": None,
+        "records": None,
+    }
+    return made(
+        "Fetch",
+        5,
+        {
+            "replicaId": 2,
+            "maxWaitMs": 500,
+            "minBytes": 1,
+            "maxBytes": 1,
+            "isolationLevel": 0,
+            "topics": [{"topic": "orders", "partitions": [asked]}],
+        },
+        {"throttleTimeMs": 0, "responses": [{"topic": "orders", "partitions": [told]}]},
+        (ns, ns + 1),
+        connection,
+    )
+
+
+def rows(*exchanges: Exchange) -> list[Row]:
+    found = Replication()
+    for each in exchanges:
+        found.feed(each)
+    return found.result()
+
+
+def test_a_gap_is_one_of_a_connection() -> None:
+    (one,) = rows(fetch(1), fetch(2), fetch(7), fetch(8))
+    assert (one["node_id"], one["fetches"], one["gap_max_ns"], one["gap_from_ns"]) == (
+        2,
+        4,
+        5 * SECOND,
+        2 * SECOND,
+    )
+    (other,) = rows(fetch(1), fetch(2), fetch(7, 1), fetch(8, 1))
+    assert other["gap_max_ns"] == SECOND
+
+
+def test_lag_is_what_others_have() -> None:
+    (one,) = rows(fetch(1, offset=5, high_watermark=500), fetch(2, offset=400, high_watermark=500))
+    assert one["lag_max"] == 495
+
+
+def test_consumers_are_no_followers() -> None:
+    consumer = fetch(1)
+    assert consumer.request is not None
+    assert rows(consumer)
+    assert all(each["node_id"] >= 0 for each in rows(consumer))
+
+
+# -- racks ----------------------------------------------------------------------------------------------
+
+
+def reads(rack: str | None, broker: int, sent: int = 2_000_000) -> tuple[type[Racks], Row]:
+    values = {"topic": "orders", "partition": 0, "client": "10.0.0.9", "client_id": "billing", "rack": rack}
+    times = {"first_ns": 1, "last_ns": 9, "fetches": 3}
+    return Racks, row(Racks, **values, **times, broker=f"10.0.0.{broker}:9092", bytes=sent)
+
+
+def cluster(
+    isr: str = "1,2", racks: tuple[str | None, str | None] = ("a", "b")
+) -> list[tuple[type[Any], Row]]:
+    brokers = [
+        (ClusterBrokers, row(ClusterBrokers, node_id=node, host=f"10.0.0.{node}", port=9092, rack=rack))
+        for node, rack in zip((1, 2), racks, strict=True)
+    ]
+    held = row(ClusterPartitions, topic="orders", partition=0, leader=1, isr=isr, replicas="1,2")
+    return [*brokers, (ClusterPartitions, held)]
+
+
+def test_a_consumer_that_reads_past_a_nearer_copy_is_told() -> None:
+    (found,) = said("cross-rack-fetch", *cluster(), reads("b", 1))
+    assert (found.severity, found.subject.client_id) == ("notice", "billing")
+    assert (
+        found.message == "billing in rack b read 2.0 MB from a, though a copy in sync lies in its own rack."
+    )
+
+
+def test_a_consumer_without_a_rack_is_told_as_information() -> None:
+    (found,) = said("cross-rack-fetch", *cluster(), reads(None, 1))
+    assert found.severity == "info"
+
+
+def test_a_consumer_that_reads_near_or_cannot_is_not_told() -> None:
+    assert said("cross-rack-fetch", *cluster(), reads("a", 1)) == []
+    assert said("cross-rack-fetch", *cluster(isr="1"), reads("b", 1)) == []
+    assert said("cross-rack-fetch", *cluster(), reads("b", 1, 999_999)) == []
+    assert said("cross-rack-fetch", *cluster(racks=("a", "a")), reads("b", 1)) == []
+    assert said("cross-rack-fetch", *cluster(racks=(None, None)), reads(None, 1)) == []
+
+
+def test_the_rack_that_a_consumer_names_is_kept() -> None:
+    found = Racks()
+    for event in events_of("java43-basic"):
+        found.feed(event)
+    rows = found.result()
+    assert {each["rack"] for each in rows} == {None}
+    assert sum(each["bytes"] for each in rows) > 0
+
+
+@pytest.mark.parametrize("kind", [Racks, StaleLeaders, Replication])
+def test_parts_are_the_whole(kind: type[Racks] | type[StaleLeaders] | type[Replication]) -> None:
+    path = CAPTURES / "incidents" / "controlled-shutdown.pcapng.gz"
+    events = list(dissect(iter(read_packets([path]))))
+
+    def fed(some: list[Any]) -> Any:
+        found = kind()
+        for event in some:
+            found.feed(event)
+        return found
+
+    whole = fed(events).result()
+    assert whole
+    for at in (100, 740, 1935):
+        parts = pickle.loads(pickle.dumps(fed(events[:at])))
+        parts.merge(fed(events[at:]))
+        assert parts.result() == whole

@@ -1,0 +1,191 @@
+"""Rules on credentials, log-ins, permissions and TLS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.exposure import Exposure
+from kdissect.analysis.fold import Row
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.made import SECOND, row, said
+
+SEVERITIES = {
+    "plaintext-credentials": CRITICAL,
+    "unencrypted-data": NOTICE,
+    "anonymous-clients": NOTICE,
+    "tls-weak": WARNING,
+    "certificate-expires": WARNING,
+    "tls-handshake-failed": CRITICAL,
+    "authentication-failed": WARNING,
+    "authorization-denied": WARNING,
+    "reauthentication-missed": WARNING,
+}
+DAY = 24 * 3600 * SECOND
+
+
+def connection(**values: Any) -> Row:
+    defaults = {
+        "connection": 3,
+        "client": "10.0.0.1:5000",
+        "broker": "10.0.0.9:9092",
+        "client_id": "app",
+        "credentials": "none",
+        "record_bytes": 0,
+        "end": "fin",
+        "first_ns": 1 * SECOND,
+        "last_ns": 90 * SECOND,
+    }
+    return row(Exposure, **(defaults | values))
+
+
+def refused(error: str, **values: Any) -> Row:
+    defaults = {
+        "error": error,
+        "client": "10.0.0.1",
+        "client_id": "app",
+        "principal": "alice",
+        "count": 3,
+        "first_ns": 1 * SECOND,
+        "last_ns": 2 * SECOND,
+        "first_exchange": 5,
+        "last_exchange": 8,
+    }
+    return row(Errors, **(defaults | values))
+
+
+def judged(id: str, *rows: Row) -> list[Finding]:
+    return said(id, {Exposure: list(rows)})
+
+
+@pytest.mark.parametrize(("id", "severity"), SEVERITIES.items())
+def test_severities_are_the_catalogue_s(id: str, severity: str) -> None:
+    assert (RULES[id].severity, RULES[id].category) == (severity, "security")
+    page = RULES[id].page
+    assert page.what
+    assert page.why
+    assert page.do
+
+
+@pytest.mark.parametrize("id", SEVERITIES)
+def test_an_ordinary_connection_is_no_finding(id: str) -> None:
+    secured = connection(tls="TLS 1.3", suite="TLS_AES_256_GCM_SHA384", data="encrypted", record_bytes=9)
+    assert not said(id, {Exposure: [connection(), secured]})
+
+
+@pytest.mark.parametrize(
+    ("credentials", "mechanism", "severity", "words"),
+    [
+        ("clear", "PLAIN", CRITICAL, "the password of the user alice"),
+        ("token-clear", "OAUTHBEARER", CRITICAL, "the token of the user alice"),
+        ("hashed", "SCRAM-SHA-256", NOTICE, "hashes of the password of the user alice"),
+    ],
+)
+def test_credentials_are_told_by_user(credentials: str, mechanism: str, severity: str, words: str) -> None:
+    bare = connection(credentials=credentials, mechanism=mechanism, principal="alice")
+    (found,) = judged("plaintext-credentials", bare, bare | {"connection": 4})
+    assert (found.subject.principal, found.subject.client_id, found.severity) == ("alice", "app", severity)
+    assert words in found.message
+    assert found.filter == "connection in {3, 4}"
+    (several,) = judged("plaintext-credentials", bare, bare | {"client_id": "web"})
+    assert several.subject.client_id is None
+
+
+def test_secrets_in_other_requests_are_told() -> None:
+    (found,) = judged("plaintext-credentials", connection(secrets=["AlterUserScramCredentials"]))
+    assert "AlterUserScramCredentials" in found.message
+
+
+def test_records_in_clear_count_between_hosts() -> None:
+    near = connection(data="clear", record_bytes=9, topics=["t"], client="10.0.0.9:1")
+    assert not judged("unencrypted-data", near)
+    (found,) = judged("unencrypted-data", connection(data="clear", record_bytes=9, topics=["t"]))
+    assert (found.subject.topic, found.measure) == ("t", 9)
+
+
+def test_clients_without_a_log_in_beside_others() -> None:
+    known = connection(mechanism="PLAIN", outcome="authenticated", broker="10.0.0.9:9093")
+    nameless = connection(record_bytes=5)
+    (found,) = judged("anonymous-clients", known, nameless)
+    assert found.subject.broker == "10.0.0.9:9092"
+    assert not judged("anonymous-clients", nameless)
+    assert not judged("anonymous-clients", known, nameless | {"client_id": "broker-1-fetcher-0"})
+    assert not judged("anonymous-clients", known, nameless | {"credentials": None})  # its begin is not there
+
+
+@pytest.mark.parametrize(
+    ("values", "weak"),
+    [
+        ({"tls": "TLS 1.1", "suite": "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"}, True),
+        ({"tls": "TLS 1.2", "suite": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, False),
+        ({"tls": "TLS 1.2", "suite": "TLS_RSA_WITH_AES_128_GCM_SHA256"}, True),
+        ({"tls": "TLS 1.2", "suite": "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA"}, True),
+        ({"tls": "TLS 1.2", "suite": "TLS_DH_anon_WITH_AES_128_CBC_SHA"}, True),
+    ],
+)
+def test_weak_tls(values: dict[str, str], weak: bool) -> None:
+    assert bool(judged("tls-weak", connection(**values))) == weak
+
+
+def test_certificates_that_end_within_30_days() -> None:
+    def ending(days: float) -> Row:
+        return connection(certificate="CN=b", certificate_ends_ns=int(90 * SECOND + days * DAY))
+
+    assert not judged("certificate-expires", ending(30))
+    assert judged("certificate-expires", ending(29.9))[0].severity == WARNING
+    assert judged("certificate-expires", ending(2.9))[0].severity == CRITICAL
+    assert "expired 1 days ago" in judged("certificate-expires", ending(-1))[0].message
+
+
+def test_alerts_are_said_in_words() -> None:
+    (found,) = judged("tls-handshake-failed", connection(alerts=["client: unknown_ca"]))
+    assert "the client says that it does not trust who issued the certificate" in found.message
+
+
+def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
+    (found,) = said("authentication-failed", {Errors: [refused("SASL_AUTHENTICATION_FAILED")]})
+    assert (found.subject.client_id, found.subject.principal, found.severity) == ("app", "alice", WARNING)
+    assert found.message == (
+        "app cannot log in as alice, 3 times in 1 s: the broker does not accept the name and password."
+    )
+    often = refused("SASL_AUTHENTICATION_FAILED", count=10, last_ns=61 * SECOND)
+    (found,) = said("authentication-failed", {Errors: [often]})
+    assert found.severity == CRITICAL
+    often["last_ns"] += 1
+    (found,) = said("authentication-failed", {Errors: [often]})
+    assert found.severity == WARNING
+
+
+def test_a_permission_that_lacks_is_told_with_the_command() -> None:
+    rows = [
+        refused("TOPIC_AUTHORIZATION_FAILED", api="Produce", topic="pay"),
+        refused("TOPIC_AUTHORIZATION_FAILED", api="Metadata", topic="pay"),
+        refused("GROUP_AUTHORIZATION_FAILED", api="JoinGroup", group="hr"),
+    ]
+    one, two = said("authorization-denied", {Errors: rows})
+    topic, group = (one, two) if one.subject.topic else (two, one)
+    assert (topic.subject.topic, topic.subject.principal, topic.count) == ("pay", "alice", 6)
+    assert topic.message == "app (alice) may not write to and look at the topic pay: refused 6 times."
+    assert (
+        "--add --allow-principal User:alice --operation Describe --operation Write --topic pay" in topic.fix
+    )
+    assert (group.subject.group, group.subject.topic) == ("hr", None)
+
+
+def test_a_connection_that_ends_with_its_log_in() -> None:
+    assert judged("reauthentication-missed", connection(login_ends_ns=85 * SECOND))
+    assert not judged("reauthentication-missed", connection(login_ends_ns=84 * SECOND))
+    assert not judged("reauthentication-missed", connection(login_ends_ns=91 * SECOND))
+    assert not judged("reauthentication-missed", connection(login_ends_ns=85 * SECOND, end="open"))
+
+
+def test_no_finding_holds_a_password() -> None:
+    found = [
+        each for each in judged_file(CAPTURES / "sasl-scram.pcapng").findings if each.category == "security"
+    ]
+    assert {each.id for each in found} == {"plaintext-credentials"}
+    assert all(each.severity == NOTICE for each in found)

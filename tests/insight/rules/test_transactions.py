@@ -1,0 +1,199 @@
+"""Rules on transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.fold import MILLISECOND, Row
+from kdissect.analysis.transactions import Transactions
+from kdissect.analysis.versions import Versions
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.made import SECOND, row, said
+
+SEVERITIES = {
+    "transaction-hanging": CRITICAL,
+    "lso-lag": WARNING,
+    "transaction-timed-out": WARNING,
+    "producer-fenced": CRITICAL,
+    "concurrent-transactions": NOTICE,
+    "transactions-tiny": NOTICE,
+    "transactions-aborted": WARNING,
+    "transaction-refused": WARNING,
+    "offsets-outside-transaction": CRITICAL,
+    "transaction-by-v1": INFO,
+}
+
+
+def transaction(**values: Any) -> Row:
+    defaults = {
+        "transactional_id": "pay",
+        "client_id": "app",
+        "client": "10.0.0.1:5000",
+        "begin_ns": 10 * SECOND,
+        "end_ns": 11 * SECOND,
+        "last_ns": 11 * SECOND,
+        "outcome": "committed",
+        "partitions": 1,
+        "records": 100,
+        "retries": 0,
+        "retry_ns": 0,
+        "timeout_ms": 60_000,
+        "exchanges": [1, 2],
+    }
+    return row(Transactions, **(defaults | values))
+
+
+def judged(id: str, *rows: Row) -> list[Finding]:
+    return said(id, {Transactions: list(rows)})
+
+
+@pytest.mark.parametrize(("id", "severity"), SEVERITIES.items())
+def test_severities_are_the_catalogue_s(id: str, severity: str) -> None:
+    assert (RULES[id].severity, RULES[id].category) == (severity, "transactions")
+    page = RULES[id].page
+    assert page.what
+    assert page.why
+    assert page.do
+
+
+def test_an_open_transaction_is_hanging_10_s_after_its_timeout() -> None:
+    opened = {"outcome": "open", "end_ns": None}  # the capture ends after 100 s
+    assert not judged("transaction-hanging", transaction(**opened, begin_ns=31 * SECOND))
+    (found,) = judged("transaction-hanging", transaction(**opened, begin_ns=30 * SECOND))
+    assert (found.subject.transactional_id, found.measure) == ("pay", 70)
+    assert not judged("transaction-hanging", transaction(begin_ns=1 * SECOND))
+
+
+def test_or_where_it_holds_readers_back_for_10_s() -> None:
+    held = {
+        "outcome": "open",
+        "held_topic": "t",
+        "held_partition": 3,
+        "held_offsets": 7,
+        "begin_ns": 80 * SECOND,
+    }
+    assert not judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND - 1))
+    (found,) = judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND))
+    assert (found.subject.topic, found.subject.partition) == ("t", 3)
+
+
+def test_readers_are_held_back_for_5_s() -> None:
+    held = {"held_topic": "t", "held_partition": 3, "held_offsets": 7}
+    assert not judged("lso-lag", transaction(**held, held_ns=5 * SECOND - 1))
+    (found,) = judged("lso-lag", transaction(**held, held_ns=5 * SECOND))
+    assert found.message == (
+        "Readers that want committed records only got nothing new from t-3 for 5 s, while up to 7 records "
+        "waited "
+        "there: the transaction pay was open. It was committed in the end."
+    )
+    assert found.resolved_ns == 11 * SECOND
+    assert not judged("lso-lag", transaction(**held, held_ns=9 * SECOND, outcome="timed-out"))
+
+
+def test_a_timeout_names_the_transaction_and_its_client() -> None:
+    (found,) = judged(
+        "transaction-timed-out",
+        transaction(
+            outcome="timed-out", timeout_ms=3000, last_ns=20 * SECOND, errors=["INVALID_PRODUCER_EPOCH"]
+        ),
+        transaction(),
+    )
+    assert (found.subject.transactional_id, found.subject.client_id) == ("pay", "app")
+    assert found.message == (
+        "1 transaction was open for longer than 3 s, so the broker aborted it: what was written in it is "
+        "lost to "
+        "readers. Its next request came 10 s after the begin and was refused (INVALID_PRODUCER_EPOCH)."
+    )
+
+
+def test_fenced_is_who_was_refused_after_another_took_the_id() -> None:
+    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": "new"}
+    (found,) = judged("producer-fenced", transaction(**taken, outcome="fenced", errors=["PRODUCER_FENCED"]))
+    assert (found.subject.client_id, found.subject.client) == ("app", "10.0.0.1")
+    assert found.message.startswith(
+        "new at 10.0.0.2 began to use the transactional id pay, which app was using"
+    )
+    assert not judged("producer-fenced", transaction(**taken, outcome="fenced"))  # it never learnt it
+    assert not judged("producer-fenced", transaction(outcome="fenced", errors=["PRODUCER_FENCED"]))
+
+
+def test_waits_count_from_100_ms_or_20_times() -> None:
+    waits = {"errors": ["CONCURRENT_TRANSACTIONS"]}
+    little = transaction(**waits, retries=19, retry_ns=99 * MILLISECOND)
+    assert not judged("concurrent-transactions", little)
+    assert judged("concurrent-transactions", transaction(**waits, retries=1, retry_ns=100 * MILLISECOND))
+    assert judged("concurrent-transactions", transaction(**waits, retries=20))
+
+
+def test_tiny_ones_are_many_of_few_records() -> None:
+    assert not judged("transactions-tiny", *[transaction(records=10)] * 99)
+    assert judged("transactions-tiny", *[transaction(records=10)] * 100)
+    assert not judged("transactions-tiny", *[transaction(records=11)] * 100)
+
+
+def test_aborted_ones_are_a_tenth_of_20_or_all_of_3() -> None:
+    lost = transaction(outcome="aborted", errors=["UNKNOWN_SERVER_ERROR"])
+    assert not judged("transactions-aborted", lost, lost, *[transaction()] * 4)
+    assert not judged("transactions-aborted", lost, *[transaction()] * 19)
+    (found,) = judged("transactions-aborted", lost, lost, *[transaction()] * 18)
+    assert "2 of 20 transactions (10 %)" in found.message
+    assert judged("transactions-aborted", *[lost] * 3)
+    assert not judged("transactions-aborted", *[lost] * 2)
+
+
+def refusal(**values: Any) -> list[Finding]:
+    defaults = {"api": "InitProducerId", "error_class": "fatal", "transactional_id": "pay", "count": 2}
+    times = {"first_ns": 1, "last_ns": 2, "first_exchange": 3, "last_exchange": 4}
+    return said("transaction-refused", {Errors: [row(Errors, **(defaults | times | values))]})
+
+
+def test_a_producer_that_may_not_begin() -> None:
+    (found,) = refusal(error="INVALID_TRANSACTION_TIMEOUT", client_id="app")
+    assert found.subject.transactional_id == "pay"
+    assert not refusal(error="TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    assert not refusal(error="PRODUCER_FENCED")
+    assert not refusal(error="COORDINATOR_LOAD_IN_PROGRESS", error_class="routine")
+    assert not refusal(error="INVALID_TRANSACTION_TIMEOUT", transactional_id=None)
+
+
+def committing(client_id: str, **rows: int) -> list[Row]:
+    return [
+        row(Versions, client="10.0.0.1", client_id=client_id, api=api, api_version=1, count=count)
+        for api, count in rows.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reader", "commits", "expected"),
+    [("app", 5, 1), ("app", 4, 0), ("app-in", 5, 1), ("application", 5, 0), ("other", 5, 0)],
+)
+def test_offsets_are_committed_beside_transactions_by_the_same_program(
+    reader: str, commits: int, expected: int
+) -> None:
+    spoken = committing(reader, Fetch=9, OffsetCommit=commits)
+    found = said("offsets-outside-transaction", {Transactions: [transaction()] * 5, Versions: spoken})
+    assert len(found) == expected
+    inside = [transaction(groups=["g"])] * 5
+    assert not said("offsets-outside-transaction", {Transactions: inside, Versions: spoken})
+
+
+def test_the_first_version_where_brokers_offer_the_second() -> None:
+    spoken = [row(Versions, client_id="app", api="EndTxn", api_version=3, offered_max=5)]
+    assert said("transaction-by-v1", {Transactions: [transaction(version="TV1")], Versions: spoken})
+    spoken[0]["offered_max"] = 4
+    assert not said("transaction-by-v1", {Transactions: [transaction(version="TV1")], Versions: spoken})
+
+
+def test_the_transactions_of_a_real_capture() -> None:
+    found = {each.id for each in judged_file(CAPTURES / "transactions-kafka39.pcapng").findings}
+    assert found & SEVERITIES.keys() <= {
+        "concurrent-transactions",
+        "transaction-by-v1",
+        "producer-fenced",
+        "transaction-timed-out",
+    }

@@ -1,0 +1,1 @@
+"""One traffic that was captured at several points."""

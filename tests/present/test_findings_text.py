@@ -1,0 +1,109 @@
+"""Findings as text for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.insight.context import Context
+from kdissect.insight.finding import Finding, Step, Subject
+from kdissect.insight.judge import Judged, NotJudged
+from kdissect.present.findings_text import closing_lines, finding_lines, judged_text
+
+WAITED = "answered: the coordinator had waited 9.42 s for inst-0 (coop0) "
+START = 1_700_000_000_000_000_000
+
+
+def finding(id: str, **more: object) -> Finding:
+    made = Finding(id, "critical", "certain", "groups", Subject(group="orders"), "It stood still.")
+    return made.changed(**{"cause": "Because.", "fix": "Do this.", "filter": "group == orders", **more})
+
+
+def test_the_form_of_a_finding() -> None:
+    each = finding(
+        "rebalance-long",
+        measure=9.54,
+        unit="s",
+        steps=(
+            Step(START + 17_410_000_000, "coop1 asked for it", 409),
+            Step(
+                START + 126_947_000_000, "answered: the coordinator had waited 9.42 s for inst-0 (coop0) " * 2
+            ),
+        ),
+    )
+    assert list(finding_lines([each], START, ["trouble.pcapng"])) == [
+        "CRITICAL rebalance-long   group orders                                    9.54 s",
+        "  It stood still.",
+        "   17.410 coop1 asked for it                                                #409",
+        "  126.947 answered: the coordinator had waited 9.42 s for inst-0 (coop0)",
+        "          answered: the coordinator had waited 9.42 s for inst-0 (coop0)",
+        "  why   Because.",
+        "  do    Do this.",
+        "  see   kdissect trouble.pcapng -Y 'group == orders'",
+    ]
+
+
+def test_an_effect_stands_indented_below_its_cause() -> None:
+    cause, effect = finding("a"), finding("b", because=finding("a").key)
+    lines = list(finding_lines([cause, effect, finding("c")], START, ["x y.pcap", "-d", "tcp.port==1,kafka"]))
+    assert lines == [
+        "CRITICAL a   group orders",
+        "  It stood still.",
+        "  why   Because.",
+        "  do    Do this.",
+        "  see   kdissect 'x y.pcap' -d tcp.port==1,kafka -Y 'group == orders'",
+        "  CRITICAL b   group orders",
+        "    It stood still.",
+        "",
+        "CRITICAL c   group orders",
+        "  It stood still.",
+        "  why   Because.",
+        "  do    Do this.",
+        "  see   kdissect 'x y.pcap' -d tcp.port==1,kafka -Y 'group == orders'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measure", "unit", "text"),
+    [
+        (9.54, "s", "9.54 s"),
+        (120, "ms", "120 ms"),
+        (3050, "bytes", "3.0 KiB"),
+        (1234567, "records", "1,234,567 records"),
+        (0.25, "%", "0.25 %"),
+        (None, "", ""),
+    ],
+)
+def test_measures(measure: float | None, unit: str, text: str) -> None:
+    (heading, *_) = finding_lines([finding("a", measure=measure, unit=unit)], START, ["x"])
+    assert heading == f"{'CRITICAL a   group orders':<{79 - len(text)}} {text}".rstrip()
+
+
+def test_a_long_subject_goes_on_in_the_next_line() -> None:
+    subject = Subject(transactional_id="java39-transactions-hang", client_id="hang", client="127.0.0.1")
+    each = finding("transaction-timed-out", measure=5.85, unit="s").changed(subject=subject)
+    lines = list(finding_lines([each], START, ["x"]))
+    assert lines[0] == "CRITICAL transaction-timed-out   transactional id java39-transactions-hang,"
+    assert lines[1] == "         client hang@127.0.0.1" + " " * 44 + "5.85 s"
+
+
+def test_text_of_the_wire_is_made_safe() -> None:
+    each = finding("a", message="na\x1b[31mme", steps=(Step(START, "evil\u202e", 1),))
+    each = each.changed(subject=Subject(group="g\n\x1b]0;x"))
+    text = "\n".join(finding_lines([each], START, ["f\x1b.pcap"]))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\\x1b" in text
+
+
+def test_the_last_lines_say_what_was_judged() -> None:
+    context = Context(0, 3_370_000_000, exchanges=71, kafka=15, gap_bytes=3050, one_sided=1)
+    silent = [*(NotJudged(f"r{at}", "needs 60 s") for at in range(4)), NotJudged("far", "one side only")]
+    judged = Judged([], silent, 118, context)
+    assert list(closing_lines(judged, 3, 2)) == [
+        "2 more findings: --all shows them",
+        "captured: 3.37 s, 71 exchanges, 15 connections with Kafka, 3.0 KiB missing, 1 exchange without one "
+        "side",
+        "judged 118 rules; not judged 5: 4 rules (needs 60 s), far (one side only)",
+    ]
+    assert next(iter(closing_lines(judged, 0, 0))).startswith("nothing found: 118 rules looked at 3.37 s")
+    assert judged_text(Judged([], [], 1, context)) == "judged 1 rule"
