@@ -79,8 +79,7 @@ def stats(**given: Any) -> int:
     itself.
 
     Tasks share decoding and counting. Each task of a capture point reads all of it, and one task adds what
-    they counted: more than four tasks help only where there are several capture points. That files are of
-    several capture points must be said: kdissect stats finds it out by itself.
+    they counted: more than four tasks help only where there are several capture points.
     """
     return _Stats(given).run()
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 import pyarrow as pa
 
 from kdissect.analysis.part import C, Part, add, counted
-from kdissect.capture.reader import PACKET_OVERHEAD
+from kdissect.capture.points import find_points
+from kdissect.capture.reader import PACKET_OVERHEAD, Points
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -96,6 +97,8 @@ class _Task(NamedTuple):
     tasks: int
     part_bytes: int | None
     """About how long a part is; None where all is one."""
+    points: Points | None
+    """Those that its files turn out to be of, where it was not said which are."""
 
 
 class _Sent(NamedTuple, Generic[C]):
@@ -117,7 +120,8 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
     for at, point in enumerate(points):
         count = replicas_of(point, settings)
         part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
-        tasks += [_Task(at, point.paths, index, count, part_bytes) for index in range(count)]
+        several = find_points(point.paths, settings.limits) if settings.capture_point is None else None
+        tasks += [_Task(at, point.paths, index, count, part_bytes, several) for index in range(count)]
     every = spark.range(0, len(tasks), 1, len(tasks))
     parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), _PARTS_DDL)
     ordered = parts.repartitionById(len(points), "point").sortWithinPartitions("point", "part")
@@ -176,7 +180,7 @@ def _parts(
     task: _Task, settings: Settings, question: Question[C], note: Note
 ) -> Iterator[tuple[int, _Sent[C]]]:
     is_empty = True
-    events = all_events(task.paths, settings, note)
+    events = all_events(task.paths, settings, note, task.points)
     for part, own in groupby(events, _Cuts(task.part_bytes).part):
         is_empty = False
         if part % task.tasks == task.first:

@@ -16,10 +16,12 @@ from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.together import Together
 from kdissect.capture.files import read_packets
+from kdissect.capture.points import find_points
 from kdissect.cli import main
 from kdissect.dissect import Event, dissect
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.points.dissector import dissector_of
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
@@ -28,6 +30,7 @@ from kdissect.spark.folds import Found, found
 from kdissect.spark.questions import Asked
 from kdissect.spark.settings import Settings
 from kdissect.spark.tables import types, with_point
+from tests.points.places import BASIC, MS, brokers_of, elsewhere, packets_of, written
 from tests.spark.cuts import cut, pcap
 from tests.spark.same import CAPTURES
 
@@ -92,6 +95,20 @@ def test_every_statistic_is_that_of_one_machine(spark: SparkSession, tasks: int)
     assert made.damage == []
     empty = {text for text, table in zip(ALL, made.tables, strict=True) if not len(table)}
     assert len(empty) < len(ALL) / 5  # for the others there is something to compare
+
+
+def test_files_of_several_points_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+    packets = elsewhere(packets_of(BASIC), brokers_of(BASIC), away_ns=5 * MS, ahead_ns=40 * MS)
+    paths = [written(tmp_path / "far.pcapng", packets), str(BASIC)]
+    asked = ["connections", "srt", "groups"]
+    points = find_points(paths)
+    dissector = dissector_of(points)
+    events = [event for item in read_packets(paths, points=points) for event in dissector.feed(item)]
+    events += dissector.close()
+    made = on_spark(spark, list(map(Path, paths)), asked, tasks=3)
+    for fold, table in zip(on_one_machine(events, asked), made.tables, strict=True):
+        assert table.to_pylist() == rows_of(TABLES[fold.name], fold.result())
+    assert set(made.tables[0]["capture_point"].to_pylist()) == {"far", "basic-kafka43"}
 
 
 def test_limits_hold_and_are_told(spark: SparkSession) -> None:
