@@ -40,7 +40,15 @@ def rows(ran: Ran) -> list[dict[str, Any]]:
 
 def without_waits(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Exchanges without what bare acknowledgements tell: of them ``-w`` writes only those of handshakes."""
-    told = ("behind_ns", "behind_correlation_id", "network_ns", "served_ns", "wait_ns", "broker_ns")
+    told = (
+        "behind_ns",
+        "behind_correlation_id",
+        "network_ns",
+        "served_ns",
+        "wait_ns",
+        "broker_ns",
+        "think_ns",
+    )
     return [{name: value for name, value in row.items() if name not in told} for row in found]
 
 
