@@ -71,7 +71,8 @@ def test_every_statistic_takes_a_filter_in_every_format(
 ) -> None:
     path = tmp_path / "out"
     sizes = []
-    capture = Case(OF_OTHERS[name]).capture if name in OF_OTHERS else CAPTURE
+    # Every connection of the capture has an exchange, else some count without a filter only.
+    capture = Case(OF_OTHERS[name]).capture if name in OF_OTHERS and name != "endpoints" else CAPTURE
     for text in ("api == Heartbeat and api == Vote", "not (api == Heartbeat and api == Vote)"):
         assert stats(capture, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
         sizes.append(path.stat().st_size)

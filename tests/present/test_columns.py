@@ -60,7 +60,8 @@ def test_the_columns_of_an_exchange_are_those_of_the_contract() -> None:
         ),
         *("request_transfer_ns", "response_transfer_ns", "think_ns"),
         *("request_size", "response_size", "missing", "inferred"),
-        *("error", "error_class", "topics", "groups", "transactional_ids", "faults", "request", "response"),
+        *("error", "error_class", "topics", "groups", "transactional_ids"),
+        *("capture_point", "also_at", "between_ns", "faults", "request", "response"),
     ]
 
 
