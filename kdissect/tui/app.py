@@ -32,6 +32,7 @@ from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.latency import LatencyPage
@@ -136,6 +137,8 @@ class Kdissect(App[None]):
         """The display filter."""
         self.statistics = Statistics(self.index, feed, self.shown)
         """Figures of what is shown."""
+        self.judging = Statistics(self.index, feed, None, self.settings.rules)
+        """What is found in all of the capture: a filter would hide what led to it."""
         self.is_open = True
 
     def _begin(self) -> None:
@@ -150,6 +153,7 @@ class Kdissect(App[None]):
             "records": RecordsPage(),
             "ladder": LadderPage(),
             "capture": CapturePage(),
+            "findings": FindingsPage(),
         }
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
@@ -199,6 +203,7 @@ class Kdissect(App[None]):
         if self.is_open:
             self.shown.close()
             self.statistics.close()
+            self.judging.close()
 
     def _pages_shown(self) -> list[Page]:
         """Those that are complete: a timer may go off while they are being made, or at the end."""

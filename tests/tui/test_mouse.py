@@ -73,7 +73,7 @@ def test_a_click_on_a_heading_orders_the_list_and_another_turns_it() -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "exchanges"])
 def test_a_click_on_a_title_shows_the_screen(name: str) -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
-        await click(pilot, f"{list(PAGES).index(name) + 1} {PAGES[name]}")
+        await click(pilot, f"{(list(PAGES).index(name) + 1) % 10} {PAGES[name]}")
         assert page.kdissect.screen is page.kdissect.pages[name]
 
     with_page(step)

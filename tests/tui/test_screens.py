@@ -29,6 +29,8 @@ SCREENS = {
     "capture": ("loss.pcapng", ("8",)),
     "problems": ("errors.pcapng", ("6",)),
     "faults": ("loss.pcapng", ("6",)),
+    "findings": ("incidents/member-killed.pcapng.gz", ("9", "j")),
+    "nothing-found": ("errors.pcapng", ("9",)),
     "records": ("basic-kafka43.pcapng", ("7", "j", "j", "j")),
     "record": ("basic-kafka43.pcapng", ("7", "j", "j", "j", "enter")),
     "records-hex": ("basic-kafka43.pcapng", ("7", "j", "v", "v", "v")),

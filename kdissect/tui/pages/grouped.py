@@ -41,7 +41,7 @@ class GroupedPage(StatisticsPage):
         at = self.GROUPINGS.index(self.grouping)
         self.grouping = self.GROUPINGS[(at + 1) % len(self.GROUPINGS)]
         self.counted = None
-        self.kdissect.statistics.ask(self.asked())
+        self.statistics.ask(self.asked())
         self.list_pane.cursor = 0
         self.index_grew()
 
