@@ -23,6 +23,7 @@ PAGES = {
     "records": "Records",
     "capture": "Capture",
     "findings": "Findings",
+    "facts": "Facts",
 }
 """The screens that the numbers lead to, in that order, and their titles."""
 

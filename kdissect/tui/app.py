@@ -32,6 +32,7 @@ from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.facts import FactsPage
 from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.ladder import LadderPage
@@ -41,6 +42,7 @@ from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
 from kdissect.tui.recent import recent_files
@@ -155,6 +157,8 @@ class Kdissect(App[None]):
             "capture": CapturePage(),
             "findings": FindingsPage(),
         }
+        figures = (page for page in self.pages.values() if isinstance(page, StatisticsPage))
+        self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
         self.push_screen("exchanges")

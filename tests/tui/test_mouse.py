@@ -82,7 +82,7 @@ def test_a_click_on_a_title_shows_the_screen(name: str) -> None:
 def test_where_titles_have_no_room_their_numbers_are_clicked() -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
         line = screen_text(page.kdissect).splitlines()[1]
-        assert line.split() == ["1", "Exchanges", "2", "3", "4", "5", "6", "7", "8"]
+        assert line.split() == ["1", "Exchanges", "2", "3", "4", "5", "6", "7", "8", "9", "0"]
         await pilot.click(Tabs, offset=(line.index("6"), 0))
         await settle(pilot)
         assert page.kdissect.screen is page.kdissect.pages["problems"]

@@ -99,9 +99,19 @@ class StatisticsPage(Page):
         """The table."""
         return self.query_one("#list", VirtualTable)
 
+    @property
+    def first_pane(self) -> VirtualTable:
+        """What has the focus at first."""
+        return self.list_pane
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The statistics that it may show."""
+        return frozenset(text.partition(",")[0] for text in self.asked())
+
     def on_mount(self) -> None:
         self.clock.letter = self.kdissect.settings.time
-        self.list_pane.focus()
+        self.first_pane.focus()
 
     def on_screen_resume(self) -> None:
         self.statistics.ask(self.asked())
