@@ -32,7 +32,7 @@ cdef class Exchange:
     cdef public object think_ns
     cdef public object after_api_key
     cdef public bint breaks_quota
-    cdef public tuple seen
+    cdef public object seen
     cdef public tuple _faults
     cdef public dict _base_offsets
 

@@ -6,9 +6,10 @@ What a batch counts is added in the order of the batches, which gives what one f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple
 
+from kdissect.analysis.part import C, Part, add, counted
 from kdissect.cli.filtering import Chooser
 from kdissect.cli.jobs import Jobs, problems_so_far, share
 from kdissect.cli.reading import Reading
@@ -19,34 +20,16 @@ from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
 from kdissect.names import TopicNames
 from kdissect.protocol.library import Problem
-from kdissect.session.conversation import Connection
 
 COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 """A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
 
 
-class Counted(Protocol):
-    """What events are counted into."""
-
-    def feed(self, event: Event, counts: bool = True) -> None:
-        """Take in the next event; one that does not count tells of others."""
-
-    def merge(self, later: Self) -> None:
-        """Add what was counted later."""
-
-
-C = TypeVar("C", bound=Counted)
-
-
-class Part(NamedTuple, Generic[C]):
+class Batched(NamedTuple, Generic[C]):
     """What comes of a batch."""
 
-    counted: C
+    part: Part[C]
     tally: Tally
-    chosen: frozenset[int]
-    """Connections with an exchange that the filter shows."""
-    connections: Sequence[tuple[Connection, bool]]
-    """Those that are over, where a filter chooses; and whether the batch itself tells that it does."""
     problems: list[Problem]
 
 
@@ -89,35 +72,28 @@ class Counts(Generic[C]):
         for told in news:
             self.history.learn(*told)
 
-    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Part[C]]:
+    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Batched[C]]:
         """Count a batch."""
         _, events = opened(batch, self.history, self._limits)
-        counted = self._new()
         tally = self._reading.tally.part()
-        chooser = None if self._chooser is None else self._chooser.part()
-        connections: list[tuple[Connection, bool]] = []
-        for event in events:
-            if tally.looks_inside:  # else whoever reads has counted it
-                tally.add(event)
-            counts = chooser is None or chooser.counts(event)
-            if chooser is not None and isinstance(event, Connection):
-                connections.append((event, counts))
-            else:
-                counted.feed(event, counts)
-        chosen = frozenset(() if chooser is None else chooser.chosen)
-        return None, Part(counted, tally, chosen, connections, problems_so_far())
+        if tally.looks_inside:  # else whoever reads has counted them
+            events = _tallied(events, tally)
+        part = counted(events, self._new(), None if self._chooser is None else self._chooser.part())
+        return None, Batched(part, tally, problems_so_far())
 
-    def done(self, part: Part[C]) -> None:
+    def done(self, batched: Batched[C]) -> None:
         """Add what a batch counted."""
-        self._reading.tally.merge(part.tally)
-        self._counted.merge(part.counted)
-        if self._chooser is not None:
-            for connection, counts in part.connections:
-                self._counted.feed(connection, counts or connection.connection in self._chooser.chosen)
-            self._chooser.chosen |= part.chosen
+        self._reading.tally.merge(batched.tally)
+        add(self._counted, batched.part, set() if self._chooser is None else self._chooser.chosen)
 
     def write(self, _: Piece) -> None:
         """Counting writes nothing."""
+
+
+def _tallied(events: Iterable[Event], tally: Tally) -> Iterator[Event]:
+    for event in events:
+        tally.add(event)
+        yield event
 
 
 def count(reading: Reading, counts: Counts[C], jobs: Jobs) -> None:

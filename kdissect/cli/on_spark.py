@@ -41,23 +41,32 @@ def session_options(function: Any) -> Any:
     return function
 
 
-def content_options(function: Any) -> Any:
-    """What says how captures are read and values shown."""
+def reading_options(function: Any) -> Any:
+    """What says how captures are read."""
     options = (
         click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
         click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets; workers read it."),
         click.option(
             "--rsa-key", multiple=True, metavar="FILE", help="A broker's private key; workers read it."
         ),
-        click.option("--payload", default="full", metavar="none|head:N|full", help="Keys, values, bodies."),
         click.option("--capture-point", metavar="REGEX", help="What in a path tells captures apart."),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+def content_options(function: Any) -> Any:
+    """What says how captures are read and values shown."""
+    options = (
+        click.option("--payload", default="full", metavar="none|head:N|full", help="Keys, values, bodies."),
         click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
         click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too."),
         click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."),
     )
     for each in reversed(options):
         function = each(function)
-    return function
+    return reading_options(function)
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

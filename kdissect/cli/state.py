@@ -29,6 +29,8 @@ _OWN = (
 """Modules that do nothing but compute; what stands in them may stand in a state."""
 _OTHERS = frozenset(
     {
+        ("array", "_array_reconstructor"),
+        ("array", "array"),
         ("collections", "Counter"),
         ("collections", "OrderedDict"),
         ("collections", "defaultdict"),

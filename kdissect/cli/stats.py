@@ -7,23 +7,20 @@ from typing import Any, BinaryIO
 import click
 
 from kdissect.analysis.catalogue import STATISTICS as NAMES
-from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Statistic
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filtering import filter_options
 from kdissect.cli.folding import Folding
-from kdissect.cli.formats import names_of, see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import names_of, see_that_it_can_be_written
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.keys import key_options
-from kdissect.cli.output import TextOutput
 from kdissect.cli.reading import Reading
+from kdissect.cli.tables_output import TablesOutput, refuse_several
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.form import TIMES, Clock
-from kdissect.present.nearest import nearest
-from kdissect.present.statistics import STATISTICS, titled
-from kdissect.present.statistics_text import table_lines
+from kdissect.present.statistics import STATISTICS, asked
 from kdissect.present.tables import FORMATS
 
 _WIDTH = max(map(len, NAMES)) + 2
@@ -93,8 +90,7 @@ class _Stats:
         self._folding = Folding(given, self._statistics)
         asked = zip(given["tables"], self._folding.statistics, strict=True)
         self._asked = [(text, fold.name, fold) for text, fold in asked]
-        if len(self._asked) > 1 and self._form not in ("table", "ndjson"):
-            raise Wrong(f"-T {self._form} has room for one table: give one -z, or -T ndjson")
+        refuse_several(self._form, len(self._asked))
         see_that_it_can_be_written(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
 
@@ -103,12 +99,9 @@ class _Stats:
 
     def _statistic(self, text: str, limits: Limits) -> Statistic:
         try:
-            return statistic(text, limits)[1]
-        except LookupError:
-            hint = nearest(text.partition(",")[0], NAMES) or f"; there are {', '.join(NAMES)}"
-            raise Wrong(f"-z {text}: there is no such table{hint}") from None
-        except ValueError as error:
-            raise Wrong(f"-z {error}") from None
+            return asked(text, limits)
+        except (LookupError, ValueError) as error:
+            raise Wrong(f"-z {error.args[0]}") from None
 
     def _columns(self, name: str) -> Table:
         table = STATISTICS[name]
@@ -125,22 +118,11 @@ class _Stats:
         """Print the tables; gives how many rows they have."""
         count = 0
         options = self._folding.options
-        for at, ((text, name, fold), table) in enumerate(zip(self._asked, self._tables, strict=True)):
+        clock = Clock(self._given["clock"] or "r", reading.first_ns)
+        out = TablesOutput(file, self._given["output"], self._form, len(self._asked), options, clock)
+        for (text, _, fold), table in zip(self._asked, self._tables, strict=True):
             rows = fold.result()
             count += len(rows)
-            if self._form == "table":
-                output = TextOutput(file, self._given["output"])
-                if len(self._asked) > 1:
-                    output.line(("" if at == 0 else "\n") + text)
-                clock = Clock(self._given["clock"] or "r", reading.first_ns)
-                whole = bool(self._given["fields"])
-                for line in table_lines(table, rows, options, clock, whole, output.room):
-                    output.line(line)
-            else:
-                one = table if len(self._asked) == 1 else titled(name, table)
-                writer = writer_of(self._form, one, file, options)
-                for row in rows:
-                    writer.write(row)
-                writer.close()
+            out.write(text, table, rows, whole=bool(self._given["fields"]))
             self._folding.complain_of_left_out(text, fold)
         return count

@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS as FOLDS
+from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.fold import Statistic
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import Column, Table
+from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
 
@@ -35,6 +38,19 @@ def table_of(statistic: type[Statistic]) -> Table:
 
 STATISTICS = {name: table_of(fold) for name, fold in FOLDS.items()}
 """The tables of ``stats`` by the name that ``-z`` gives them."""
+
+
+def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
+    """The statistic that ``-z`` asks for.
+
+    :raises LookupError: there is none of that name; the text names the nearest.
+    :raises ValueError: what follows the name is not understood; the text says what may.
+    """
+    try:
+        return statistic(text, limits)[1]
+    except LookupError:
+        hint = nearest(text.partition(",")[0], STATISTICS) or f"; there are {', '.join(STATISTICS)}"
+        raise LookupError(f"{text}: there is no such table{hint}") from None
 
 
 def titled(name: str, table: Table) -> Table:

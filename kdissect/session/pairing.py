@@ -427,8 +427,9 @@ class Session:
         if not self._is_latest or before < 0 or asked < 0:
             return
         think = asked - before
-        if self._responses is not None and self._responses.round_trip_ns > 0:
-            think -= self._responses.round_trip_ns
+        # An acknowledgement that comes with the next request has waited for it: it tells no way.
+        if self._responses is not None and self._responses.path_ns > 0:
+            think -= self._responses.path_ns
         think = max(think, 0)
         if not len(self._pending):
             exchange.think_ns = think

@@ -7,13 +7,19 @@
 or, once :func:`register` was called, ``spark.read.format("kdissect").load(paths)``. Rows are those that
 ``kdissect read`` gives for the same files, with the same numbers.
 
+    kdissect.spark.stats(spark, paths, "srt,client_id").orderBy("p99_ns", ascending=False).show()
+    kdissect.spark.findings(spark, paths).where("severity = 'critical'").show()
+
+are the rows of ``kdissect stats`` and ``kdissect explain --all``.
+
 It is used through DataFrames only, so that it works in sessions of Spark Connect too; kdissect must be
 installed where the workers run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +31,7 @@ from kdissect.spark.splits import SPLIT_BYTES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["exchanges", "merged", "register", "table"]
+__all__ = ["exchanges", "findings", "merged", "register", "statistics", "stats", "table"]
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -69,7 +75,7 @@ def table(
     if strategy not in STRATEGIES or strategy == "auto":
         raise ValueError(f"there is no strategy {strategy!r}{nearest(strategy, STRATEGIES)}")
     settings = Settings.of({**options, "table": name})
-    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    given = _listed(paths)
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
     alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
     if strategy != "replicas" or not pushdown:
@@ -98,6 +104,91 @@ def _shared_out(
     return bucketed(spark, settings, planned.points, planned.tasks) if frame is None else frame
 
 
+def _listed(paths: Paths) -> list[str]:
+    return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+
+
 def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
     """The exchanges of captures; parameters as for :func:`table`."""
     return table(spark, "exchanges", paths, **options)
+
+
+def stats(spark: SparkSession, paths: Paths, asked: str, **options: Any) -> DataFrame:
+    """A statistic of captures, as ``kdissect stats -z`` has it: ``"srt"``, ``"srt,client_id"``, ``"io,1s"``.
+
+    Parameters, and what is raised, are those of :func:`statistics`.
+    """
+    return statistics(spark, paths, [asked], **options)[asked]
+
+
+def statistics(
+    spark: SparkSession, paths: Paths, asked: Iterable[str], **options: Any
+) -> dict[str, DataFrame]:
+    """Several statistics, by what was asked for; the captures are read once for all of them.
+
+    They are read when this is called, by one job. The driver then has the rows (the limit ``rows`` bounds
+    them), and no action on a DataFrame reads captures again. Their order is that of ``kdissect stats``,
+    capture point by capture point.
+
+    What tasks share is decoding and counting: each of a capture point's tasks reads and frames all of it, and
+    one adds what they counted. So more than a few tasks help where there are several capture points.
+
+    :param options: those of :class:`~kdissect.spark.settings.Settings` that say how captures are read and
+        what counts. With ``capture_point`` each capture point is counted for itself.
+    :raises ValueError: a statistic cannot be asked for so; an option has no such value, or chooses what
+        rows of exchanges show.
+    :raises LookupError: there is no such statistic or option.
+    :raises CaptureError: no file is there.
+    """
+    from kdissect.spark.folds import found
+    from kdissect.spark.questions import Asked
+
+    settings = _of_folds(options)
+    texts = tuple(dict.fromkeys(asked))
+    made = found(spark, settings, _listed(paths), Asked(texts, settings.limits))
+    _warn_of_left_out(texts, made.left_out)
+    return {text: spark.createDataFrame(table) for text, table in zip(texts, made.tables, strict=True)}
+
+
+def findings(
+    spark: SparkSession,
+    paths: Paths,
+    *,
+    thresholds: Mapping[str, Mapping[str, float]] | None = None,
+    ignored: Collection[str] = (),
+    **options: Any,
+) -> DataFrame:
+    """What is wrong, why, and what to do: the rows of ``kdissect explain --all``, worst first.
+
+    Captures are read when this is called, and their work is shared, as for :func:`statistics`; options, and
+    what is raised, are the same.
+
+    :param thresholds: of rules, by id, where they are not the usual ones, as ``[findings.ID]`` of the
+        configuration.
+    :param ignored: rules that are not run, by id or pattern.
+    """
+    from kdissect.spark.folds import found
+    from kdissect.spark.questions import Judgement
+
+    settings = _of_folds(options)
+    judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))
+    return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
+
+
+_OF_ROWS = ("table", "payload", "records", "embedded", "layer", "pushdown")
+"""Settings that say which rows of ``table`` there are, and what they show."""
+
+
+def _of_folds(options: Mapping[str, Any]) -> Settings:
+    settings = Settings.of(options)
+    for name in _OF_ROWS:
+        if getattr(settings, name) != getattr(Settings(), name):
+            raise ValueError(f"{name}: is an option of tables, not of statistics and findings")
+    return settings
+
+
+def _warn_of_left_out(texts: Iterable[str], left_out: Iterable[int]) -> None:
+    for text, count in zip(texts, left_out, strict=True):
+        if count:
+            words = f"{text}: more rows than the limit; {count:,} counts for others left out"
+            warnings.warn(words, stacklevel=3)

@@ -88,8 +88,8 @@ class Choice:
         self._filter = None if settings.filter is None else _compiled(settings.filter, settings)
         self._conditions = [(each, _reader(self._table, each.column)) for each in conditions]
         self._layer = settings.layer
-        self._connections: set[int] = set()
-        """Those with an exchange that the filter shows."""
+        self.chosen: set[int] = set()
+        """Connections with an exchange that the filter shows."""
 
     def event(self, event: Event) -> bool:
         """Whether an event may bring rows; :meth:`row` has the last word on those that are not it."""
@@ -101,6 +101,13 @@ class Choice:
             if self._filter is not None and self._table in ("exchanges", "batches"):
                 return self._filter.matches(event)
         return True
+
+    def counts(self, event: Event) -> bool:
+        """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
+        if isinstance(event, Exchange) and (self._filter is None or self._filter.matches(event)):
+            self.chosen.add(event.connection)
+            return True
+        return isinstance(event, Connection) and event.connection in self.chosen
 
     def row(self, event: Event, source: Any) -> bool:
         """Whether a row is chosen."""
@@ -115,12 +122,12 @@ class Choice:
 
     def _connection(self, event: Event) -> bool:
         if isinstance(event, Exchange) and self._filter is not None:
-            if event.connection not in self._connections and self._filter.matches(event):
-                self._connections.add(event.connection)
+            if event.connection not in self.chosen and self._filter.matches(event):
+                self.chosen.add(event.connection)
             return False
         if not isinstance(event, Connection):
             return False
-        shown = self._filter is None or event.connection in self._connections
+        shown = self._filter is None or event.connection in self.chosen
         return shown and all(each.holds(value(event)) for each, value in self._conditions)
 
 

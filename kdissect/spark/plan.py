@@ -95,6 +95,11 @@ def tasks_for(size: int, wanted: int) -> int:
     return max(1, min(wanted, -(-size // BYTES_A_TASK)))
 
 
+def replicas_of(point: CapturePoint, settings: Settings) -> int:
+    """How many tasks share a capture of which each reads everything, where no plan was made."""
+    return settings.tasks or tasks_for(point.size, min(MOST_REPLICAS, os.cpu_count() or 1))
+
+
 def capture_points(files: list[File], rule: str | None) -> tuple[CapturePoint, ...]:
     """Which files are one capture; ``rule`` is the setting ``capture_point``.
 

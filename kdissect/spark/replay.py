@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
+from kdissect.capture.reader import Points
 from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
+from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.reading import read_rsa_key
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
@@ -49,16 +51,18 @@ def size_of(exchange: Exchange) -> int:
 def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, note: Note) -> Iterator[Event]:
     """The events of the task ``index`` of ``count``."""
     shares = Shares(count)
-    for event in _events(paths, settings, note):
+    for event in all_events(paths, settings, note):
         if (shares.owner(event) if isinstance(event, Exchange) else 0) == index:
             yield event
 
 
-def packets_of(paths: Sequence[str], settings: Settings) -> Iterator[Packet | Secrets | Fault]:
+def packets_of(
+    paths: Sequence[str], settings: Settings, points: Points | None = None
+) -> Iterator[Packet | Secrets | Fault]:
     """The packets of these files, with what is wrong with them; also that none of them is a capture: among
     other captures that is no reason to end."""
     try:
-        capture = read_packets(paths, settings.limits, open_file)
+        capture = read_packets(paths, settings.limits, open_file, points=points)
     except CaptureError as error:
         kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
         return iter((fault(kind, str(error)),))
@@ -86,16 +90,24 @@ def new_dissector(
     :param learned: takes the names that are learned, where none hold from the start.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
+    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=_secrets_of(settings))
+    if learned is not None:
+        dissector.names = learned
+    _learn_topics(dissector.names, settings)
+    return dissector
+
+
+def _secrets_of(settings: Settings) -> KnownSecrets:
     secrets = KnownSecrets(settings.limits)
     secrets.rsa_keys = rsa_keys_of(settings)
     for item in KeyLogs(settings.keylog).read():
         secrets.add(item.data)
-    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=secrets)
-    if learned is not None:
-        dissector.names = learned
+    return secrets
+
+
+def _learn_topics(names: TopicNames, settings: Settings) -> None:
     for topic_id, name in settings.topics.items():
-        dissector.names.learn(topic_id, name, 0)
-    return dissector
+        names.learn(topic_id, name, 0)
 
 
 def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
@@ -106,17 +118,31 @@ def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
     return tuple(map(read_rsa_key, settings.rsa_key))
 
 
-def _events(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Event]:
+def all_events(
+    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+) -> Iterator[Event]:
+    """All events of a capture, with the numbers and names that ``kdissect read`` gives.
+
+    :param points: the capture points of the files, where they are of several.
+    """
     names = _names_in(paths, settings, note) if settings.two_pass else None
-    dissector = new_dissector(settings, names)
-    for events in dissector.feed_all(_noted(paths, settings, note)):
+    if points is None:
+        dissector: Dissector | PointsDissector = new_dissector(settings, names)
+    else:
+        points = points._replace(of_interface={})  # it grows while packets are read
+        secrets = _secrets_of(settings)
+        dissector = dissector_of(points, settings.limits, settings.ports, names, secrets=secrets)
+        _learn_topics(dissector.names, settings)
+    for events in dissector.feed_all(_noted(paths, settings, note, points)):
         yield from events
     yield from dissector.close()
 
 
-def _noted(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Packet | Secrets | Fault]:
+def _noted(
+    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+) -> Iterator[Packet | Secrets | Fault]:
     """What the captures hold, noted as it is read."""
-    for item in packets_of(paths, settings):
+    for item in packets_of(paths, settings, points):
         if isinstance(item, Packet):
             note.packet(len(item.data))
         yield item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from kdissect.model import CaptureError, Fault
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice, Condition, condition_of
 from kdissect.spark.packing import task_numbers
-from kdissect.spark.plan import MOST_REPLICAS, capture_points, tasks_for
+from kdissect.spark.plan import capture_points, replicas_of
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import batches_of, packet_batches
@@ -101,8 +100,7 @@ class CaptureReader(DataSourceReader):
         settings = self._settings
         shares: list[InputPartition] = []
         for point in capture_points(list_files(self._paths), settings.capture_point):
-            wanted = min(MOST_REPLICAS, os.cpu_count() or 1)
-            count = settings.tasks or tasks_for(point.size, wanted)
+            count = replicas_of(point, settings)
             if settings.table == "connections" or settings.layer == "file":
                 count = 1
             shares += [Share(point.name, point.paths, index, count) for index in range(count)]

@@ -29,6 +29,8 @@ _TYPES = {
 }
 
 POINT = "capture_point"
+POINT_NAME = "capture_point_name"
+"""The same in the statistic ``tcp``, whose own ``capture_point`` says at which end packets were seen."""
 
 
 def full_table(name: str, embedded: bool, points: bool) -> Table:
@@ -37,11 +39,24 @@ def full_table(name: str, embedded: bool, points: bool) -> Table:
     :param points: whether there may be several capture points.
     """
     table = TABLES[name]
-    columns = [c for c in table.columns if embedded or not c.name.endswith("Decoded")]
-    if points:
-        columns = [column for column in columns if column.name != POINT]
-        columns.insert(0, Column(POINT, "text", "name of the capture point", partial(_constant, None)))
-    return Table(name, tuple(columns))
+    columns = tuple(c for c in table.columns if embedded or not c.name.endswith("Decoded"))
+    if points:  # the column of one machine, for which the points of files given together are told apart
+        columns = tuple(column for column in columns if column.name != POINT)
+    return with_point(Table(name, columns), points)
+
+
+def with_point(table: Table, points: bool, point: str | None = None) -> Table:
+    """A table with a column for the name of the capture point, before its own columns.
+
+    :param points: whether there may be several; else the table as it is.
+    :param point: the name, in every row.
+    """
+    if not points:
+        return table
+    own = {column.name for column in table.columns}
+    name = POINT if POINT not in own else POINT_NAME
+    column = Column(name, "text", "name of the capture point", partial(_constant, point))
+    return Table(table.name, (column, *table.columns))
 
 
 def table_at(table: Table, point: str, head: int | None) -> Table:

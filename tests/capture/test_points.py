@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,8 +18,8 @@ PACKETS = packets_of(BASIC)
 BROKERS = brokers_of(BASIC)
 
 
-def far(path: Path, **how: Any) -> str:
-    return written(path, elsewhere(PACKETS, BROKERS, **{"away_ns": 5 * MS, **how}))
+def far(path: Path, away_ns: int = 5 * MS, ahead_ns: int = 0) -> str:
+    return written(path, elsewhere(PACKETS, BROKERS, away_ns=away_ns, ahead_ns=ahead_ns))
 
 
 def grouped(points: Points | None) -> set[frozenset[str]]:

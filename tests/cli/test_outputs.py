@@ -40,7 +40,16 @@ def rows(ran: Ran) -> list[dict[str, Any]]:
 
 def without_waits(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Exchanges without what bare acknowledgements tell: of them ``-w`` writes only those of handshakes."""
-    return [{name: value for name, value in row.items() if not name.startswith("behind")} for row in found]
+    told = (
+        "behind_ns",
+        "behind_correlation_id",
+        "network_ns",
+        "served_ns",
+        "wait_ns",
+        "broker_ns",
+        "think_ns",
+    )
+    return [{name: value for name, value in row.items() if name not in told} for row in found]
 
 
 def interrupted(*arguments: object) -> int:

@@ -111,7 +111,9 @@ def test_what_one_point_lacks_another_gives(tmp_path: Path) -> None:
     told = Told(lossy, far)
     whole = alone(BASIC.name)
     times = ("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns", "latency_ns")
-    others = (*times, "behind_ns", "behind_correlation_id", "connection", "inferred")
+    parts = ("behind_ns", "network_ns", "throttle_ns", "served_ns", "wait_ns", "broker_ns", "think_ns")
+    transfers = ("request_transfer_ns", "response_transfer_ns")
+    others = (*times, *parts, *transfers, "behind_correlation_id", "connection", "inferred")
     assert told.rows(*others) == whole.rows(*others)
     assert {each.capture_point for each in told.exchanges} == {"near", "far"}
 
@@ -188,13 +190,9 @@ def test_memory_is_bounded_and_no_exchange_is_told_twice(far: str) -> None:
     points = find_points(paths)
     dissector = dissector_of(points, limits)
     assert isinstance(dissector, PointsDissector)
-    numbers = [
-        event.number
-        for item in read_packets(paths, points=points)
-        for event in dissector.feed(item)
-        if isinstance(event, Exchange)
-    ]
-    numbers += [event.number for event in dissector.close() if isinstance(event, Exchange)]
+    events = [event for item in read_packets(paths, points=points) for event in dissector.feed(item)]
+    events += dissector.close()
+    numbers = [event.number for event in events if isinstance(event, Exchange)]
     assert len(numbers) == len(set(numbers))
 
 

@@ -99,6 +99,11 @@ def test_the_client_thinks_from_when_an_answer_reaches_it() -> None:
     assert second.think_ns == 50 * MS
 
 
+def test_an_acknowledgement_that_comes_with_the_next_request_shortens_no_thinking() -> None:
+    _, second = two(4, 0, 100, 101, 150, 151, syn=False)
+    assert second.think_ns == 49 * MS
+
+
 def test_while_something_else_is_asked_nobody_thinks() -> None:
     talk = Talk().ask(beat(4, 1)).answer(beaten(4, 1)).ask(beat(4, 2)).ask(beat(4, 3))
     talk.answer(beaten(4, 2)).answer(beaten(4, 3))

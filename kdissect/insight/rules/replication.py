@@ -34,7 +34,9 @@ def _finding(
         steps=(Step(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
         if gap_ns is not None
         else (),
-        filter=f'broker == "{row["broker"]}" and api == Fetch and client_id == "broker-{row["node_id"]}-*"',
+        filter=(
+            f'broker == "{row["broker"]}" and api == Fetch and client_id contains "broker-{row["node_id"]}-"'
+        ),
     )
 
 

@@ -32,3 +32,19 @@ def test_they_take_a_tenth_of_what_they_would() -> None:
     for number in range(100 * TOGETHER):
         found.add(connection(number))
     assert sum(map(len, found._packed)) < 50 * len(found)
+
+
+def test_rows_of_other_capture_points_stand_beside_the_one_that_counts() -> None:
+    found = Connections()
+    for number, is_copy in ((0, False), (0, True), (1, True), (1, False), (2, False)):
+        found.add(connection(number)._replace(is_copy=is_copy, packets=number))
+    assert list(found) == [0, 1, 2]
+    assert len(found) == 3
+    assert not any(each.is_copy for each in found.values())
+    assert [[found.row(place).is_copy for place in found.places(number)] for number in (0, 1, 2, 3)] == [
+        [False, True],
+        [False, True],
+        [False],
+        [],
+    ]
+    assert found.rows == 5

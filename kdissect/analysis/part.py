@@ -1,0 +1,80 @@
+"""Some of a capture's events, counted elsewhere: in another process, or in a task of Spark.
+
+    part = counted(events, Together(…), chooser)
+    add(whole, part, chosen)                        part by part, in the order of the events
+
+Where a filter chooses what counts, a connection that is over counts if an exchange of it does, and that may
+have been in an earlier part. So such connections travel with the part and are fed when parts are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from kdissect.dissect import Event
+from kdissect.session.conversation import Connection
+
+
+class Counted(Protocol):
+    """What events are counted into."""
+
+    def feed(self, event: Event, counts: bool = True) -> None:
+        """Take in the next event; one that does not count tells of others."""
+
+    def merge(self, later: Self) -> None:
+        """Add what was counted later."""
+
+
+class Chooses(Protocol):
+    """What tells which events count."""
+
+    chosen: set[int]
+    """Connections with an exchange that counts."""
+
+    def counts(self, event: Event) -> bool:
+        """Whether an exchange counts; of a connection, whether an exchange of it was seen that does."""
+
+
+C = TypeVar("C", bound=Counted)
+
+
+class Part(NamedTuple, Generic[C]):
+    """What comes of some of the events."""
+
+    counted: C
+    chosen: frozenset[int] = frozenset()
+    """Connections with an exchange that counts."""
+    connections: Sequence[tuple[Connection, bool]] = ()
+    """Those that are over, where a filter chooses; and whether the part itself tells that they count."""
+
+
+def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C]:
+    """Count a part.
+
+    :param into: what nothing was fed to yet.
+    :param chooser: one for this part alone; None where everything counts.
+    """
+    if chooser is None:
+        for event in events:
+            into.feed(event)
+        return Part(into)
+    connections: list[tuple[Connection, bool]] = []
+    for event in events:
+        counts = chooser.counts(event)
+        if isinstance(event, Connection):
+            connections.append((event, counts))
+        else:
+            into.feed(event, counts)
+    return Part(into, frozenset(chooser.chosen), connections)
+
+
+def add(whole: C, part: Part[C], chosen: set[int]) -> None:
+    """Add the next part.
+
+    :param chosen: connections with an exchange that counts in the parts before; this part's are added.
+    """
+    whole.merge(part.counted)
+    for connection, counts in part.connections:
+        whole.feed(connection, counts or connection.connection in chosen)
+    chosen |= part.chosen

@@ -1,0 +1,244 @@
+"""Captures → what folds count of them (statistics, findings): counted in many tasks, added in order.
+
+    count    every task reads and frames all of a capture point, as for replicas, so that numbers and names
+             are those of ``kdissect read``. The events are cut into parts, one after another; a task feeds
+             each of its own parts to new folds. Decoding bodies and counting is what is shared out.
+    add      one task for each capture point adds the parts in their order, and makes the rows
+
+Events of one connection alone are not enough for a fold: what a group or a transaction does is told on many.
+So there is no form by buckets or by shuffle, in which a task has some of the connections.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from kdissect.analysis.part import C, Part, add, counted
+from kdissect.capture.points import find_points
+from kdissect.capture.reader import PACKET_OVERHEAD, Points
+from kdissect.collector import rarely_collected
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.model import Fault
+from kdissect.present.arrow import ArrowWriter, arrow_schema
+from kdissect.present.columns import Table
+from kdissect.spark.choice import Choice
+from kdissect.spark.packing import task_numbers
+from kdissect.spark.plan import capture_points, replicas_of
+from kdissect.spark.progress import Note
+from kdissect.spark.replay import all_events, size_of
+from kdissect.spark.settings import Settings
+from kdissect.spark.storage import list_files
+from kdissect.spark.tables import with_point
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARTS_A_TASK = 4
+"""About how many parts a task has where nothing is compressed. With more, tasks have more alike to do; with
+fewer, less is sent and added."""
+_AROUND = PACKET_OVERHEAD + 54
+"""About what a message takes in a file beside its bytes: the headers of a packet."""
+_PARTS_DDL = "point int, part int, data binary"
+_PARTS = pa.schema([("point", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
+_ROWS_DDL = "point int, `table` int, left_out bigint, data binary"
+_ROWS = pa.schema(
+    [("point", pa.int32()), ("table", pa.int32()), ("left_out", pa.int64()), ("data", pa.binary())]
+)
+_DAMAGE = -1
+"""In place of a table: the faults of files."""
+
+
+class Rows(NamedTuple):
+    """The rows of one table."""
+
+    rows: Sequence[Any]
+    left_out: int = 0
+    """How often something was not counted because its row would have been one too many."""
+
+
+class Question(Protocol[C]):
+    """What is counted, and the tables that come of it; it is sent to the tasks."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables, in order."""
+
+    def new(self) -> C:
+        """What nothing was fed to yet."""
+
+    def rows(self, whole: C) -> Sequence[Rows]:
+        """The rows of each table, when all was fed."""
+
+
+class Found(NamedTuple):
+    """What came of all capture points."""
+
+    tables: tuple[pa.Table, ...]
+    left_out: tuple[int, ...]
+    """Of each table."""
+    damage: list[Fault]
+    """What is wrong with files; of many, the first."""
+
+
+class _Task(NamedTuple):
+    """Some of the parts of one capture point: each ``tasks``-th, from ``first`` on."""
+
+    point: int
+    paths: tuple[str, ...]
+    first: int
+    tasks: int
+    part_bytes: int | None
+    """About how long a part is; None where all is one."""
+    points: Points | None
+    """Those that its files turn out to be of, where it was not said which are."""
+
+
+class _Sent(NamedTuple, Generic[C]):
+    """A part, and what is wrong with files where its events were read."""
+
+    part: Part[C]
+    damage: list[Fault]
+
+
+def found(spark: SparkSession, settings: Settings, paths: list[str], question: Question[C]) -> Found:
+    """Have captures counted. The captures are read once, by one job, which has run when this returns.
+
+    :raises CaptureError: no file is there.
+    :raises ValueError: a file belongs to no capture point; the filter is none.
+    """
+    Choice(settings)  # a filter that is none is told before any task starts
+    points = capture_points(list_files(paths), settings.capture_point)
+    tasks: list[_Task] = []
+    for at, point in enumerate(points):
+        count = replicas_of(point, settings)
+        part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
+        several = find_points(point.paths, settings.limits) if settings.capture_point is None else None
+        tasks += [_Task(at, point.paths, index, count, part_bytes, several) for index in range(count)]
+    every = spark.range(0, len(tasks), 1, len(tasks))
+    parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), _PARTS_DDL)
+    ordered = parts.repartitionById(len(points), "point").sortWithinPartitions("point", "part")
+    names = tuple(point.name for point in points)
+    rows = ordered.mapInArrow(partial(_add, names, settings, question), _ROWS_DDL).toArrow().to_pylist()
+    rows.sort(key=lambda row: (row["point"], row["table"]))
+    damage = [each for row in rows if row["table"] == _DAMAGE for each in pickle.loads(row["data"])]
+    tables: list[pa.Table] = []
+    left_out: list[int] = []
+    for at, table in enumerate(question.tables):
+        own = [row for row in rows if row["table"] == at]
+        batches = list(chain.from_iterable(pa.ipc.open_stream(row["data"]) for row in own))
+        schema = arrow_schema(with_point(table, settings.capture_point is not None))
+        # PySpark refuses lists without a chunk, which a table of no batch has.
+        tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
+        left_out.append(sum(row["left_out"] for row in own))
+    return Found(tuple(tables), tuple(left_out), damage)
+
+
+# -- in the tasks -----------------------------------------------------------------------------------
+
+
+class _Cuts:
+    """Which part an event belongs to; every task must ask for the same events in the same order."""
+
+    def __init__(self, part_bytes: int | None) -> None:
+        self._most = part_bytes
+        self._part = 0
+        self._load = 0
+
+    def part(self, event: Event) -> int:
+        """The number of its part."""
+        if self._most is not None and isinstance(event, Exchange):
+            if self._load >= self._most:
+                self._part += 1
+                self._load = 0
+            self._load += size_of(event) + _AROUND * len(event.messages)
+        return self._part
+
+
+def _count(
+    tasks: Sequence[_Task], settings: Settings, question: Question[C], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The first step: numbers of tasks → parts, pickled."""
+    for number in task_numbers(batches):
+        task = tasks[number]
+        note = Note(settings.progress, f"folds-{number}")
+        with rarely_collected():
+            for part, sent in _parts(task, settings, question, note):
+                row = (task.point, part, pickle.dumps(sent, pickle.HIGHEST_PROTOCOL))
+                yield _batch(_PARTS, row)
+        note.write()
+
+
+def _parts(
+    task: _Task, settings: Settings, question: Question[C], note: Note
+) -> Iterator[tuple[int, _Sent[C]]]:
+    is_empty = True
+    events = all_events(task.paths, settings, note, task.points)
+    for part, own in groupby(events, _Cuts(task.part_bytes).part):
+        is_empty = False
+        if part % task.tasks == task.first:
+            yield part, _part(own, settings, question, note)
+    if is_empty and task.first == 0:
+        yield 0, _part((), settings, question, note)
+
+
+def _part(own: Iterable[Event], settings: Settings, question: Question[C], note: Note) -> _Sent[C]:
+    damage: list[Fault] = []
+    chooser = None if settings.filter is None else Choice(settings)
+    return _Sent(counted(_watched(own, settings, note, damage), question.new(), chooser), damage)
+
+
+def _watched(events: Iterable[Event], settings: Settings, note: Note, damage: list[Fault]) -> Iterator[Event]:
+    for event in events:
+        if isinstance(event, Exchange):
+            note.rows_of(size_of(event))
+        elif isinstance(event, Fault) and event.layer == "file":
+            note.damage += 1
+            if len(damage) < settings.limits.rows:
+                damage.append(event)
+        yield event
+
+
+def _add(
+    points: Sequence[str], settings: Settings, question: Question[C], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The second step: the parts of capture points, in order → rows, as Arrow streams."""
+    every = (
+        row
+        for batch in batches
+        for row in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
+    )
+    for at, parts in groupby(every, lambda row: row[0]):
+        whole, chosen = question.new(), set[int]()
+        damage: list[Fault] = []
+        with rarely_collected():
+            for _, data in parts:
+                sent: _Sent[C] = pickle.loads(data)
+                add(whole, sent.part, chosen)
+                damage += sent.damage[: settings.limits.rows - len(damage)]
+        yield _batch(_ROWS, (at, _DAMAGE, 0, pickle.dumps(damage)))
+        made = zip(question.tables, question.rows(whole), strict=True)
+        for number, (table, rows) in enumerate(made):
+            data = _stream(with_point(table, settings.capture_point is not None, points[at]), rows.rows)
+            yield _batch(_ROWS, (at, number, rows.left_out, data))
+
+
+def _stream(table: Table, rows: Iterable[Any]) -> bytes:
+    file = io.BytesIO()
+    writer = ArrowWriter(table, file)
+    for row in rows:
+        writer.write(row)
+    writer.close()
+    return file.getvalue()
+
+
+def _batch(schema: pa.Schema, row: Sequence[Any]) -> pa.RecordBatch:
+    arrays = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)

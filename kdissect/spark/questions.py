@@ -1,0 +1,100 @@
+"""Statistics and findings as questions for :mod:`kdissect.spark.folds`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kdissect.analysis.part import Counted
+from kdissect.analysis.together import Together
+from kdissect.dissect import Event
+from kdissect.insight.judge import Judge
+from kdissect.limits import Limits
+from kdissect.present.columns import Table
+from kdissect.present.findings import FINDINGS
+from kdissect.present.statistics import STATISTICS, asked
+from kdissect.spark.folds import Question, Rows
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Statistics, as ``stats -z`` asks for them; what several of them share is counted once.
+
+    :raises LookupError: there is none of that name.
+    :raises ValueError: what follows a name is not understood; the text says what may.
+    """
+
+    texts: tuple[str, ...]
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.new()
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return [STATISTICS[each.name] for each in self.new().statistics]
+
+    def new(self) -> Together:
+        return Together([asked(text, self.limits) for text in self.texts])
+
+    def rows(self, whole: Together) -> Sequence[Rows]:
+        return [Rows(each.result(), each.left_out) for each in whole.statistics]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Findings, as ``explain --all`` gives them.
+
+    :param thresholds: of rules, by id, where they are not the usual ones.
+    :param ignored: rules that are not run, by id or pattern.
+    """
+
+    limits: Limits
+    thresholds: Mapping[str, Mapping[str, float]]
+    ignored: Collection[str]
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return [FINDINGS]
+
+    def new(self) -> Judge:
+        return Judge(self.limits)
+
+    def rows(self, whole: Judge) -> Sequence[Rows]:
+        return [Rows(whole.judged(self.thresholds, self.ignored).findings)]
+
+
+class Fed:
+    """What the same events are fed to."""
+
+    def __init__(self, several: Sequence[Counted]) -> None:
+        self.several = several
+
+    def feed(self, event: Event, counts: bool = True) -> None:
+        """Take in the next event; one that does not count tells of others."""
+        for each in self.several:
+            each.feed(event, counts)
+
+    def merge(self, later: Self) -> None:
+        """Add what was counted later."""
+        for mine, theirs in zip(self.several, later.several, strict=True):
+            mine.merge(theirs)
+
+
+@dataclass(frozen=True)
+class Several:
+    """Questions that are asked of captures at once."""
+
+    questions: tuple[Question[Any], ...]
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return [table for each in self.questions for table in each.tables]
+
+    def new(self) -> Fed:
+        return Fed([each.new() for each in self.questions])
+
+    def rows(self, whole: Fed) -> Sequence[Rows]:
+        both = zip(self.questions, whole.several, strict=True)
+        return [rows for question, counted in both for rows in question.rows(counted)]

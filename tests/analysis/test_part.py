@@ -1,0 +1,50 @@
+"""Parts that were counted elsewhere, added in order, are the whole; with a filter too."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.part import add, counted
+from kdissect.analysis.together import Together
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.session.conversation import Connection
+from tests.analysis.folds import events_of
+
+TABLES = ("connections", "srt", "groups")
+
+
+class OfApi:
+    """Chooses exchanges of an API, and connections that have one."""
+
+    def __init__(self, api: str) -> None:
+        self.api = api
+        self.chosen: set[int] = set()
+
+    def counts(self, event: Event) -> bool:
+        if isinstance(event, Exchange) and event.api == self.api:
+            self.chosen.add(event.connection)
+            return True
+        return isinstance(event, Connection) and event.connection in self.chosen
+
+
+def new() -> Together:
+    return Together([statistic(name)[1] for name in TABLES])
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("api", [None, "JoinGroup"])
+def test_parts_are_the_whole(api: str | None, size: int) -> None:
+    events = events_of("java43-groups")
+    whole, chosen, chooser = new(), set[int](), None if api is None else OfApi(api)
+    for event in events:
+        whole.feed(event, chooser is None or chooser.counts(event))
+    made = new()
+    for at in range(0, len(events), size):
+        own = None if api is None else OfApi(api)
+        add(made, counted(events[at : at + size], new(), own), chosen)
+    rows = [each.result() for each in whole.statistics]
+    assert [each.result() for each in made.statistics] == rows
+    assert all(rows)
+    assert chooser is None or chosen == chooser.chosen
