@@ -138,3 +138,12 @@ def fault(
     """
     place = layer or KINDS[kind][0]
     return new_tuple(Fault, (place, kind, message, packet, offset, connection, exchange))
+
+
+def is_cut(fault: Fault) -> bool:
+    """Whether it tells of bytes that the snap length cut off."""
+    return fault.kind == "gap" and _CUT in fault.message
+
+
+_CUT = "snap length"
+"""What the fault of a gap says that the snap length made."""

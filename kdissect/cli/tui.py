@@ -107,6 +107,7 @@ def command(
             feed = None
         # Decoding has begun: what the screens are made of takes half a second to import.
         from kdissect.tui.app import Kdissect
+        from kdissect.tui.feed.counting import Rules
         from kdissect.tui.remembered import Remembered
         from kdissect.tui.settings import Settings
 
@@ -115,7 +116,13 @@ def command(
             feed,
             options,
             Settings(
-                config.time, chosen_theme, config.list_columns, config.keymap, filter or "", config.slow_ms
+                config.time,
+                chosen_theme,
+                config.list_columns,
+                config.keymap,
+                filter or "",
+                config.slow_ms,
+                Rules(config.thresholds, config.ignored),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,

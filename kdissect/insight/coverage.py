@@ -8,14 +8,13 @@ from typing import Self
 from kdissect.analysis.fold import Fold, begun_ns, least, most, told_ns
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.faults import is_cut
 from kdissect.insight.context import Context, Some, Spoken
 from kdissect.insight.finding import MOST_EVIDENCE
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 
-_CUT = "snap length"
-"""What the fault of a gap says that the snap length made."""
 _OF_ONE = " for client random"
 """What follows is another one for each connection."""
 _NOT_CAPTURED = "not captured"
@@ -113,7 +112,7 @@ class Coverage(Fold):
                 self._whys[why] += 1
 
     def _fault(self, fault: Fault) -> None:
-        if fault.kind == "gap" and _CUT in fault.message:
+        if is_cut(fault):
             self._cut_packets += 1
             if fault.connection is not None and len(self._cut) < self.limits.rows:
                 self._cut.add(fault.connection)

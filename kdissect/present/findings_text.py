@@ -65,7 +65,7 @@ def heading(finding: Finding, indent: str = "") -> Iterator[str]:
     """The first line of a finding; more where its subject is long."""
     word = finding.severity.upper()
     before = f"{indent}{word:<{_WORD}} {finding.id}   "
-    measure = _measure(finding)
+    measure = measured(finding)
     where = _OF_ONE_PART.sub("\u00a0", sanitise(finding.where, None))
     parts = fold_text(where, WIDTH - width(before))
     if width(before + parts[-1]) + width(measure) >= WIDTH:
@@ -80,7 +80,7 @@ _OF_ONE_PART = re.compile(r"(?<!,) ")
 """A space inside of one part of a subject."""
 
 
-def _measure(finding: Finding) -> str:
+def measured(finding: Finding) -> str:
     """What was measured, short."""
     value, unit = finding.measure, finding.unit
     if value is None or not unit:
@@ -123,13 +123,14 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
     if left_out:
         yield f"{plural(left_out, 'more finding')}: --all shows {'it' if left_out == 1 else 'them'}"
     if not shown:
-        yield f"nothing found: {plural(judged.rules, 'rule')} looked at {_captured(judged.context)}"
+        yield f"nothing found: {plural(judged.rules, 'rule')} looked at {captured_text(judged.context)}"
     else:
-        yield f"captured: {_captured(judged.context)}"
+        yield f"captured: {captured_text(judged.context)}"
     yield from fold_text(judged_text(judged), WIDTH)
 
 
-def _captured(context: Context) -> str:
+def captured_text(context: Context) -> str:
+    """What was captured, in one line."""
     parts = [
         duration(context.span_ns),
         plural(context.exchanges, "exchange"),

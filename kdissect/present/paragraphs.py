@@ -13,13 +13,14 @@ LABEL = 6
 """Cells of a label before a paragraph."""
 
 
-def paragraph(text: str, indent: str, label: str | None = None) -> Iterator[str]:
+def paragraph(text: str, indent: str, label: str | None = None, room: int = WIDTH) -> Iterator[str]:
     """Lines of a paragraph.
 
     :param label: stands before the first.
+    :param room: cells of a line.
     """
     first = indent if label is None else f"{indent}{label:<{LABEL}}"
-    for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(first))):
+    for at, line in enumerate(fold_text(sanitise(text, None), room - len(first))):
         yield (first if at == 0 else " " * len(first)) + line
 
 

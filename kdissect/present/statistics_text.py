@@ -15,7 +15,7 @@ from kdissect.present.form import Clock, bars, duration, size
 from kdissect.present.options import Options
 from kdissect.present.sanitise import CUT, pad, sanitise, width
 
-_NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
+NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
@@ -40,7 +40,7 @@ def table_lines(
         return
     texts = [
         [
-            _shown(column, value, clock)
+            shown(column, value, clock)
             for column, value in zip(table.columns, table.row(row, options), strict=True)
         ]
         for row in rows
@@ -54,7 +54,7 @@ def table_lines(
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     for line in [headings, *texts]:
-        cells = [_cell(line[at], cells, table.columns[at].type in _NUMBERS) for at, cells in widths.items()]
+        cells = [_cell(line[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()]
         yield (" " * _GAP).join(cells).rstrip()
     left_out = [headings[at] for at in filled if at not in widths]
     if left_out:
@@ -94,7 +94,7 @@ def _cell(text: str, cells: int, is_right: bool) -> str:
     return pad(text, cells, is_right)
 
 
-def _shown(column: Column, value: Any, clock: Clock) -> str:
+def shown(column: Column, value: Any, clock: Clock) -> str:
     """One value for people."""
     if value is None:
         return ""

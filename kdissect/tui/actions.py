@@ -22,6 +22,8 @@ PAGES = {
     "problems": "Errors",
     "records": "Records",
     "capture": "Capture",
+    "findings": "Findings",
+    "facts": "Facts",
 }
 """The screens that the numbers lead to, in that order, and their titles."""
 
@@ -94,7 +96,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- every screen
     *(
-        _A(name, "page", str(number), title, f"show {title}", f"app.page('{name}')")
+        _A(name, "page", str(number % 10), title, f"show {title}", f"app.page('{name}')")
         for number, (name, title) in enumerate(PAGES.items(), 1)
     ),
     _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),

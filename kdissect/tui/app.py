@@ -32,6 +32,8 @@ from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.facts import FactsPage
+from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.latency import LatencyPage
@@ -40,6 +42,7 @@ from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
 from kdissect.tui.recent import recent_files
@@ -136,6 +139,8 @@ class Kdissect(App[None]):
         """The display filter."""
         self.statistics = Statistics(self.index, feed, self.shown)
         """Figures of what is shown."""
+        self.judging = Statistics(self.index, feed, None, self.settings.rules)
+        """What is found in all of the capture: a filter would hide what led to it."""
         self.is_open = True
 
     def _begin(self) -> None:
@@ -150,7 +155,10 @@ class Kdissect(App[None]):
             "records": RecordsPage(),
             "ladder": LadderPage(),
             "capture": CapturePage(),
+            "findings": FindingsPage(),
         }
+        figures = (page for page in self.pages.values() if isinstance(page, StatisticsPage))
+        self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
         self.push_screen("exchanges")
@@ -199,6 +207,7 @@ class Kdissect(App[None]):
         if self.is_open:
             self.shown.close()
             self.statistics.close()
+            self.judging.close()
 
     def _pages_shown(self) -> list[Page]:
         """Those that are complete: a timer may go off while they are being made, or at the end."""

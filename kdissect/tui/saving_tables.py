@@ -17,8 +17,9 @@ FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv
 """By the end of the file's name."""
 
 
-def save_table(path: str, table: Table, rows: Iterable[dict[str, Any]], options: Options) -> str:
-    """Write the rows; gives what was done, or why it was not. A file that is there already stays."""
+def save_table(path: str, table: Table, rows: Iterable[Any], options: Options) -> str:
+    """Write the rows, which are what the table is made from; gives what was done, or why it was not. A file
+    that is there already stays."""
     form = FORMS.get(os.path.splitext(path)[1].lower())
     if form is None:
         return f"the name must end in one of {', '.join(FORMS)}"

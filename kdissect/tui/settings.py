@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from textual.theme import BUILTIN_THEMES
 
+from kdissect.tui.feed.counting import Rules
+
 
 class Settings(NamedTuple):
     """From the configuration and the command line."""
@@ -23,6 +25,8 @@ class Settings(NamedTuple):
     """The display filter to begin with."""
     slow_ms: int | None = None
     """What takes longer is slow; None: what takes longer than nearly all of its API."""
+    rules: Rules = Rules()
+    """What is configured of the rules that findings come from."""
 
 
 def themes() -> Collection[str]:

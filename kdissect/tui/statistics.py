@@ -8,14 +8,14 @@ finds late would come in the wrong order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from kdissect.analysis.fold import Row
-from kdissect.tui.feed.batches import Ended, Feed
-from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown
+from kdissect.tui.feed.batches import Ended, FaultCount, Feed
+from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown, Rules
 from kdissect.tui.feed.counting import Rows as Piece
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index, Places
@@ -41,9 +41,20 @@ class Counted(NamedTuple):
 
 
 class Statistics:
-    """The screens' end."""
+    """The screens' end.
 
-    def __init__(self, index: Index, feed: Feed, shown: Shown) -> None:
+    :param shown: what is counted; None for everything, whatever is shown.
+    :param rules: what findings come from.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        feed: Feed,
+        shown: Shown | None,
+        rules: Rules = Rules(),  # noqa: B008 - it cannot be changed
+    ) -> None:
+        self._rules = rules
         self._index, self._feed, self._shown = index, feed, shown
         self._counter: Counter | None = None
         self._asked: Asked = ()
@@ -67,6 +78,8 @@ class Statistics:
         """How many places were sent."""
         self._connections: set[int] = set()
         self._names = 0
+        self._cut: dict[int, int] = {}
+        """How many faults of the snap length were sent, by connection."""
 
     def ask(self, asked: Asked) -> None:
         """Have these counted from now on; nothing with an empty tuple. A process that died is started
@@ -78,7 +91,7 @@ class Statistics:
             self.close()
             self.reason = None
             start = StatisticsHere if isinstance(self._feed, Decoded) else StatisticsProcess
-            self._counter = start(self._feed.descriptor, self._feed.source.limits)
+            self._counter = start(self._feed.descriptor, self._feed.source.limits, self._rules)
             self._begin()
         self._next_piece = 0
         self._counter.send(Ask(asked))
@@ -103,17 +116,18 @@ class Statistics:
         counter, shown = self._counter, self._shown
         if counter is None or self.reason is not None:
             return
-        text = shown.text if shown.is_filtered else ""
+        text = shown.text if shown is not None and shown.is_filtered else ""
         if self._state is not None and self._state[0] != text:
             self._begin()
-        if text and shown.progress is not None:
+        if text and self.waits_for_filter is not None:
             return
         self._look(text)
         start, end = self._count, min(self._wanted, self._count + MOST_AT_ONCE)
         new = self._places[start:end] if text else np.arange(start, end, dtype=np.uint32)
         connections = self._new_connections(text)
         names = tuple(self._index.names[self._names :])
-        if start == end and not connections and not names:
+        cut = tuple(self._new_cut())
+        if start == end and not connections and not names and not cut:
             return
         self._names += len(names)
         self._count = end
@@ -121,15 +135,16 @@ class Statistics:
         found = tuple(self._index.connections.row(place) for place in connections)
         places = self._index.column("place")[new].astype("<i8").tobytes()
         lengths = self._index.column("length")[new].astype("<u4").tobytes()
-        counter.send(Grown(places, lengths, found, names))
+        counter.send(Grown(places, lengths, found, names, cut))
 
     def _look(self, text: str) -> None:
         """See what there is to be counted; begins anew where something came before what was sent."""
-        state = text, self._shown.version if text else 0, len(self._index)
+        shown = self._shown if text else None
+        state = text, 0 if shown is None else shown.version, len(self._index)
         if state == self._state:
             return
-        if text:
-            places = np.sort(self._shown.places, kind="stable")  # as good as sorted already
+        if shown is not None:
+            places = np.sort(shown.places, kind="stable")  # as good as sorted already
             if not np.array_equal(places[: self._count], self._places[: self._count]):
                 self._begin()
             self._places = places
@@ -140,7 +155,7 @@ class Statistics:
     @property
     def _wanted(self) -> int:
         """How many exchanges there are to be counted."""
-        if self._shown.is_filtered:
+        if self._shown is not None and self._shown.is_filtered:
             return len(self._places)
         return len(self._index)
 
@@ -153,10 +168,19 @@ class Statistics:
         places = (place for number in self._shown_connections for place in over.places(number))
         return [place for place in places if place not in self._connections]
 
+    def _new_cut(self) -> Iterator[FaultCount]:
+        """Faults of the snap length that were not sent."""
+        for connection, (number, first) in self._index.cut.items():
+            sent = self._cut.get(connection, 0)
+            if number > sent:
+                self._cut[connection] = number
+                yield FaultCount(number - sent, first)
+
     @property
     def waits_for_filter(self) -> float | None:
         """How far a filter is that must be done first; None where none is waited for."""
-        return self._shown.progress if self._shown.is_filtered else None
+        shown = self._shown
+        return shown.progress if shown is not None and shown.is_filtered else None
 
     @property
     def is_busy(self) -> bool:

@@ -60,6 +60,8 @@ class Batch(NamedTuple):
     """Topic ids that were named, with the name and the packet that told it."""
     comments: Sequence[tuple[int, str]] = ()
     """Exchanges of which the capture has comments: the number, and what their packets' comments say."""
+    cut: Mapping[int, FaultCount] = {}
+    """By connection, of the faults those that the snap length made."""
 
 
 class Ended(NamedTuple):

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from threading import Event, Lock, Thread
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item
 from kdissect.dissect import Dissector
 from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
+from kdissect.faults import is_cut
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
 from kdissect.points.dissector import PointsDissector, dissector_of
@@ -57,6 +58,7 @@ class Collector:
         """What was told of connections that go on, by number."""
         self._look_due = 0.0
         self._faults: dict[tuple[str, str], FaultCount] = {}
+        self._cut: dict[int, FaultCount] = {}
         self._packets = self._bytes = 0
         self._first_ns: int | None = None
         self._last_ns: int | None = None
@@ -146,10 +148,9 @@ class Collector:
             self._comments.append((exchange.number, "  ".join(found)))
 
     def _fault(self, fault: Fault) -> None:
-        key = (fault.layer, fault.kind)
-        found = self._faults.get(key)
-        counted = FaultCount(1, fault) if found is None else found._replace(number=found.number + 1)
-        self._faults[key] = counted
+        _count(self._faults, (fault.layer, fault.kind), fault)
+        if fault.connection is not None and is_cut(fault):
+            _count(self._cut, fault.connection, fault)
 
     def flush(self) -> None:
         """Send what there is."""
@@ -173,9 +174,10 @@ class Collector:
             ],
             names,
             self._comments,
+            self._cut,
         )
         self._rows, self._connections, self._faults, self._comments = [], [], {}, []
-        self._going_on = []
+        self._going_on, self._cut = [], {}
         self._send(batch)
         self._sent = self._packets
         self._due = time.monotonic() + BATCH_SECONDS
@@ -233,3 +235,11 @@ def _collect(
         learn(math.inf)
         for event in dissector.close():
             collector.add(event)
+
+
+_Key = TypeVar("_Key")
+
+
+def _count(counts: dict[_Key, FaultCount], key: _Key, fault: Fault) -> None:
+    found = counts.get(key)
+    counts[key] = FaultCount(1, fault) if found is None else found._replace(number=found.number + 1)

@@ -4,7 +4,7 @@
 
 Rule 1  A *count* is what one screen asked for: some statistics, by the names that ``-z`` gives them, fed
         together, so that an exchange is read and decoded once for all of them. Counts are kept: a screen
-        that is shown again goes on from where it was.
+        that is shown again goes on from where it was. :data:`FINDINGS` has the capture judged.
 Rule 2  Only the count asked for last goes on. What it has found is given out half a second after it was
         asked for, when it has caught up with what there is, and in between as often as making the rows
         takes no more than a tenth of the time.
@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
+from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
+from kdissect.tui.feed.batches import FaultCount
 from kdissect.tui.feed.spool import read_exchange
+
+if TYPE_CHECKING:
+    from kdissect.tui.feed.judging import Judging
 
 STEP_SECONDS = 0.02
 """How long one step goes on, so that what comes is heard soon."""
@@ -36,8 +41,24 @@ RESULT_SHARE = 0.1
 """How much of the time goes into making rows, at most."""
 PIECE_ROWS = 1_000
 
+FINDINGS = "findings"
+"""Asked for beside statistics, this has what there is judged."""
+
+LOOKED_AT = "looked at"
+"""The table of what was judged, of one row: ``captured`` and ``judged``, a line each; ``short``, how
+many rules were judged; ``first_ns``, what times count from."""
+
 Asked = tuple[str, ...]
-"""Statistics by name."""
+"""Statistics by name, or :data:`FINDINGS`."""
+
+
+class Rules(NamedTuple):
+    """What is configured of the rules that findings come from (``[findings]``)."""
+
+    thresholds: Mapping[str, Mapping[str, float]] = {}
+    """By rule."""
+    ignored: Collection[str] = ()
+    """Rules that are not run, by id or pattern."""
 
 
 class Begin(NamedTuple):
@@ -56,6 +77,8 @@ class Grown(NamedTuple):
     connections: tuple[Connection, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
     """Topic ids with their names and the packets that told them."""
+    cut: tuple[FaultCount, ...] = ()
+    """Faults that the snap length made, a connection each."""
 
 
 class Ask(NamedTuple):
@@ -75,7 +98,7 @@ class Rows(NamedTuple):
     number: int
     """Of this piece; those of all tables are counted from 0."""
     table: str
-    """One of ``asked``."""
+    """One of ``asked``, or what else came of one of them."""
     rows: list[Row]
     left_out: int
     """Of this statistic, how often something was not counted because of the limit of rows."""
@@ -91,27 +114,48 @@ class Rows(NamedTuple):
 class _Count:
     """One count."""
 
-    def __init__(self, asked: Asked, limits: Limits) -> None:
-        self.folds: dict[str, Statistic] = {text: statistic(text, limits)[1] for text in asked}
-        self.together = Together(self.folds.values())
-        self.exchanges = self.connections = 0
+    def __init__(self, asked: Asked, limits: Limits, rules: Rules) -> None:
+        self._folds = {text: statistic(text, limits)[1] for text in asked if text != FINDINGS}
+        self._together = Together(self._folds.values())
+        self._judging: Judging | None = None
+        if FINDINGS in asked:
+            # All rules are imported with it, which only the process that counts should wait for.
+            from kdissect.tui.feed.judging import Judging
+
+            self._judging = Judging(limits, rules.thresholds, rules.ignored)
+        self.exchanges = self.connections = self.cut = 0
         """How many were fed."""
-        self.given: tuple[int, int] | None = None
+        self.given: tuple[int, int, int] | None = None
         """How many when rows were given out last."""
         self.due = 0.0
         """When to give them out again."""
 
     @property
-    def fed(self) -> tuple[int, int]:
-        return self.exchanges, self.connections
+    def fed(self) -> tuple[int, int, int]:
+        return self.exchanges, self.connections, self.cut
+
+    def feed(self, event: Event) -> None:
+        """Count one event."""
+        self._together.feed(event)
+        if self._judging is not None:
+            self._judging.feed(event)
+
+    def tables(self) -> Iterator[tuple[str, list[Row], int]]:
+        """The rows as of now, with how often something was left out."""
+        for text, fold in self._folds.items():
+            yield text, fold.result(), fold.left_out
+        if self._judging is not None:
+            for text, rows in self._judging.tables().items():
+                yield text, rows, 0
 
 
 class Counting:
     """The machine over the spool ``descriptor``."""
 
-    def __init__(self, descriptor: int, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, descriptor: int, limits: Limits = DEFAULTS, rules: Rules = Rules()) -> None:  # noqa: B008 - it cannot be changed
         self._descriptor = descriptor
         self._limits = limits
+        self._rules = rules
         self._serial = 0
         self._asked: Asked = ()
         self._forget()
@@ -120,6 +164,7 @@ class Counting:
         self._places, self._lengths = array("q"), array("I")
         self._connections: list[Connection] = []
         self._names = TopicNames()
+        self._cut: list[FaultCount] = []
         self._counts: dict[Asked, _Count] = {}
 
     def take(self, order: Order) -> None:
@@ -135,12 +180,13 @@ class Counting:
             self._places.frombytes(order.places)
             self._lengths.frombytes(order.lengths)
             self._connections += order.connections
+            self._cut += order.cut
             for told in order.names:
                 self._names.learn(*told)
 
     def _begin(self) -> None:
         if self._asked and self._asked not in self._counts:
-            self._counts[self._asked] = _Count(self._asked, self._limits)
+            self._counts[self._asked] = _Count(self._asked, self._limits, self._rules)
         count = self._counts.get(self._asked)
         if count is not None:
             count.due = time.monotonic() + FIRST_SECONDS
@@ -159,7 +205,7 @@ class Counting:
         return None if count.given == count.fed else max(0.0, count.due - time.monotonic())
 
     def _has_caught_up(self, count: _Count) -> bool:
-        return count.fed == (len(self._places), len(self._connections))
+        return count.fed == (len(self._places), len(self._connections), len(self._cut))
 
     def step(self) -> Iterator[Rows]:
         """Count on for a moment; gives the rows, if it is time.
@@ -179,15 +225,19 @@ class Counting:
             count.due = time.monotonic() + max(FIRST_SECONDS, spent / RESULT_SHARE)
 
     def _feed(self, count: _Count, until: float) -> None:
+        for number, fault in self._cut[count.cut :]:
+            for _ in range(number):
+                count.feed(fault)
+        count.cut = len(self._cut)
         for connection in self._connections[count.connections :]:
-            count.together.feed(connection)
+            count.feed(connection)
         count.connections = len(self._connections)
         end = len(self._places)
         while count.exchanges < end:
             at = count.exchanges
             exchange = read_exchange(self._descriptor, self._places[at], self._lengths[at], self._limits)
             exchange.topic_names = self._names.up_to(exchange.last_packet)
-            count.together.feed(exchange)
+            count.feed(exchange)
             count.exchanges = at + 1
             if time.monotonic() >= until:
                 break
@@ -195,13 +245,12 @@ class Counting:
     def _result(self, count: _Count) -> Iterator[Rows]:
         count.given = count.fed
         state = count.exchanges, len(self._places), count.connections
-        pieces = [piece for text, fold in count.folds.items() for piece in _pieces(text, fold)]
+        pieces = [piece for table in count.tables() for piece in _pieces(*table)]
         for number, (text, rows, left_out) in enumerate(pieces):
             is_last = number == len(pieces) - 1
             yield Rows(self._serial, self._asked, number, text, rows, left_out, *state, is_last)
 
 
-def _pieces(text: str, fold: Statistic) -> Iterator[tuple[str, list[Row], int]]:
-    rows = fold.result()
+def _pieces(text: str, rows: list[Row], left_out: int) -> Iterator[tuple[str, list[Row], int]]:
     for at in range(0, max(1, len(rows)), PIECE_ROWS):
-        yield text, rows[at : at + PIECE_ROWS], fold.left_out
+        yield text, rows[at : at + PIECE_ROWS], left_out

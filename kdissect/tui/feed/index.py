@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class Index:
         self.going_on: Mapping[int, Connection] = {}
         """Connections that speak TLS and are not over, by number; another mapping where it changes."""
         self.faults: dict[tuple[str, str], FaultCount] = {}
+        self.cut: dict[int, FaultCount] = {}
+        """By connection, of the faults those that the snap length made."""
         """By layer and kind: how many, and the first."""
         self.packets = 0
         self.bytes_read = 0
@@ -92,9 +94,8 @@ class Index:
         if told or any(each.connection in self.going_on for each in batch.connections):
             both = {**self.going_on, **told}
             self.going_on = {number: both[number] for number in both if number not in self.connections}
-        for key, (number, first) in batch.faults.items():
-            before = self.faults.get(key, FaultCount(0, first))
-            self.faults[key] = before._replace(number=before.number + number)
+        _add_faults(self.faults, batch.faults)
+        _add_faults(self.cut, batch.cut)
         if batch.rows:
             start = len(self)
             self._columns.append(batch.rows)
@@ -217,3 +218,12 @@ def _sorted(keys: NDArray[np.int64], descending: bool) -> NDArray[np.intp]:
     keys.sort()
     keys &= (1 << bits) - 1
     return keys
+
+
+_Key = TypeVar("_Key")
+
+
+def _add_faults(counts: dict[_Key, FaultCount], later: Mapping[_Key, FaultCount]) -> None:
+    for key, (number, first) in later.items():
+        before = counts.get(key, FaultCount(0, first))
+        counts[key] = before._replace(number=before.number + number)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.system import give_way
 from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.counting import Counting, Order, Rows
+from kdissect.tui.feed.counting import Counting, Order, Rows, Rules
 from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.wording import defect
 
@@ -37,13 +37,13 @@ class Counter(Protocol):
         """Stop."""
 
 
-def _run(spool: Arrived, limits: Limits, pipe: Pipe) -> None:
+def _run(spool: Arrived, limits: Limits, rules: Rules, pipe: Pipe) -> None:
     """What the process does."""
     be_quiet()
     give_way()  # keys, and the decoder, go first
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the screens are closed
         try:
-            count(Counting(spool.detach(), limits), pipe)
+            count(Counting(spool.detach(), limits, rules), pipe)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise
         except OSError as error:
@@ -67,9 +67,9 @@ class StatisticsProcess(Beside[Rows | Ended]):
     :param descriptor: of the spool.
     """
 
-    def __init__(self, descriptor: int, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, descriptor: int, limits: Limits = DEFAULTS, rules: Rules = Rules()) -> None:  # noqa: B008
         pipe, theirs = get_context("spawn").Pipe()
-        process = start_process(_run, Shared(descriptor), limits, theirs)
+        process = start_process(_run, Shared(descriptor), limits, rules, theirs)
         theirs.close()
         super().__init__(process, pipe, "the process of the statistics", Ended)
         self._orders: SimpleQueue[Order | None] = SimpleQueue()
@@ -93,8 +93,8 @@ class StatisticsProcess(Beside[Rows | Ended]):
 class StatisticsHere:
     """Counts when it is asked what came."""
 
-    def __init__(self, descriptor: int, limits: Limits = DEFAULTS) -> None:
-        self._counting = Counting(descriptor, limits)
+    def __init__(self, descriptor: int, limits: Limits = DEFAULTS, rules: Rules = Rules()) -> None:  # noqa: B008
+        self._counting = Counting(descriptor, limits, rules)
 
     def send(self, order: Order) -> None:
         self._counting.take(order)

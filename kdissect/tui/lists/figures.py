@@ -73,6 +73,8 @@ class Figures:
         self._rows: Sequence[Row] = ()
         self._version = 0
         self._layouts: dict[int, list[tuple[Column, Heading]]] = {}
+        self._hidden: dict[int, int] = {}
+        """How many columns are left out, by the width of the table."""
 
     def show(self, rows: Sequence[Row], columns: Sequence[Column] | None = None) -> None:
         """Take other rows, perhaps with other columns."""
@@ -152,6 +154,11 @@ class Figures:
     def headings(self, width: int) -> Sequence[Heading]:
         return [heading for _, heading in self._layout(width)]
 
+    def without_room(self, width: int) -> int:
+        """How many columns have something to tell, but no room."""
+        self._layout(width)
+        return self._hidden.get(width, 0)
+
     def cells(self, row: int, width: int) -> Sequence[str]:
         return [column.text(self._rows[row]) for column, _ in self._layout(width)]
 
@@ -192,6 +199,7 @@ class Figures:
             wants += evenly([least[at] for at in texts], enough)
         wants += (most[at] for at in by_rank if columns[at].rank >= NICE)
         widths = granted(must, wants, len(columns), room)
+        self._hidden[room] = sum(1 for cells in widths if not cells)
         return [
             (column, Heading(self._title(column), cells, column.is_right))
             for column, cells in zip(columns, widths, strict=True)

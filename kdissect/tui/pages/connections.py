@@ -75,8 +75,8 @@ class ConnectionsPage(GroupedPage):
     def figures(self) -> Figures:
         return connections.figures()
 
-    def asked(self) -> Asked:
-        return connections.BY_CONNECTION if self.grouping == "connection" else connections.BY_CLIENT
+    def asked_by(self, grouping: str) -> Asked:
+        return connections.BY_CONNECTION if grouping == "connection" else connections.BY_CLIENT
 
     def fill(self, counted: Counted) -> None:
         if self.grouping == "connection":

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kdissect.tui.feed.counting import Asked
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
@@ -34,6 +35,18 @@ class GroupedPage(StatisticsPage):
         self.grouping = self.GROUPINGS[0]
         super().__init__()
 
+    def asked(self) -> Asked:
+        return self.asked_by(self.grouping)
+
+    def asked_by(self, grouping: str) -> Asked:
+        """The statistics that a grouping needs."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> frozenset[str]:
+        asked = (text for grouping in self.GROUPINGS for text in self.asked_by(grouping))
+        return frozenset(text.partition(",")[0] for text in asked)
+
     def body(self) -> ComposeResult:
         yield GroupedTable(self.rows, id="list")
 
@@ -41,7 +54,7 @@ class GroupedPage(StatisticsPage):
         at = self.GROUPINGS.index(self.grouping)
         self.grouping = self.GROUPINGS[(at + 1) % len(self.GROUPINGS)]
         self.counted = None
-        self.kdissect.statistics.ask(self.asked())
+        self.statistics.ask(self.asked())
         self.list_pane.cursor = 0
         self.index_grew()
 

@@ -22,8 +22,8 @@ class LatencyPage(GroupedPage):
     def figures(self) -> Figures:
         return latency.figures()
 
-    def asked(self) -> Asked:
-        return (latency.ASKED[self.grouping],)
+    def asked_by(self, grouping: str) -> Asked:
+        return (latency.ASKED[grouping],)
 
     def fill(self, counted: Counted) -> None:
         rows = latency.with_shares(counted.tables[latency.ASKED[self.grouping]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import on, work
@@ -24,7 +24,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.page import Page
 from kdissect.tui.saving_tables import FORMS, save_table
-from kdissect.tui.statistics import Counted
+from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.table import VirtualTable
@@ -38,13 +38,16 @@ class Saved(NamedTuple):
     name: str
     """As ``stats -z`` has it."""
     table: Table
-    rows: Sequence[Row]
+    rows: Sequence[Any]
+    """What the table is made from."""
 
 
 class StatisticsPage(Page):
     """A screen with a table of figures."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("statistics")
+    OF_WHAT = "figures of what the filter shows"
+    """Said at the top where there is a filter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +84,11 @@ class StatisticsPage(Page):
         found = self.counted.tables if self.counted is not None else {}
         return [Saved(text, STATISTICS[text.partition(",")[0]], rows) for text, rows in found.items()]
 
+    @property
+    def statistics(self) -> Statistics:
+        """What counts for this screen."""
+        return self.kdissect.statistics
+
     # -- showing --------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
@@ -91,15 +99,25 @@ class StatisticsPage(Page):
         """The table."""
         return self.query_one("#list", VirtualTable)
 
+    @property
+    def first_pane(self) -> VirtualTable:
+        """What has the focus at first."""
+        return self.list_pane
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The statistics that it may show."""
+        return frozenset(text.partition(",")[0] for text in self.asked())
+
     def on_mount(self) -> None:
         self.clock.letter = self.kdissect.settings.time
-        self.list_pane.focus()
+        self.first_pane.focus()
 
     def on_screen_resume(self) -> None:
-        self.kdissect.statistics.ask(self.asked())
+        self.statistics.ask(self.asked())
 
     def on_screen_suspend(self) -> None:
-        self.kdissect.statistics.let_go(self.asked())
+        self.statistics.let_go(self.asked())
         self._stop_polling()
 
     def shown(self) -> int:
@@ -111,13 +129,13 @@ class StatisticsPage(Page):
         if self.clock.first_ns is None:
             self.clock.first_ns = self.kdissect.index.first_ns
         self._poll()
-        if self._polling is None and self.kdissect.statistics.is_busy:
+        if self._polling is None and self.statistics.is_busy:
             self._polling = self.set_interval(TICK_SECONDS, self._poll)
 
     @property
     def is_at_rest(self) -> bool:
         """Whether all that was asked for is shown."""
-        return not self.kdissect.statistics.is_busy
+        return not self.statistics.is_busy
 
     def _stop_polling(self) -> None:
         if self._polling is not None:
@@ -125,7 +143,7 @@ class StatisticsPage(Page):
             self._polling = None
 
     def _poll(self) -> None:
-        statistics = self.kdissect.statistics
+        statistics = self.statistics
         statistics.poll()
         counted = statistics.result(self.asked())
         if counted is not None and counted is not self.counted:
@@ -171,7 +189,7 @@ class StatisticsPage(Page):
 
     def notes(self) -> list[str]:
         """What is to be said, the most important first."""
-        statistics, counted = self.kdissect.statistics, self.counted
+        statistics, counted = self.statistics, self.counted
         parts = [self.what()] if counted is not None else []
         if statistics.reason is not None:
             parts.append(f"stopped: {statistics.reason}; show the screen again to count anew")
@@ -190,7 +208,7 @@ class StatisticsPage(Page):
     def status(self) -> list[Item]:
         out = super().status()
         if self.kdissect.shown.is_filtered:
-            out.append(Item("figures of what the filter shows", status.ORDER, "bold"))
+            out.append(Item(self.OF_WHAT, status.ORDER, "bold"))
         return out
 
     # -- keys -----------------------------------------------------------------------------------------

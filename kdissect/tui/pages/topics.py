@@ -22,7 +22,7 @@ class TopicsPage(GroupedPage):
     def figures(self) -> Figures:
         return topics.figures()
 
-    def asked(self) -> Asked:
+    def asked_by(self, grouping: str) -> Asked:
         return ASKED
 
     def fill(self, counted: Counted) -> None:

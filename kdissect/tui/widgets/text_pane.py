@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
@@ -38,12 +38,22 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
+        self._make: Callable[[int], Sequence[Line]] | None = None
+        """What makes the lines for so many cells, where they are not the same in each width."""
         self._broken: list[tuple[str, str]] = []
         """Style and text of the lines as they stand in the pane."""
 
     def show(self, lines: Sequence[Line], stay: bool = False) -> None:
         """Show other lines, from the first on, or from where the pane stands if ``stay``."""
-        self._lines = lines
+        self._lines, self._make = lines, None
+        self._break()
+        if not stay:
+            self.scroll_to(y=0, animate=False, immediate=True)
+
+    def show_folded(self, make: Callable[[int], Sequence[Line]], stay: bool = False) -> None:
+        """The same with lines that are made for so many cells as the pane has."""
+        self.show((), stay=True)
+        self._make = make
         self._break()
         if not stay:
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -55,6 +65,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _break(self) -> None:
         width = max(10, self.columns)
+        if self._make is not None:
+            self._lines = self._make(width)
         self._broken = [
             (f"text--{line.kind}", part) for line in self._lines for part in broken(line.text, width)
         ]
