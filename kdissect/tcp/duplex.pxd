@@ -20,6 +20,7 @@ cdef class Duplex:
     cdef public object closed_side
     cdef public object closed_ns
     cdef public object syns
+    cdef public object _syn_ns
     cdef public tuple streams
 
     @cython.locals(first=Reassembler, second=Reassembler)

@@ -16,6 +16,7 @@ from collections.abc import Sequence, Set
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
+from kdissect.tcp.copies import COPY_NS
 from kdissect.tcp.reassembly import Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
 
@@ -55,6 +56,7 @@ class Duplex:
         "_backlogs",
         "_limit",
         "_queued_cost",
+        "_syn_ns",
         "closed_ns",
         "closed_side",
         "endpoints",
@@ -85,6 +87,8 @@ class Duplex:
         """Who reset it first."""
         self.syns = 0
         """How often it was tried to open it."""
+        self._syn_ns: int | None = None
+        """When it was tried last."""
         self.closed_side: Side | None = None
         """Who said first that it is over, by FIN or reset."""
         self.closed_ns: int | None = None
@@ -201,7 +205,10 @@ class Duplex:
                 self.reset_side = side
             self.reset = True
         elif flags & SYN:
-            self.syns += side == 0
+            if side == 0:
+                # Another interface may have seen the same one; clients try again after a second only.
+                self.syns += self._syn_ns is None or timestamp_ns - self._syn_ns > COPY_NS
+                self._syn_ns = timestamp_ns
             return
         if self.closed_side is None:
             self.closed_side, self.closed_ns = side, timestamp_ns
