@@ -11,9 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kdissect.live.session import wait_until
@@ -57,9 +58,9 @@ class Network:
         """A command line of Python, to be run in it."""
         return ["ip", "netns", "exec", self.name, sys.executable, *map(str, arguments)]
 
-    def start(self, *arguments: object) -> subprocess.Popen[bytes]:
-        """Start kdissect in it."""
-        return start(self.command("-m", "kdissect", *arguments))
+    def start(self, *arguments: object, **variables: str) -> subprocess.Popen[bytes]:
+        """Start kdissect in it, with these environment variables beside those that are there."""
+        return start(self.command("-m", "kdissect", *arguments), variables)
 
     def replay(self, *captures: object) -> None:
         """Send the packets of captures from ``va``."""
@@ -89,9 +90,11 @@ def network() -> Iterator[Network]:
         subprocess.run(["ip", "netns", "del", name], check=True, capture_output=True)
 
 
-def start(command: list[str]) -> subprocess.Popen[bytes]:
+def start(command: list[str], variables: Mapping[str, str] = MappingProxyType({})) -> subprocess.Popen[bytes]:
     """Start a process with pipes."""
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    environment = {**os.environ, **variables}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, bufsize=0)
 
 
 def until_it_captures(process: subprocess.Popen[bytes], folder: Path) -> Path:

@@ -49,6 +49,12 @@ ROW_BYTES = 200
 """What the screens may take for an exchange: a row is 98 bytes, in arrays that grow by halves."""
 MOST_DESCRIPTORS = 4
 """By so many more a process may have open at the end than in the second quarter."""
+LIMITS = {
+    f"KDISSECT_LIMITS_{name}": "1000"
+    for name in ("ROWS", "TIMELINE_EVENTS", "TIMELINE_KEY_EVENTS", "DELIVERY_SETS")
+}
+"""Facts for findings grow up to their limits. These are reached in the first seconds: what grows after them
+has no limit."""
 _EVERY_SECONDS = 1.0
 _TELL_SECONDS = 60.0
 _ENDING_SECONDS = 120.0
@@ -165,6 +171,7 @@ def _started(cable: Network, folder: Path) -> subprocess.Popen[bytes]:
     return cable.start(
         *("live", "-i", "vb", "--allow-root", "-T", "ndjson", "--spool", folder),
         *("--prometheus", ":19465"),
+        **LIMITS,
     )
 
 

@@ -344,7 +344,7 @@ def test_figures_are_those_of_what_is_shown() -> None:
         assert "exchanges over time ▃·▆█▁·▂···▅▁·▁···▂·▇ 12/s" in screen_text(app)
         app.filter_by("api == CreateTopics")
         text = await press(pilot)
-        assert "work p99 33.3 ms  p50 4.96 ms" in text
+        assert "work p99 33.3 ms  p50 4.95 ms" in text
         assert "✗ 1 of them" in text
 
     with_page(step, width=200)
