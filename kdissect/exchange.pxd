@@ -4,7 +4,7 @@ from kdissect.message cimport Message
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
-from kdissect.record.sound cimport is_sound
+from kdissect.record.sound cimport are_plain, is_sound
 
 @cython.freelist(64)
 @cython.no_gc
@@ -39,7 +39,7 @@ cdef class Exchange:
     cpdef tuple _both(self)
     @cython.locals(first=Message)
     cpdef Message _first(self)
-    @cython.locals(message=Message, out=list, known=Layout)
+    @cython.locals(message=Message, out=list, known=Layout, seen=Survey)
     cpdef taught_topics(self)
     @cython.locals(message=Message, seen=Survey)
     cdef bint _may_carry_metadata(self) except -1
@@ -47,10 +47,14 @@ cdef class Exchange:
     cpdef list _topic_mentions(self)
     @cython.locals(message=Message, seen=Survey, found=list)
     cdef list _named(self, entity)
+    @cython.locals(message=Message, found=list)
+    cdef tuple _find_faults(self, bint unpacks)
     @cython.locals(message=Message, seen=Survey, places=list, at=Py_ssize_t)
-    cdef bint _is_sound(self, tuple messages) except -1
+    cdef bint _is_sound(self, tuple messages, bint unpacks) except -1
     cpdef _place(self, Message message, name, bytes value, topic, topic_id, partition)
 
+@cython.locals(seen=Survey, places=list, data=bytes, start=bytes)
+cdef bint _may_name_topics(Message message) except -1
 @cython.locals(cursor=Cursor)
 cdef _places(Message message)
 @cython.locals(found=dict, places=list)

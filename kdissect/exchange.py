@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.faults import embedded_faults
-from kdissect.embedded.internal import topic_names_in_metadata
+from kdissect.embedded.internal import topic_names_in_metadata, topic_record_start
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
@@ -23,7 +23,7 @@ from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.survey import is_error_code
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
-from kdissect.record.sound import is_sound
+from kdissect.record.sound import are_plain, is_sound
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
@@ -347,7 +347,14 @@ class Exchange:
 
     def error_classes(self) -> list[str]:
         """How grave each of its errors is, in the order of the wire."""
-        return [self.class_of(code) for code, _ in self.error_codes()]
+        return [self.class_of(code) for code in self.codes()]
+
+    def codes(self) -> list[int]:
+        """Every error code in the response that is not 0, in the order of the wire."""
+        seen = self.response.survey() if self.response is not None else None
+        if seen is None:
+            return [code for code, _ in self.error_codes()]
+        return [] if seen.errors is None else list(seen.errors)
 
     def class_of(self, code: int) -> str:
         """How grave one of its errors is."""
@@ -397,8 +404,13 @@ class Exchange:
 
     def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
         """Every error code in the response that is not 0, with the structs it stands in, outermost first."""
-        body = self.response.decoded() if self.response is not None else None
-        if body is not None and body.struct is not None:
+        if self.response is None:
+            return
+        seen = self.response.survey()
+        if seen is not None and not seen.error:
+            return
+        body = self.response.decoded()
+        if body.struct is not None:
             for _, code, ancestors in pick(_error_fields(body.struct), body.values):
                 if code:
                     yield code, ancestors
@@ -438,22 +450,30 @@ class Exchange:
         That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
         """
         if self._faults is None:
-            messages = self._both()
-            if self._is_sound(messages):
-                self._faults = ()
-                return []
-            found = list(self.session_faults)
-            for message in messages:
-                found += message.faults
-            for message in messages:
-                if message.may_have_records():
-                    found += message.record_faults(may_end_early=message is self.response)
-                found += self._embedded_faults(message) if self.embedded else ()
-            place = (self.connection, self.number)
-            self._faults = tuple([new_tuple(Fault, each[:-2] + place) for each in found]) if found else ()
+            self._faults = self._find_faults(unpacks=True)
         return list(self._faults)
 
-    def _is_sound(self, messages: tuple[Message, ...]) -> bool:
+    @property
+    def faults_at_hand(self) -> list[Fault]:
+        """Those of :attr:`faults` that are found without unpacking: compressed records are judged by headers
+        and checksums."""
+        return list(self._find_faults(unpacks=False) if self._faults is None else self._faults)
+
+    def _find_faults(self, unpacks: bool) -> tuple[Fault, ...]:
+        messages = self._both()
+        if self._is_sound(messages, unpacks):
+            return ()
+        found = list(self.session_faults)
+        for message in messages:
+            found += message.faults
+        for message in messages:
+            if message.may_have_records():
+                found += message.record_faults(message is self.response, unpacks)
+            found += self._embedded_faults(message) if self.embedded else ()
+        place = (self.connection, self.number)
+        return tuple([new_tuple(Fault, each[:-2] + place) for each in found]) if found else ()
+
+    def _is_sound(self, messages: tuple[Message, ...], unpacks: bool) -> bool:
         """Whether it is plain that nothing is wrong; where it is not, looking closer tells."""
         if self.session_faults or self.embedded:
             return False
@@ -464,7 +484,7 @@ class Exchange:
             places = seen.records
             at = 0
             while at < len(places):
-                if not is_sound(message.frame.payload, places[at], places[at + 1], message.limits):
+                if not is_sound(message.frame.payload, places[at], places[at + 1], message.limits, unpacks):
                     return False
                 at += 2
         return True
@@ -522,6 +542,12 @@ class Exchange:
             known = message.layout()
             if known is None or not known.teaches:
                 continue  # not decoded for nothing
+            seen = message.survey()
+            if seen is not None:
+                if seen.taught is not None:
+                    packet = message.frame.last_packet
+                    out += [(topic_id, name, packet) for topic_id, name in seen.taught]
+                continue
             body = message.decoded()
             assert body.struct is not None
             for topic_id, name in taught_topics(body.struct, body.values):
@@ -547,21 +573,35 @@ class Exchange:
 
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
         """What the records of a fetched ``__cluster_metadata`` tell."""
-        for message in self._both():
-            for _, data, ancestors in message.record_fields():
-                topic, topic_id, _ = partition_of(ancestors)
-                if topic is None and topic_id is not None:
-                    topic = self.topic_names.get(topic_id)
-                if is_metadata_topic(topic, topic_id):
-                    values = (record.value for record in read_record_set(data, message.limits).records())
-                    for named, name in topic_names_in_metadata(values, message.limits):
-                        yield named, name, message.frame.last_packet
+        if not any(_may_name_topics(message) for message in self._both()):
+            return  # as nearly always, several times a second
+        for place in self.record_sets():
+            message, data = place.message, place.data
+            if not is_metadata_topic(place.topic, place.topic_id):
+                continue
+            values = (record.value for record in read_record_set(data, message.limits).records())
+            for topic_id, name in topic_names_in_metadata(values, message.limits):
+                yield topic_id, name, message.frame.last_packet
 
 
 def _between(message: Message) -> int | None:
     """From its first byte to its last, ns; None where two absurd times are too far apart."""
     between = int(message.frame.last_ns) - int(message.frame.first_ns)
     return between if -(1 << 63) <= between < 1 << 63 else None
+
+
+def _may_name_topics(message: Message) -> bool:
+    """Whether there may be a record in it that names a topic: the bytes with which such a record begins stand
+    in a record set, or the records are compressed."""
+    seen = message.survey()
+    if seen is None:
+        return True
+    start, places = topic_record_start(), seen.records
+    for at in range(0, len(places), 2):
+        data = message.frame.payload[places[at] : places[at + 1]]
+        if start in data or not are_plain(data):
+            return True
+    return False
 
 
 def _places(message: Message) -> list[Place] | None:

@@ -1,11 +1,13 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.model cimport Frame
 from kdissect.protocol.cursor cimport Cursor, cursor_at
-from kdissect.protocol.header cimport RequestHeader, ResponseHeader, read_request_header, read_response_header
+from kdissect.protocol.header cimport RequestHeader, ResponseHeader, read_correlation_id, read_request_header, read_response_header
 from kdissect.protocol.layout cimport Layout, layout
-from kdissect.protocol.survey cimport Survey, survey
+from kdissect.protocol.survey cimport Survey, survey_at
 
 cdef int _API_VERSIONS
+cdef Py_ssize_t _FIXED_BYTES
 
 @cython.no_gc
 cdef class Message:
@@ -26,7 +28,7 @@ cdef class Message:
     cpdef body_struct(self)
     cpdef decoded(self)
     cpdef forget_body(self)
-    @cython.locals(known=Layout, cursor=Cursor)
+    @cython.locals(known=Layout, payload=bytes)
     cpdef Survey survey(self)
     cpdef bint _is_usual(self) except -1
     cpdef bint may_have_records(self) except -1
@@ -48,6 +50,12 @@ cdef class Token(Message):
 
 @cython.locals(cursor=Cursor, request=Request, head=RequestHeader)
 cpdef Request parse_request(Frame frame, limits=*)
-@cython.locals(cursor=Cursor, head=ResponseHeader, response=Response, known=Layout)
+@cython.locals(
+    payload=bytes, raw="const unsigned char*", size=Py_ssize_t, length=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t,
+    api_key=cython.int, api_version=cython.int, known=Layout, version=cython.int, high=int64_t, correlation_id=int64_t,
+    request=Request,
+)
+cdef Request _plain_request(Frame frame, limits)
+@cython.locals(cursor=Cursor, head=ResponseHeader, response=Response, known=Layout, payload=bytes)
 cpdef Response parse_response(Frame frame, api_key, api_version, limits=*)
 cpdef begin(Message message, Frame frame, limits, Py_ssize_t body_start)

@@ -18,12 +18,12 @@ from kdissect.protocol.annotate import annotate
 from kdissect.protocol.body import Body, read_body
 from kdissect.protocol.cursor import Cursor, cursor_at
 from kdissect.protocol.decode import decode
-from kdissect.protocol.header import read_request_header, read_response_header
+from kdissect.protocol.header import read_correlation_id, read_request_header, read_response_header
 from kdissect.protocol.layout import Layout, layout, record_fields
 from kdissect.protocol.quirks import named
 from kdissect.protocol.schema import REMAINDER, Struct, data_struct, message_struct
 from kdissect.protocol.select import Picked, pick
-from kdissect.protocol.survey import Survey, survey
+from kdissect.protocol.survey import Survey, survey_at
 from kdissect.protocol.vendors import vendor_of
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
@@ -135,8 +135,8 @@ class Message:
             self._is_surveyed = True
             known = self.layout()
             if known is not None and known.way is not None and self._is_usual():
-                cursor = cursor_at(self.frame.payload, self.body_start, self.limits)
-                self._survey = survey(known.way, cursor)
+                payload = self.frame.payload
+                self._survey = survey_at(known.way, payload, self.body_start, len(payload), self.limits)
         return self._survey
 
     def _is_usual(self) -> bool:
@@ -172,15 +172,17 @@ class Message:
         for _, data, _ in self.record_fields():
             yield from read_record_set(data, self.limits).records()
 
-    def record_faults(self, may_end_early: bool) -> Iterator[Fault]:
-        """What is wrong with the records, which are unpacked to find out.
+    def record_faults(self, may_end_early: bool, unpacks: bool = True) -> Iterator[Fault]:
+        """What is wrong with the records.
 
         :param may_end_early: whether it is ordinary that a record set ends inside a batch.
+        :param unpacks: whether compressed ones are unpacked to find out.
         """
         for _, data, _ in self.record_fields():
             found = read_record_set(data, self.limits)
             for batch in found.batches:
-                batch.check()
+                if unpacks or not batch.is_packed:
+                    batch.check()
             for each in found.faults:
                 if not (may_end_early and each.kind == "partial-batch"):
                     yield each._replace(packet=self.frame.last_packet)
@@ -335,6 +337,9 @@ def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
     :param limits: of what is decoded of the request, its body too.
     :raises DecodeError: the bytes captured do not hold one.
     """
+    plain = _plain_request(frame, limits)
+    if plain is not None:
+        return plain
     cursor = cursor_at(frame.payload, 0, limits)
     head = read_request_header(cursor)
     # Made part by part: compiled, that is several times faster than a call with all of them.
@@ -360,14 +365,57 @@ def parse_response(
     :raises DecodeError: the bytes captured do not hold one.
     """
     known = None if api_key is None or api_version is None else layout(api_key, api_version, "response")
-    cursor = cursor_at(frame.payload, 0, limits)
-    head = read_response_header(cursor, known)
     response = Response.__new__(Response)
-    begin(response, frame, limits, cursor.position)
+    payload = frame.payload
+    if known is not None and known.header_version == 1 and len(payload) > 4 and payload[4] == 0:
+        # What nearly all headers are: a correlation id and no tagged fields.
+        begin(response, frame, limits, 5)
+        response.correlation_id, response.header_version = read_correlation_id(payload), 1
+    else:
+        cursor = cursor_at(payload, 0, limits)
+        head = read_response_header(cursor, known)
+        begin(response, frame, limits, cursor.position)
+        response.correlation_id, response.header_version = head.correlation_id, head.version
     response.api_key, response.api_version = api_key, api_version
-    response.correlation_id, response.header_version = head.correlation_id, head.version
     response._layout = known
     return response
+
+
+_FIXED_BYTES = 10
+"""What a request begins with: API, version, correlation id, length of the client id."""
+
+
+def _plain_request(frame: Frame, limits: Limits) -> Request | None:
+    """The request, if its header is what nearly all are: with a client id in ASCII and no tagged fields."""
+    payload = frame.payload
+    raw, size = payload, len(payload)
+    if size < _FIXED_BYTES:
+        return None
+    length = raw[8] << 8 | raw[9]
+    end = _FIXED_BYTES + length
+    if raw[0] > 0x7F or raw[2] > 0x7F or end >= size:
+        return None
+    for at in range(_FIXED_BYTES, end):
+        if raw[at] > 0x7F:
+            return None
+    api_key, api_version = raw[0] << 8 | raw[1], raw[2] << 8 | raw[3]
+    known = layout(api_key, api_version, "request")
+    version = known.header_version
+    if version == 2:
+        if raw[end] != 0:
+            return None
+        end += 1
+    elif version != 1:
+        return None
+    high = raw[4]  # a number of its own: compiled, a byte would have no room to the left
+    correlation_id = high << 24 | raw[5] << 16 | raw[6] << 8 | raw[7]
+    request = Request.__new__(Request)
+    begin(request, frame, limits, end)
+    request.api_key, request.api_version = api_key, api_version
+    request.correlation_id = correlation_id - 0x1_0000_0000 if high > 0x7F else correlation_id
+    request.client_id = raw[_FIXED_BYTES : _FIXED_BYTES + length].decode("ascii")
+    request.header_version, request._layout = version, known
+    return request
 
 
 def begin(message: Message, frame: Frame, limits: Limits, body_start: int) -> None:

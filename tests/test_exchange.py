@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+import crc32c
 import pytest
 
 from kdissect.exchange import Exchange
@@ -284,3 +285,22 @@ def test_records_are_unpacked_within_the_limits_of_their_message() -> None:
     ask = produce({"index": 0, "records": text(batch)})
     one.request = parse_request(frame(ask, (1, 1)), DEFAULTS._replace(decompressed_bytes=1_000))
     assert [fault.kind for fault in one.faults] == ["decompression-limit"]
+
+
+def test_faults_at_hand_are_found_without_unpacking() -> None:
+    packed = write_batch([Record(0, 1, None, b"v" * 100)], 1)
+    broken = packed[:-8] + bytes(8)  # the end of the gzip stream
+    mended = broken[:17] + crc32c.crc32c(broken[21:]).to_bytes(4, "big") + broken[21:]
+    one = exchange(produce({"index": 0, "records": text(mended)}))
+    assert one.faults_at_hand == []
+    assert "bad-compressed-data" in [fault.kind for fault in one.faults]
+    assert one.faults_at_hand == one.faults  # now they are known
+    one = exchange(produce({"index": 0, "records": text(broken)}))
+    assert [fault.kind for fault in one.faults_at_hand] == ["bad-crc"]
+
+
+def test_codes_are_those_of_a_response_in_order() -> None:
+    ask = request("DeleteTopics", 1, 5, topicNames=["t0", "t29", "t3"], timeoutMs=1)
+    rows = [{"name": f"t{code}", "errorCode": code} for code in (0, 29, 3)]
+    one = exchange(ask, response("DeleteTopics", 1, 5, throttleTimeMs=0, responses=rows), "DeleteTopics")
+    assert one.codes() == [29, 3] == [code for code, _ in one.error_codes()]

@@ -8,6 +8,7 @@ class and version, the bytes say themselves; where they cannot, the caller's ``n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from kdissect.embedded import control, framing
@@ -219,12 +220,18 @@ def encode_internal(
     return None, framing.write_versioned(name, version, body)
 
 
+@cache
+def topic_record_start() -> bytes:
+    """With which the values of records of ``__cluster_metadata`` begin that name a topic."""
+    types = {name: number for number, name in framing.record_types(METADATA["metadata"]).items()}
+    return bytes((framing.FRAME_VERSION, types["TopicRecord"]))
+
+
 def topic_names_in_metadata(
     values: Iterable[bytes | None], limits: Limits = DEFAULTS
 ) -> Iterator[tuple[str, str]]:
     """Topic id and name, from the values of records of ``__cluster_metadata``."""
-    types = {name: number for number, name in framing.record_types(METADATA["metadata"]).items()}
-    start = bytes((framing.FRAME_VERSION, types["TopicRecord"]))
+    start = topic_record_start()
     for value in values:
         if value is not None and value.startswith(start):
             found = framing.read_metadata(METADATA["metadata"], value, limits)

@@ -207,7 +207,7 @@ class Lines:
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
             self._note(out, f"[inferred {sanitise(what)}]", YELLOW)
-        faults = exchange.faults
+        faults = exchange.faults_at_hand
         if faults:
             kinds = dict.fromkeys(fault.kind for fault in faults)
             self._note(out, f"[faults: {', '.join(kinds)}]", RED)

@@ -1,12 +1,13 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
-from kdissect.protocol.decode cimport find_tag, read_count, read_presence, read_size, read_tag_count
 
-cdef int PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE, THROTTLE
-cdef int NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID
-cdef int COMPACT_STRING, STRING, UUID, RECORDS
-cdef str ZERO_UUID
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE
+cdef int COMPACT, NULLABLE, OPEN, NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, BESIDE_ID
+cdef int64_t _UNUSUAL, _SHORT
+cdef Py_ssize_t _MOST_IDS
+cdef dict _ids
+cdef bytes _ZERO
 
 @cython.freelist(64)
 @cython.no_gc
@@ -14,36 +15,45 @@ cdef str ZERO_UUID
 cdef class Survey:
     cdef public int acks
     cdef public int error
+    cdef public list errors
     cdef public list mentions
     cdef public list records
+    cdef public list taught
     cdef public list groups
     cdef public list transactional_ids
     cdef public int throttle_ms
+    cdef public int64_t _elements
 
 @cython.final
 cdef class Route:
-    cdef public bint is_flexible
-    cdef public list steps
-    cdef public tuple tags
-    cdef public int64_t width
+    cdef public bytes program
 
-@cython.final
-cdef class Step:
-    cdef public int action
-    cdef public Route inner
-    cdef public int names
-    cdef public int64_t least
-    cdef public bint nullable
-    cdef public Step of
-    cdef public int opcode
-    cdef public int64_t width
-
-@cython.locals(found=Survey)
-cpdef survey(Route way, Cursor cursor)
-@cython.locals(step=Step)
-cdef _follow(Route way, Cursor cursor, Survey found)
-@cython.locals(action=cython.int, size=int64_t, start=int64_t, count=int64_t, _=int64_t, code=cython.int, name=str)
-cdef _visit(Step step, Cursor cursor, Survey found)
+cpdef Survey survey(Route way, Cursor cursor)
+@cython.locals(found=Survey, code=bytes, position=int64_t)
+cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
+@cython.locals(
+    raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
+    least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, is_there=cython.bint,
+    name=str, topic_id=str, text=str,
+)
+cdef int64_t _walk(
+    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found, limits
+) except -2
+@cython.locals(
+    raw="const unsigned char*", program="const unsigned char*", head=int64_t, count=int64_t, previous=int64_t, tag=int64_t,
+    size=int64_t, known=int64_t, length=int64_t, reached=int64_t,
+)
+cdef int64_t _walk_tags(
+    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found, limits
+) except -2
+@cython.locals(value=int64_t, shift=cython.int, byte=int64_t)
+cdef int64_t _varint(const unsigned char* raw, int64_t position, int64_t end) noexcept
+@cython.locals(value=cython.int)
+cdef int _int16(const unsigned char* raw, int64_t at) noexcept
+@cython.locals(high=int64_t, value=int64_t)
+cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
+cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
+@cython.locals(text=str)
+cdef str _id_text(bytes data)
+cdef _note(Survey found, str text, int what)
 cdef list _with(list names, str name)
-@cython.locals(previous=int64_t, tag=int64_t, size=int64_t, end=Py_ssize_t, outer_end=Py_ssize_t)
-cdef _pass_tags(tuple tags, Cursor cursor, Survey found)

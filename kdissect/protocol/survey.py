@@ -1,9 +1,12 @@
 """Bytes → what every listing asks of a message, without a value made of anything else.
 
-Its topics, its first error code, where its records stand: the walk that a million lines take, several times
-faster than decoding. It follows the same plan as ``decode`` and reads with the same functions, so that what
-is wrong for one is wrong for the other. Where anything is out of the ordinary (a defect, bytes left over) it
-gives None, and whoever asked decodes the values; so it must never give anything that they would not.
+Its topics, its error codes, where its records stand: the walk that a million lines take, ten times faster
+than decoding. The plan of a struct is compiled once into a program, a few bytes for each field, and the walk
+runs it. What is asked it notes, all else it passes. Where anything is out of the ordinary (a defect, bytes
+left over, a tagged field of which something is asked) it gives None, and whoever asked decodes the values. So
+it must never give anything that they would not.
+
+Compiled, ``raw`` is a pointer to the bytes: every position is checked before it is looked at.
 """
 
 from __future__ import annotations
@@ -11,87 +14,97 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from kdissect.model import DecodeError
+from kdissect.limits import Limits
 from kdissect.protocol import plan
-from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import (
-    find_tag,
-    read_count,
-    read_presence,
-    read_size,
-    read_tag_count,
-    read_tag_head,
-)
+from kdissect.protocol.cursor import Cursor, uuid_text
 from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, has_typed, names_one
-from kdissect.protocol.plan import COMPACT_STRING, STRING, UUID
-from kdissect.protocol.schema import ZERO_UUID, Field, Struct
-from kdissect.protocol.topics import has_id_and_name, is_topic
+from kdissect.protocol.schema import Field, Struct
+from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches
 
-PASS, ERROR, ACKS, VARIABLE, TOPIC_ID, ARRAY, ONE, MAYBE, THROTTLE = range(9)
-"""What a step does: pass a number of bytes; read one integer or uuid that is asked for; read a string or
-bytes, an array, a struct, a struct that may be null."""
+PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
+"""The steps of a program. Numbers of two bytes follow some of them, highest first:
+
+| step | what it does | numbers |
+|---|---|---|
+| ``PASS`` | passes bytes | how many |
+| ``ERROR``, ``ACKS``, ``THROTTLE`` | reads an integer that is asked for | |
+| ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
+| ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
+| ``TOPIC_ID`` | reads a topic's id | whether it teaches a name |
+| ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
+:data:`OPEN`, bytes of the program of an element, which follows |
+| ``MAYBE`` | goes through a struct that may be null | :data:`COMPACT` if a varint tells, bytes of its \
+program |
+| ``STRUCT`` | goes through a struct that has a topic's id and name | bytes of its program |
+| ``TAGS`` | goes through tagged fields | bytes of what follows: of each that is known its tag, the \
+bytes of its program, the program |
+| ``LEAVE`` | gives up | |
+"""
+
+COMPACT, NULLABLE = 1, 2
+"""Whether a length is a varint; whether there may be null."""
+OPEN = 0xFFFF
+"""Elements have no fixed size."""
 
 THROTTLE_FIELD = "throttleTimeMs"
 """An int32, of most responses."""
 
 NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 """What a string names."""
+BESIDE_ID = 4
+"""Added to it: the name of the topic whose id stands beside it."""
+
+_MOST_IDS = 4_096
+"""Topic ids whose text is kept."""
+_ids: dict[bytes, str] = {}
+_ZERO = bytes(16)
+_SHORT = 64
+"""A string up to so many bytes is looked at byte by byte: is it ASCII?"""
+
+_UNUSUAL = -1
+"""What a walk gives in place of a position where something is out of the ordinary."""
 
 
 class Survey:
     """What was found."""
 
-    __slots__ = ("acks", "error", "groups", "mentions", "records", "throttle_ms", "transactional_ids")
+    __slots__ = (
+        *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "taught", "throttle_ms"),
+        "transactional_ids",
+    )
 
     def __init__(self) -> None:
         self.acks = -1
         """Of a Produce request."""
         self.error = 0
         """The first error code that is not 0."""
+        self.errors: list[int] | None = None
+        """All of them, in the order of the wire; None for none."""
         self.mentions: list[tuple[str | None, str | None]] = []
         """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` gives them."""
         self.records: list[int] = []
         """Where each record set begins and ends, in the buffer."""
+        self.taught: list[tuple[str, str]] | None = None
+        """Every topic id that stands beside a name, and that name; None for none."""
         self.groups: list[str] | None = None
         """Ids of groups; None for none."""
         self.transactional_ids: list[str] | None = None
         self.throttle_ms = 0
         """How long a response says that a quota holds the client back, ms."""
+        self._elements = 0
+        """How many more elements the message may have."""
 
 
 class Route:
-    """The way through a struct."""
+    """The way through a message.
 
-    __slots__ = ("is_flexible", "steps", "tags", "width")
+    :ivar program: see :data:`LEAVE`.
+    """
 
-    def __init__(self, steps: list[Step], tags: tuple[tuple[int, Step], ...] | None) -> None:
-        self.steps = steps
-        self.is_flexible = tags is not None
-        self.tags = tags or ()
-        passes = all(step.action == PASS for step in steps) and tags is None
-        self.width = sum(step.width for step in steps) if passes else -1
-        """Its bytes, where it is nothing but a number of bytes to pass; else -1."""
+    __slots__ = ("program",)
 
-
-class Step:
-    """The way through a field."""
-
-    __slots__ = ("action", "inner", "least", "names", "nullable", "of", "opcode", "width")
-
-    def __init__(self, action: int, opcode: int = 0, width: int = 0) -> None:
-        self.action = action
-        self.opcode = opcode
-        self.width = width
-        """Bytes to pass; of an array, those of an element, or -1."""
-        self.nullable = False
-        self.names = NOTHING
-        """What its string names."""
-        self.least = 0
-        """Bytes that an element takes at least."""
-        self.inner: Route | None = None
-        """Through a struct, or each that is an element."""
-        self.of: Step | None = None
-        """Through an element that is no struct."""
+    def __init__(self, program: bytes) -> None:
+        self.program = program
 
 
 def is_error_code(field: Field) -> bool:
@@ -102,73 +115,291 @@ def is_error_code(field: Field) -> bool:
 def survey(way: Route, cursor: Cursor) -> Survey | None:
     """Survey the struct that begins where the cursor stands, and which must fill its bytes to the end; None
     where it has to be decoded."""
-    found = Survey()
-    cursor.elements_left = cursor.limits.message_elements
+    return survey_at(way, cursor.data, cursor.position, cursor.end, cursor.limits)
+
+
+def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
+    """The same of the bytes from ``start`` to ``end``."""
+    # Made part by part: compiled, that is several times faster than a call of the class.
+    found = Survey.__new__(Survey)
+    found.acks, found.error, found.throttle_ms = -1, 0, 0
+    found.mentions, found.records = [], []
+    found.errors = found.taught = found.groups = found.transactional_ids = None
+    found._elements = limits.message_elements
+    code = way.program
     try:
-        _follow(way, cursor, found)
-    except DecodeError:
+        position = _walk(code, 0, len(code), data, start, end, found, limits)
+    except UnicodeDecodeError:
         return None
-    return None if cursor.notes or cursor.position != cursor.end else found
+    return found if position == end else None
 
 
-def _follow(way: Route, cursor: Cursor, found: Survey) -> None:
-    for step in way.steps:
-        if step.action == PASS:
-            cursor.take(step.width)
+def _walk(
+    code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey, limits: Limits
+) -> int:
+    """Run the program from ``at`` to ``stop`` over the bytes from ``position`` to ``end``. Gives where it
+    ended, or :data:`_UNUSUAL`."""
+    raw, program = data, code
+    name = topic_id = ""
+    id_at = -1
+    teaches = False
+    while at < stop:
+        step = program[at]
+        at += 1
+        if step == PASS:
+            size = program[at] << 8 | program[at + 1]
+            at += 2
+            if size > end - position:
+                return _UNUSUAL
+            position += size
+        elif step in (TEXT, BYTES, RECORDS):
+            form = program[at] << 8 | program[at + 1]
+            at += 2
+            if form & COMPACT:
+                size = _varint(raw, position, end)
+                position = size >> 32
+                size = (size & 0xFFFFFFFF) - 1
+                if position < 0:
+                    return _UNUSUAL
+            elif step == TEXT:
+                if end - position < 2:
+                    return _UNUSUAL
+                size = _int16(raw, position)
+                position += 2
+            else:
+                if end - position < 4:
+                    return _UNUSUAL
+                size = _int32(raw, position)
+                position += 4
+            what = 0
+            if step == TEXT:
+                what = program[at + 1]
+                at += 2
+            if size < 0:
+                if size != -1 or not form & NULLABLE:
+                    return _UNUSUAL
+                continue
+            if size > end - position:
+                return _UNUSUAL
+            if step == TEXT:
+                if what:
+                    text = raw[position : position + size].decode("utf-8")
+                    _note(found, text, what)
+                    if what & BESIDE_ID and size:
+                        name = text
+                        if id_at >= 0:
+                            del found.mentions[id_at]
+                            id_at = -1
+                elif not _is_ascii(raw, position, size):
+                    raw[position : position + size].decode("utf-8")  # it must be UTF-8 all the same
+            elif step == RECORDS:
+                found.records.append(position)
+                found.records.append(position + size)
+            position += size
+        elif step == LIST:
+            form = program[at] << 8 | program[at + 1]
+            least = program[at + 2] << 8 | program[at + 3]
+            width = program[at + 4] << 8 | program[at + 5]
+            length = program[at + 6] << 8 | program[at + 7]
+            at += 8
+            if form & COMPACT:
+                count = _varint(raw, position, end)
+                position = count >> 32
+                count = (count & 0xFFFFFFFF) - 1
+                if position < 0:
+                    return _UNUSUAL
+            else:
+                if end - position < 4:
+                    return _UNUSUAL
+                count = _int32(raw, position)
+                position += 4
+            if count < 0:
+                if count != -1 or not form & NULLABLE:
+                    return _UNUSUAL
+            elif count:
+                found._elements -= count
+                if count * least > end - position or found._elements < 0 or count > limits.elements:
+                    return _UNUSUAL
+                if width != OPEN:
+                    if count * width > end - position:
+                        return _UNUSUAL
+                    position += count * width
+                else:
+                    while count > 0:
+                        position = _walk(code, at, at + length, data, position, end, found, limits)
+                        if position < 0:
+                            return _UNUSUAL
+                        count -= 1
+            at += length
+        elif step == TAGS:
+            length = program[at] << 8 | program[at + 1]
+            at += 2
+            if position < end and raw[position] == 0:
+                position += 1
+            else:
+                position = _walk_tags(code, at, at + length, data, position, end, found, limits)
+                if position < 0:
+                    return _UNUSUAL
+            at += length
+        elif step == ERROR:
+            if end - position < 2:
+                return _UNUSUAL
+            size = _int16(raw, position)
+            position += 2
+            if size:
+                if found.errors is None:
+                    found.errors = []
+                    found.error = size
+                found.errors.append(size)
+        elif step == TOPIC_ID:
+            teaches = program[at + 1] != 0
+            at += 2
+            if end - position < 16:
+                return _UNUSUAL
+            topic_id = _id_text(data[position : position + 16])
+            position += 16
+            if topic_id and not name:
+                id_at = len(found.mentions)
+                found.mentions.append((None, topic_id))
+        elif step in (STRUCT, MAYBE):
+            is_there = True
+            if step == MAYBE:
+                form = program[at] << 8 | program[at + 1]
+                at += 2
+                if form & COMPACT:
+                    count = _varint(raw, position, end)
+                    position = count >> 32
+                    if position < 0:
+                        return _UNUSUAL
+                    is_there = count & 0xFFFFFFFF != 0
+                else:
+                    if position >= end or (raw[position] != 1 and raw[position] != 0xFF):
+                        return _UNUSUAL
+                    is_there = raw[position] == 1
+                    position += 1
+            length = program[at] << 8 | program[at + 1]
+            at += 2
+            if is_there:
+                position = _walk(code, at, at + length, data, position, end, found, limits)
+                if position < 0:
+                    return _UNUSUAL
+            at += length
+        elif step == ACKS:
+            if end - position < 2:
+                return _UNUSUAL
+            found.acks = _int16(raw, position)
+            position += 2
+        elif step == THROTTLE:
+            if end - position < 4:
+                return _UNUSUAL
+            found.throttle_ms = _int32(raw, position)
+            position += 4
         else:
-            _visit(step, cursor, found)
-    if way.is_flexible:
-        _pass_tags(way.tags, cursor, found)
+            return _UNUSUAL
+    if teaches and name and topic_id:
+        if found.taught is None:
+            found.taught = []
+        found.taught.append((topic_id, name))
+    return position
 
 
-def _visit(step: Step, cursor: Cursor, found: Survey) -> None:
-    action = step.action
-    if action == VARIABLE:
-        size = read_size(cursor, step.opcode, step.nullable)
-        if size < 0:
-            return
-        if step.opcode in (STRING, COMPACT_STRING):
-            text = cursor.read_text(size)  # also where nobody asks for it: it may not be UTF-8
-            if step.names == A_TOPIC:
-                found.mentions.append((text, None))
-            elif step.names == A_GROUP:
-                found.groups = _with(found.groups, text)
-            elif step.names == A_TRANSACTIONAL_ID:
-                found.transactional_ids = _with(found.transactional_ids, text)
-            return
-        start = cursor.take(size)
-        if step.opcode >= plan.RECORDS:
-            found.records.append(start)
-            found.records.append(start + size)
-    elif action == ARRAY:
-        count = read_count(cursor, step.opcode, step.nullable, step.least)
-        if count <= 0:
-            return
-        if step.width >= 0:
-            cursor.take(count * step.width)
-        elif step.inner is not None:
-            for _ in range(count):
-                _follow(step.inner, cursor, found)
-        elif step.of is not None:
-            for _ in range(count):
-                _visit(step.of, cursor, found)
-    elif action == ERROR:
-        code = cursor.read_int16()
-        if not found.error:
-            found.error = code
-    elif step.inner is not None:
-        if action == ONE or read_presence(cursor, step.opcode):
-            _follow(step.inner, cursor, found)
-    elif action == TOPIC_ID:
-        name = cursor.read_uuid()
-        if name != ZERO_UUID:
-            found.mentions.append((None, name))
-    elif action == ACKS:
-        found.acks = cursor.read_int16()
-    elif action == THROTTLE:
-        found.throttle_ms = cursor.read_int32()
-    else:
-        cursor.take(step.width)
+def _walk_tags(
+    code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey, limits: Limits
+) -> int:
+    """Go through tagged fields, of which those that are known stand from ``at`` to ``stop``."""
+    raw, program = data, code
+    head = _varint(raw, position, end)
+    position = head >> 32
+    count = head & 0xFFFFFFFF
+    if position < 0:
+        return _UNUSUAL
+    found._elements -= count
+    if count * 2 > end - position or found._elements < 0 or count > limits.tagged_fields:
+        return _UNUSUAL
+    previous = -1
+    while count > 0:
+        count -= 1
+        head = _varint(raw, position, end)
+        position = head >> 32
+        tag = head & 0xFFFFFFFF
+        if position < 0 or tag <= previous:
+            return _UNUSUAL
+        previous = tag
+        head = _varint(raw, position, end)
+        position = head >> 32
+        size = head & 0xFFFFFFFF
+        if position < 0 or size > end - position:
+            return _UNUSUAL
+        known = at
+        while known < stop:
+            length = program[known + 2] << 8 | program[known + 3]
+            if program[known] << 8 | program[known + 1] == tag:
+                reached = _walk(
+                    code, known + 4, known + 4 + length, data, position, position + size, found, limits
+                )
+                if reached != position + size:
+                    return _UNUSUAL
+                break
+            known += 4 + length
+        position += size
+    return position
+
+
+def _varint(raw: bytes, position: int, end: int) -> int:
+    """An unsigned varint, of at most five bytes and 32 bits, and above these 32 the position behind it; below
+    0 where there is none."""
+    value = shift = 0
+    while position < end and shift < 35:
+        byte = raw[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return -1 << 32 if value >> 32 else position << 32 | value
+        shift += 7
+    return -1 << 32
+
+
+def _int16(raw: bytes, at: int) -> int:
+    value = raw[at] << 8 | raw[at + 1]
+    return value - 0x1_0000 if value > 0x7FFF else value
+
+
+def _int32(raw: bytes, at: int) -> int:
+    high = raw[at]
+    value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
+    return value - 0x1_0000_0000 if high > 0x7F else value
+
+
+def _is_ascii(raw: bytes, at: int, size: int) -> bool:
+    """Whether it is known that these bytes are ASCII."""
+    if size > _SHORT:
+        return False
+    while size > 0:
+        size -= 1
+        if raw[at + size] > 0x7F:
+            return False
+    return True
+
+
+def _id_text(data: bytes) -> str:
+    """A topic id in Kafka's form; empty for that of none."""
+    text = _ids.get(data)
+    if text is None:
+        if len(_ids) >= _MOST_IDS:
+            _ids.clear()
+        text = _ids[data] = "" if data == _ZERO else uuid_text(data)
+    return text
+
+
+def _note(found: Survey, text: str, what: int) -> None:
+    """Note a string that names something."""
+    what &= BESIDE_ID - 1
+    if what == A_TOPIC:
+        found.mentions.append((text, None))
+    elif what == A_GROUP:
+        found.groups = _with(found.groups, text)
+    elif what == A_TRANSACTIONAL_ID:
+        found.transactional_ids = _with(found.transactional_ids, text)
 
 
 def _with(names: list[str] | None, name: str) -> list[str] | None:
@@ -181,105 +412,125 @@ def _with(names: list[str] | None, name: str) -> list[str] | None:
     return names
 
 
-def _pass_tags(tags: tuple[tuple[int, Step], ...], cursor: Cursor, found: Survey) -> None:
-    previous = -1
-    for _ in range(read_tag_count(cursor)):
-        tag, _, size = read_tag_head(cursor, previous)
-        previous = tag
-        step = find_tag(tags, tag)
-        outer_end, end = cursor.end, cursor.position + size
-        if step is not None:
-            cursor.end = end
-            _visit(step, cursor, found)
-            cursor.end = outer_end
-            if cursor.position != end:
-                raise DecodeError("bytes are left in a tagged field", cursor.position, "remainder")
-        cursor.position = end
-
-
-# -- ways -------------------------------------------------------------------------------------------
+# -- programs ---------------------------------------------------------------------------------------
 
 
 @cache
 def route(struct: Struct) -> Route | None:
-    """The way through a struct; None where one walk cannot tell what is asked: of a topic's name and id only
-    one counts, another field may tell what one names, and what tagged fields say has its place elsewhere than
-    on the wire."""
-    if has_id_and_name(struct) or has_typed(struct):
+    """The way through a struct; None where no walk can tell what is asked: another field may tell what one
+    names."""
+    program = _struct(struct)
+    return None if program is None or len(program) > OPEN else Route(program)
+
+
+def _struct(struct: Struct) -> bytes | None:
+    """The program of a struct."""
+    if has_typed(struct):
         return None
-    steps: list[Step] = []
+    names = {field.name for field in struct.fields}
+    if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
+        return None
+    steps: list[bytes] = []
     for opcode, name, argument in struct.plan[1]:
-        step = _step(struct.by_name[name], opcode, argument)
+        step = _field(struct, struct.by_name[name], opcode, argument)
         if step is None:
             return None
-        if step.action == PASS and steps and steps[-1].action == PASS:
-            steps[-1].width += step.width
+        if steps and steps[-1][0] == PASS == step[0] and len(step) == len(steps[-1]) == 3:
+            steps[-1] = bytes((PASS,)) + _number(_two(steps[-1], 1) + _two(step, 1))
         else:
             steps.append(step)
-    if struct.plan[2] is None:
-        return Route(steps, None)
-    tags = []
-    for tag, (opcode, name, argument) in struct.plan[2]:
-        step = _step(struct.by_name[name], opcode, argument)
-        if step is None or _asks(step):
-            return None
-        tags.append((tag, step))
-    return Route(steps, tuple(tags))
+    if struct.plan[2] is not None:
+        known = []
+        for tag, (opcode, name, argument) in struct.plan[2]:
+            step = _field(struct, struct.by_name[name], opcode, argument)
+            if step is None or _asks(struct.by_name[name]):
+                # What it says has its place elsewhere than on the wire.
+                step = bytes((LEAVE,))
+            known.append(_number(tag) + _number(len(step)) + step)
+        steps.append(bytes((TAGS,)) + _number(sum(map(len, known))) + b"".join(known))
+    return b"".join(steps)
 
 
-def _step(field: Field, opcode: int, argument: Any) -> Step | None:
+def _is_simple(struct: Struct) -> bool:
+    """Whether the topic of a struct has one id and one name, neither of them in a tagged field."""
+    told = [field for field in struct.fields if field.name in (*IDS, *NAMES)]
+    types = sorted(field.type for field in told)
+    return types == ["string", "uuid"] and all(field.tag is None for field in told)
+
+
+def _field(struct: Struct, field: Field, opcode: int, argument: Any) -> bytes | None:
     if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
         nullable, element, inner, least = argument
-        step = Step(ARRAY, opcode, -1)
-        step.nullable, step.least = nullable, least
-        if element == plan.STRUCT:
-            assert field.struct is not None
-            step.inner = route(field.struct)
-            if step.inner is None:
-                return None
-            step.width = step.inner.width
-        else:
-            step.of = _step(field, element, inner)
-            if step.of is None:
-                return None
-            if step.of.action == PASS:
-                step.width = step.of.width
-        return step
+        program = _element(struct, field, element, inner)
+        if program is None or least > OPEN or len(program) > OPEN:
+            return None
+        width = _two(program, 1) if len(program) == 3 and program[0] == PASS else OPEN
+        form = _form(opcode == plan.COMPACT_ARRAY, nullable)
+        return bytes((LIST,)) + form + b"".join(map(_number, (least, width, len(program)))) + program
     if opcode >= plan.STRUCT:
         assert field.struct is not None
-        step = Step(ONE if opcode == plan.STRUCT else MAYBE, opcode)
-        step.inner = route(field.struct)
-        return None if step.inner is None else step
+        program = _struct(field.struct)
+        if program is None or len(program) > OPEN:
+            return None
+        if opcode == plan.STRUCT:
+            return bytes((STRUCT,)) + _number(len(program)) + program
+        form = _form(opcode == plan.TAGGED_NULLABLE_STRUCT, True)
+        return bytes((MAYBE,)) + form + _number(len(program)) + program
+    return _leaf(struct, field, opcode, bool(argument))
+
+
+def _element(struct: Struct, field: Field, element: int, inner: Any) -> bytes | None:
+    if element == plan.STRUCT:
+        assert field.struct is not None
+        return _struct(field.struct)
+    return _leaf(struct, field, element, bool(inner))
+
+
+def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | None:
+    """:param struct: the one that it stands in."""
     if opcode < plan.STRING:
-        if opcode == UUID and is_topic(field):
-            return Step(TOPIC_ID)
+        if opcode == plan.UUID and is_topic(field):
+            return bytes((TOPIC_ID,)) + _number(teaches(struct, field))
         if is_error_code(field):
-            return Step(ERROR)
+            return bytes((ERROR,))
         if field.name == "acks":
-            return Step(ACKS)
-        return Step(THROTTLE) if field.name == THROTTLE_FIELD else Step(PASS, width=plan.WIDTHS[opcode])
-    if field.name == "unalignedRecords":
-        return None  # whether these are records depends on another field
-    step = Step(VARIABLE, opcode)
-    step.nullable = argument
+            return bytes((ACKS,))
+        if field.name == THROTTLE_FIELD:
+            return bytes((THROTTLE,))
+        return bytes((PASS,)) + _number(plan.WIDTHS[opcode])
+    form = _form(opcode in plan.COMPACT, nullable)
+    if opcode > plan.COMPACT_STRING:
+        if field.name == "unalignedRecords":
+            return None  # whether these are records depends on another field
+        return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
+    what = NOTHING
     if is_topic(field):
-        step.names = A_TOPIC
+        what = A_TOPIC
     elif names_one(field, GROUP):
-        step.names = A_GROUP
+        what = A_GROUP
     elif names_one(field, TRANSACTIONAL_ID):
-        step.names = A_TRANSACTIONAL_ID
-    return step
+        what = A_TRANSACTIONAL_ID
+    if field.name in NAMES and any(each.name in IDS for each in struct.fields):
+        what += BESIDE_ID
+    return bytes((TEXT,)) + form + _number(what)
 
 
-def _asks(step: Step) -> bool:
-    """Whether anything is asked of what a step goes through."""
-    if step.action in (PASS, VARIABLE):
-        return step.names != NOTHING or step.opcode >= plan.RECORDS
-    if step.action in (ERROR, ACKS, TOPIC_ID, THROTTLE):
+def _asks(field: Field) -> bool:
+    """Whether anything is asked of a field."""
+    if field.struct is not None:
+        return any(_asks(each) for each in field.struct.fields)
+    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD):
         return True
-    if step.of is not None:
-        return _asks(step.of)
-    inner = step.inner
-    return inner is not None and any(
-        _asks(each) for each in (*inner.steps, *(each for _, each in inner.tags))
-    )
+    return field.type == "records" or names_one(field, GROUP) or names_one(field, TRANSACTIONAL_ID)
+
+
+def _form(is_compact: bool, nullable: bool) -> bytes:
+    return _number((COMPACT if is_compact else 0) | (NULLABLE if nullable else 0))
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(2, "big")
+
+
+def _two(program: bytes, at: int) -> int:
+    return program[at] << 8 | program[at + 1]

@@ -14,13 +14,15 @@ from kdissect.protocol.entities import TOPIC, names_one, typed_entity
 from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 from kdissect.protocol.select import Selection, pick, selection
 
-_IDS = ("topicId", "topicIds")
+IDS = ("topicId", "topicIds")
+"""Fields that name topics by id."""
 RESOURCES = ("resourceName", "resourceNameFilter")
 """Fields that name a topic where their type says so."""
-_NAMES = ("name", "topicName", "topic")
+NAMES = ("name", "topicName", "topic")
+"""Fields that name the topic whose id stands beside them."""
 _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
 _NAME, _ID, _PARTITION = range(3)
-_ROLES = dict.fromkeys(_NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
+_ROLES = dict.fromkeys(NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
 """What fields say of a partition, by name."""
 
 
@@ -33,7 +35,7 @@ def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str |
         for item in value if isinstance(value, list) else (value,):
             if not isinstance(item, str):
                 continue
-            if name not in _IDS:
+            if name not in IDS:
                 out.append((item, None))
             elif item != ZERO_UUID and not _sibling_name(ancestors[-1]):
                 out.append((None, item))
@@ -83,7 +85,7 @@ def told_by(name: str) -> str | None:
 
 
 def _sibling_name(values: dict[str, Any]) -> str | None:
-    for key in _NAMES:
+    for key in NAMES:
         value = values.get(key)
         if isinstance(value, str) and value:
             return value
@@ -92,13 +94,13 @@ def _sibling_name(values: dict[str, Any]) -> str | None:
 
 def is_topic(field: Field) -> bool:
     """Whether a field names topics, by name or id."""
-    return names_one(field, TOPIC) or field.name in _IDS
+    return names_one(field, TOPIC) or field.name in IDS
 
 
-def has_id_and_name(struct: Struct) -> bool:
-    """Whether topic ids may stand beside a name."""
-    names = {field.name for field in struct.fields}
-    return not names.isdisjoint(_IDS) and not names.isdisjoint(_NAMES)
+def teaches(struct: Struct, field: Field) -> bool:
+    """Whether a field of a struct is a topic's id, beside which its name stands."""
+    is_named = any(f.entity == TOPIC and not f.type.startswith("[]") for f in struct.fields)
+    return is_named and field.name == "topicId" and field.type == "uuid"
 
 
 @cache
@@ -109,9 +111,8 @@ def _topic_fields(struct: Struct) -> Selection:
 @cache
 def _teaching_fields(struct: Struct) -> Selection:
     out = []
-    is_named = any(f.entity == "topicName" and not f.type.startswith("[]") for f in struct.fields)
     for f in struct.fields:
-        wanted = is_named and f.name == "topicId" and f.type == "uuid"
+        wanted = teaches(struct, f)
         inner = _teaching_fields(f.struct) if f.struct is not None else ()
         if wanted or inner:
             out.append((f.name, wanted, inner or None))

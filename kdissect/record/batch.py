@@ -25,6 +25,7 @@ CRC_START = 21
 
 CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 """Bits of the attributes (``DefaultRecordBatch``)."""
+NEWEST_CODEC = len(CODECS) - 1
 
 
 def codec_name(attributes: int) -> str:
@@ -146,6 +147,11 @@ class Batch:
     def records(self) -> list[Record]:
         """Its records; broken ones are left out and are faults. Read anew at every call."""
         return self.columns().records()
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its records are compressed, in a codec that is known."""
+        return 0 < self.attributes & CODEC_BITS <= NEWEST_CODEC
 
     def columns(self) -> Columns:
         """The same, without an object for each."""

@@ -6,22 +6,31 @@ What is asked of every exchange of a capture is nearly always answered here, wit
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import crc32c
 
 from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor
-from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH
-from kdissect.record.messages import LOG_OVERHEAD
+from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of
 from kdissect.record.records import are_sound
 
 _HEADER_BYTES = BATCH_HEADER.size
+_LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
+NEWEST_OF_MESSAGES = 3
+"""The last codec of magic 0 and 1."""
 
 
-def is_sound(data: bytes, start: int, end: int, limits: Limits) -> bool:
-    """Whether the record set from ``start`` to ``end`` is nothing but whole batches of magic 2 that are not
-    compressed, with the right checksums, and records of the right form and number. False where it may be all
-    right too, and must be looked at more closely."""
+def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True) -> bool:
+    """Whether the record set from ``start`` to ``end`` is nothing but whole batches that are not compressed,
+    with the right checksums, and records of the right form and number. False where it may be all right too,
+    and must be looked at more closely.
+
+    :param unpacks: whether compressed batches must be looked at more closely; else their headers and
+        checksums are enough.
+    """
     if start == end:
         return True
     cursor = Cursor(data, start, end, limits)
@@ -31,9 +40,18 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits) -> bool:
     batches = 0
     position = start
     while position < end:
-        if end - position < _HEADER_BYTES or data[position + 16] != 2 or batches >= most:
+        if end - position < LOG_OVERHEAD + _LEAST_0 or batches >= most:
             return False
         batches += 1
+        if data[position + 16] != 2:
+            size = _sound_message(cursor, position, end, unpacks)
+            if size < 0 or room <= 0:
+                return False
+            position += size
+            room -= 1
+            continue
+        if end - position < _HEADER_BYTES:
+            return False
         cursor.position, cursor.end = position + 8, end
         size = cursor.read_int32() + LOG_OVERHEAD
         if size < SMALLEST_BATCH + LOG_OVERHEAD or size > end - position:
@@ -41,10 +59,14 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits) -> bool:
         cursor.position = position + CRC_START - 4
         crc = cursor.read_uint32()
         attributes = cursor.read_int16()
-        if attributes & CODEC_BITS or cursor.read_int32() < 0:
+        codec = attributes & CODEC_BITS
+        if (codec and unpacks) or codec > NEWEST_CODEC or cursor.read_int32() < 0:
             return False
         if crc32c.crc32c(memoryview(data)[position + CRC_START : position + size]) != crc:
             return False
+        if codec:
+            position += size
+            continue
         cursor.position = position + _HEADER_BYTES - 4
         count = cursor.read_int32()
         position += size
@@ -56,3 +78,38 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits) -> bool:
             return False
         room -= used
     return True
+
+
+def are_plain(data: bytes) -> bool:
+    """Whether a record set is nothing but whole batches of magic 2 that are not compressed."""
+    cursor = Cursor(data)
+    position, end = 0, len(data)
+    while position < end:
+        if end - position < _HEADER_BYTES or data[position + 16] != 2 or data[position + 22] & CODEC_BITS:
+            return False
+        cursor.position = position + 8
+        size = cursor.read_int32() + LOG_OVERHEAD
+        if size < SMALLEST_BATCH + LOG_OVERHEAD or size > end - position:
+            return False
+        position += size
+    return True
+
+
+def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> int:
+    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1."""
+    data = cursor.data
+    magic = data[position + 16]
+    codec = data[position + 17] & CODEC_BITS
+    if magic > 1 or codec > NEWEST_OF_MESSAGES or (codec and unpacks):
+        return -1
+    cursor.position, cursor.end = position + 8, end
+    size = cursor.read_int32() + LOG_OVERHEAD
+    if size < LOG_OVERHEAD + (_LEAST_1 if magic else _LEAST_0) or size > end - position:
+        return -1
+    if crc32(memoryview(data)[position + 16 : position + size]) != cursor.read_uint32():
+        return -1
+    try:
+        contents = contents_of(data, position, position + size, magic)
+    except DecodeError:
+        return -1
+    return size if contents.end == position + size and (not codec or contents.value_size >= 0) else -1

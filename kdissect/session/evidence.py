@@ -227,10 +227,11 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
         return Evidence.NONE
     client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
     named = bool(client_id) and _is_text(client_id)
-    body = request.decoded()
-    if body.opaque is not None:
+    is_exact = request.survey() is not None
+    body = None if is_exact else request.decoded()
+    if body is not None and body.opaque is not None:
         return Evidence.LOOSE if named else Evidence.NONE
-    if body.is_exact:
+    if body is None or body.is_exact:
         # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
         distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
         return Evidence.EXACT if distinct else Evidence.NONE

@@ -84,26 +84,22 @@ class Expected:
         return _NONE
 
     def _judge_errors(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
-        found: dict[int, list[tuple[dict[str, Any], ...]]] = {}
-        for code, ancestors in exchange.error_codes():
-            found.setdefault(code, []).append(ancestors)
+        found = dict.fromkeys(exchange.codes())
         if self._runs:
             self._end_runs(exchange, asked, frozenset(found))
         out = []
-        for code, places in found.items():
+        for code in found:
             known = errors().get(code)
             bound = known.bound if known is not None else None
             if bound is None or (bound.apis and exchange.api not in bound.apis):
                 continue
-            if self._is_within(code, bound, exchange, places):
+            if self._is_within(code, bound, exchange):
                 out.append(code)
         if asked.api_key is not None:
             self._refused.add(asked.api_key)
         return tuple(out)
 
-    def _is_within(
-        self, code: int, bound: Bound, exchange: Exchange, places: list[tuple[dict[str, Any], ...]]
-    ) -> bool:
+    def _is_within(self, code: int, bound: Bound, exchange: Exchange) -> bool:
         asked, response = exchange.request, exchange.response
         assert asked is not None
         assert asked.api_key is not None
@@ -122,7 +118,9 @@ class Expected:
             return False
         if bound.without is not None and asked.body().get(bound.without) != "":
             return False
-        if bound.own_topics and not all(_names_own_topic(place) for place in places):
+        if bound.own_topics and not all(
+            _names_own_topic(place) for each, place in exchange.error_codes() if each == code
+        ):
             return False
         return bound.is_shown_alone or run.is_begun
 

@@ -79,7 +79,7 @@ cdef class Session:
     )
     cdef bint _tell_wait(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1
     cdef _answer_came(self, Frame frame, correlation_id, int64_t mute_ns, api_key=*)
-    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t)
+    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t, seen=Survey)
     cdef list _feed_response(self, Frame frame, packet)
     cdef list _settle_earlier(self, serial, Frame frame)
     @cython.locals(exchange=Exchange)

@@ -41,10 +41,11 @@ from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.header import read_correlation_id
 from kdissect.session.expected import Expected
+from kdissect.session.greeting import shows_answers_first, software
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
 from kdissect.session.sasl import Login
-from kdissect.session.throttling import answers_first, offers_answers_first, told_ms
+from kdissect.session.throttling import answers_first, told_ms
 from kdissect.session.turning import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.witness import FrameWitness
 from kdissect.tcp.reassembly import Reassembler
@@ -400,7 +401,10 @@ class Session:
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
-        throttle_ns = told_ms(exchange.response) * _MILLISECOND
+        seen = exchange.response.survey()
+        throttle_ns = (
+            told_ms(exchange.response) if seen is None else max(0, seen.throttle_ms)
+        ) * _MILLISECOND
         if throttle_ns and not self._answers_first:
             self._answers_first = answers_first(asked)
         if self._tell_wait(waiting, frame, throttle_ns):
@@ -606,9 +610,11 @@ class Session:
                 self._count_told()
             request.client_id = self.client_id  # one text for all of them
         self.witness.learn(request)
-        if request.api_key == API_VERSIONS and (name := request.body().get("clientSoftwareName")):
-            self.software = f"{name} {request.body().get('clientSoftwareVersion')}"
-            self._count_told()
+        if request.api_key == API_VERSIONS:
+            told = software(request)
+            if told is not None:
+                self.software = told
+                self._count_told()
         elif request.api_key == SASL_HANDSHAKE:
             self.login.begin(request.body().get("mechanism"))
         elif request.api_key == SASL_AUTHENTICATE:
@@ -625,7 +631,7 @@ class Session:
             if exchange.error is None and exchange.response is not None and not self._answers_first:
                 asked = exchange.request
                 first = isinstance(asked, Request) and answers_first(asked)
-                self._answers_first = first or offers_answers_first(exchange.response.body())
+                self._answers_first = first or shows_answers_first(exchange.response)
             return
         if exchange.error is not None:
             self.login.outcome = exchange.error

@@ -12,11 +12,12 @@ from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
+from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, named
 from kdissect.protocol.layout import layout, record_fields
 from kdissect.protocol.schema import Struct, message_struct
 from kdissect.protocol.select import first_true, pick, selection
 from kdissect.protocol.survey import is_error_code, route, survey
-from kdissect.protocol.topics import mentioned_topics
+from kdissect.protocol.topics import mentioned_topics, taught_topics
 from tests.protocol.official import Vector, vectors
 
 MESSAGES = [each for each in vectors() if each.struct.name.endswith(("Request", "Response"))]
@@ -39,7 +40,18 @@ def decoded(struct: Struct, data: bytes) -> Any:
         return None
     records = [value for _, value, _ in pick(record_fields(struct), values)]
     error = first_true(error_fields(struct), values) or 0
-    return mentioned_topics(struct, values), error, records, values.get("acks", -1)
+    names = [named(GROUP, struct, values), named(TRANSACTIONAL_ID, struct, values)]
+    taught = list(taught_topics(struct, values))
+    return (
+        mentioned_topics(struct, values),
+        error,
+        records,
+        values.get("acks", -1),
+        taught,
+        *names,
+        values.get("throttleTimeMs", 0),
+        [code for _, code, _ in pick(error_fields(struct), values) if code],
+    )
 
 
 def surveyed(struct: Struct, data: bytes) -> Any:
@@ -49,18 +61,33 @@ def surveyed(struct: Struct, data: bytes) -> Any:
     if found is None:
         return None
     records = [data[a:b] for a, b in zip(found.records[::2], found.records[1::2], strict=True)]
-    return found.mentions, found.error, records, found.acks
+    groups, ids = (list(dict.fromkeys(each or ())) for each in (found.groups, found.transactional_ids))
+    taught = found.taught or []
+    return (
+        found.mentions,
+        found.error,
+        records,
+        found.acks,
+        taught,
+        groups,
+        ids,
+        found.throttle_ms,
+        found.errors or [],
+    )
 
 
 def test_of_every_official_message_a_survey_tells_what_its_values_tell() -> None:
-    ways = 0
+    ways = surveys = 0
     for each in MESSAGES:
         if route(each.struct) is not None:
             ways += 1
             told = decoded(each.struct, each.data)
             assert told is not None, each.id
-            assert surveyed(each.struct, each.data) == told, each.id
-    assert ways > 0.85 * len(MESSAGES)
+            found = surveyed(each.struct, each.data)
+            assert found in (told, None), each.id
+            surveys += found is not None
+    assert ways > 0.92 * len(MESSAGES)
+    assert surveys > 0.9 * len(MESSAGES)
 
 
 def test_what_is_surveyed_of_a_damaged_message_is_what_its_values_tell() -> None:
@@ -85,9 +112,10 @@ def test_of_any_bytes_a_survey_tells_nothing_that_their_values_do_not(vector: Ve
     assert found is None or found == decoded(vector.struct, data)
 
 
-def test_a_message_that_is_all_right_is_surveyed() -> None:
+def test_a_message_that_is_all_right_is_surveyed_but_where_a_tagged_field_is_asked_for() -> None:
     whole = [each for each in MESSAGES if route(each.struct) is not None]
-    assert all(surveyed(each.struct, each.data) is not None for each in whole)
+    left = {each.struct.name for each in whole if surveyed(each.struct, each.data) is None}
+    assert left <= {"CreateTopicsResponse"}
 
 
 @pytest.mark.parametrize(
@@ -97,10 +125,10 @@ def test_a_message_that_is_all_right_is_surveyed() -> None:
         (
             *(0, 7, "request"),
             "ffff 0001 00000010 00000001 0001 61 00000001 00000005 00000003 010203",
-            ([("a", None)], 0, [b"\1\2\3"], 1),
+            ([("a", None)], 0, [b"\1\2\3"], 1, [], [], [], 0, []),
         ),
         # Heartbeat 1 response: a throttle time and an error
-        (12, 1, "response", "00000000 0019", ([], 25, [], -1)),
+        (12, 1, "response", "00000007 0019", ([], 25, [], -1, [], [], [], 7, [25])),
     ],
 )
 def test_topics_error_records_and_acks_are_found(
@@ -126,9 +154,35 @@ def test_a_string_that_is_not_utf8_is_left_to_decoding() -> None:
     assert surveyed(struct, bytes.fromhex("0001 ff 00000001 0001 6d")) is None
 
 
-def test_topics_with_id_and_name_are_left_to_decoding() -> None:
-    assert route(message_struct(3, 12, "response")) is None
-    assert route(message_struct(3, 8, "response")) is not None
+METADATA_12 = "00000000 01 00 00000001 02 {} 00"
+"""A response with no brokers and one topic: its error, name, id, whether it is internal, no partitions,
+operations, tags."""
+ID = "000102030405060708090a0b0c0d0e0f"
+ID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
+
+
+@pytest.mark.parametrize(
+    ("topic", "mentions", "taught"),
+    [
+        (f"0000 02 61 {ID} 00 01 80000000 00", [("a", None)], [(ID_TEXT, "a")]),
+        (f"0003 00 {ID} 00 01 80000000 00", [(None, ID_TEXT)], []),
+        (f"0000 02 61 {'00' * 16} 00 01 80000000 00", [("a", None)], []),
+    ],
+)
+def test_of_a_topic_with_id_and_name_the_name_counts_and_is_taught(
+    topic: str, mentions: Any, taught: Any
+) -> None:
+    struct, data = message_struct(3, 12, "response"), bytes.fromhex(METADATA_12.format(topic))
+    found = surveyed(struct, data)
+    assert found == decoded(struct, data)
+    assert (found[0], found[4]) == (mentions, taught)
+
+
+def test_a_tagged_field_that_is_asked_for_leaves_the_message_to_decoding() -> None:
+    struct = message_struct(19, 7, "response")
+    topic = f"02 61 {ID} 0000 00 00000001 0001 01"
+    assert surveyed(struct, bytes.fromhex(f"00000000 02 {topic} 00 00")) is not None
+    assert surveyed(struct, bytes.fromhex(f"00000000 02 {topic} 01 00 02 0029 00")) is None
 
 
 def test_a_layout_knows_nothing_of_what_the_definitions_do_not_have() -> None:
@@ -144,4 +198,4 @@ def test_few_messages_must_be_decoded_to_be_listed() -> None:
         for kind in ("request", "response")
         if layout(key, version, kind).struct is not None
     ]
-    assert sum(way is None for way in all_ways) < 0.12 * len(all_ways)  # most are of administrators, and rare
+    assert sum(way is None for way in all_ways) < 0.08 * len(all_ways)  # most are of administrators, and rare

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import struct
+from zlib import crc32
 
 import crc32c
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
-from kdissect.record.sound import is_sound
+from kdissect.record.sound import are_plain, is_sound
 from kdissect.record.write import write_batch
 
 PLAIN = write_batch([Record(number, 1_000, b"k", b"value", (("h", b"1"),)) for number in range(5)], 0)
@@ -56,6 +57,56 @@ def test_what_is_compressed_is_looked_at_more_closely() -> None:
     packed = write_batch([Record(0, 0, None, b"v" * 100)], 1)
     assert looked_at_closely(packed)
     assert not is_sound(packed, 0, len(packed), DEFAULTS)
+
+
+def test_of_what_is_compressed_header_and_checksum_are_enough_where_nothing_is_unpacked() -> None:
+    packed = write_batch([Record(0, 0, None, b"v" * 100)], 1)
+    assert is_sound(packed, 0, len(packed), DEFAULTS, False)
+    assert not is_sound(packed[:-1] + b"\0\0", 0, len(packed) + 1, DEFAULTS, False)
+    unknown = again(packed[:22] + b"\7" + packed[23:])
+    assert not is_sound(unknown, 0, len(unknown), DEFAULTS, False)
+
+
+def message(magic: int, attributes: int, value: bytes) -> bytes:
+    """A message of magic 0 or 1 without a key."""
+    stamp = bytes(8) if magic else b""
+    body = bytes((magic, attributes)) + stamp + struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", 5, len(body) + 4, crc32(body)) + body
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_are_sound_as_they_should_be(magic: int) -> None:
+    whole = message(magic, 0, b"value")
+    assert looked_at_closely(2 * whole)
+    assert is_sound(2 * whole, 0, 2 * len(whole), DEFAULTS)
+    for at in range(8, len(whole)):
+        changed = whole[:at] + bytes((whole[at] ^ 0x81,)) + whole[at + 1 :]
+        assert not is_sound(changed, 0, len(changed), DEFAULTS)
+    for cut in range(1, len(whole)):
+        assert not is_sound(whole, 0, len(whole) - cut, DEFAULTS)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_wrappers_are_sound_where_nothing_is_unpacked(magic: int) -> None:
+    wrapper = message(magic, 1, b"what is packed")
+    assert not is_sound(wrapper, 0, len(wrapper), DEFAULTS)
+    assert is_sound(wrapper, 0, len(wrapper), DEFAULTS, False)
+    assert not is_sound(message(magic, 4, b"zstd"), 0, len(message(magic, 4, b"zstd")), DEFAULTS, False)
+
+
+@given(st.binary(max_size=80), st.booleans())
+def test_any_bytes_that_are_sound_read_without_a_fault(data: bytes, unpacks: bool) -> None:
+    if is_sound(data, 0, len(data), DEFAULTS, unpacks):
+        assert looked_at_closely(data) or not unpacks
+
+
+def test_a_set_is_plain_where_no_batch_is_compressed() -> None:
+    packed = write_batch([Record(0, 0, None, b"v" * 100)], 1)
+    assert are_plain(b"")
+    assert are_plain(2 * PLAIN)
+    assert not are_plain(PLAIN + packed)
+    assert not are_plain(PLAIN[:-1])
+    assert not are_plain(message(1, 0, b"value"))
 
 
 def test_limits_hold() -> None:

@@ -1,0 +1,59 @@
+"""What a client and a broker say of themselves as a connection begins, in ApiVersions.
+
+The same is said on every connection of a client, so that what was found out is kept by the bytes that say it:
+where connections are short, decoding them each time would cost more than all else.
+"""
+
+from __future__ import annotations
+
+from kdissect.message import Message, Request
+from kdissect.session.throttling import offers_answers_first
+
+_MOST = 256
+_LONGEST = 4_096
+"""So many messages are kept, up to so many bytes each."""
+
+_Said = tuple[int | None, bytes]
+"""The version, and the bytes of the body."""
+
+_software: dict[_Said, str | None] = {}
+_answers_first: dict[_Said, bool] = {}
+
+
+def software(asked: Request) -> str | None:
+    """Name and version of the client, as it asks for the broker's versions; None where it does not say
+    them."""
+    said = _said(asked)
+    if said in _software:
+        return _software[said]
+    body = asked.body()
+    name = body.get("clientSoftwareName")
+    told = f"{name} {body.get('clientSoftwareVersion')}" if name else None
+    if len(said[1]) <= _LONGEST:
+        _make_room(_software)
+        _software[said] = told
+    return told
+
+
+def shows_answers_first(answer: Message) -> bool:
+    """Whether the versions that a broker offers show that it answers before it throttles.
+
+    :param answer: its response to ApiVersions, without an error.
+    """
+    said = _said(answer)
+    if said in _answers_first:
+        return _answers_first[said]
+    shown = offers_answers_first(answer.body())
+    if len(said[1]) <= _LONGEST:
+        _make_room(_answers_first)
+        _answers_first[said] = shown
+    return shown
+
+
+def _said(message: Message) -> _Said:
+    return message.api_version, message.frame.payload[message.body_start :]
+
+
+def _make_room(known: dict[_Said, str | None] | dict[_Said, bool]) -> None:
+    if len(known) >= _MOST:
+        known.clear()
