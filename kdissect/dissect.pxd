@@ -16,9 +16,16 @@ cdef class Numbering:
     cpdef connection(self, packet)
     cpdef exchange(self, Exchange exchange)
 
+@cython.no_gc
+@cython.final
+cdef class Lane:
+    cdef public Conversation conversation
+    cdef public int side
+
 cdef class Dissector:
     cdef public object _limits
     cdef public bint _embedded
+    cdef public bint _tells_tcp
     cdef public object _awaiting
     cdef public bint _told_of_secrets
     cdef public object _ports
@@ -30,6 +37,8 @@ cdef class Dissector:
     cdef public object _reopened
     cdef public dict _older
     cdef public int64_t _remembered
+    cdef public dict _lanes
+    cdef public bint _uses_lanes
     cdef public list _lingering
     cdef public dict _holding
     cdef public int64_t _held_bytes
@@ -43,8 +52,14 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
-    @cython.locals(exchange=Exchange, size=Py_ssize_t)
+    @cython.locals(exchange=Exchange, size=Py_ssize_t, ends=bytes, events=list)
     cdef Py_ssize_t _take(self, Packet packet, list out) except -1
+    @cython.locals(lane=Lane, timestamp_ns=int64_t, step=list)
+    cdef list _take_short(self, Packet packet, bytes ends)
+    @cython.locals(conversation=Conversation, lane=Lane)
+    cdef _open_lane(self, bytes ends, Segment segment)
+    cdef _close_lanes(self, bytes first, bytes other)
+    cdef list _close_step(self, Conversation conversation, packet, list step)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)

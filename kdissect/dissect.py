@@ -18,7 +18,7 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, recognised_in_order
@@ -26,6 +26,7 @@ from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
+from kdissect.tcp.duplex import Side
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
 
@@ -83,6 +84,16 @@ class Numbering:
         return self.exchanges
 
 
+class Lane:
+    """The short way of packets from one side of a connection."""
+
+    __slots__ = ("conversation", "side")
+
+    def __init__(self, conversation: Conversation, side: Side) -> None:
+        self.conversation = conversation
+        self.side = side
+
+
 class Dissector:
     """The machine of a whole capture.
 
@@ -99,8 +110,11 @@ class Dissector:
         *,
         embedded: bool = False,
         secrets: KnownSecrets | None = None,
+        tells_tcp: bool = True,
     ) -> None:
         self._limits = limits
+        self._tells_tcp = tells_tcp
+        """Whether rows of connections tell what TCP shows."""
         self._embedded = embedded
         """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
@@ -115,6 +129,10 @@ class Dissector:
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
         self._remembered = 0
         """How many they are."""
+        self._lanes: dict[bytes, Lane] = {}
+        """The short ways of connections in the table, by the bytes of both ends as packets have them."""
+        self._uses_lanes = True
+        """Whether the ends tell a connection: not where packets come through tunnels."""
         self._tunnelled = Tunnelled(limits)
         """Those of which packets came through tunnels; they may have several keys."""
         self._reopened = Reopened()
@@ -188,21 +206,61 @@ class Dissector:
 
     def _take(self, packet: Packet, out: list[Event]) -> int:
         """Append what a packet brings to light; gives the bytes of its messages."""
-        size = 0
         self.packets += 1
-        segment = self._segments.feed(packet)
-        if isinstance(segment, Segment):
-            for event in self.feed_segment(segment):
-                out.append(event)
-                if isinstance(event, Exchange):
-                    exchange = event
-                    if exchange.request is not None:
-                        size += len(exchange.request.frame.payload)
-                    if exchange.response is not None:
-                        size += len(exchange.response.frame.payload)
-        elif segment is not None:
-            out.append(segment)
+        ends = self._segments.glance(packet)
+        events: list[Event] | None = None
+        if ends is not None:
+            events = self._take_short(packet, ends)
+        if events is None:
+            segment = self._segments.feed(packet)
+            if not isinstance(segment, Segment):
+                if segment is not None:
+                    out.append(segment)
+                return 0
+            events = self.feed_segment(segment)
+            if ends is not None and self._uses_lanes:
+                self._open_lane(ends, segment)
+        size = 0
+        for event in events:
+            out.append(event)
+            if isinstance(event, Exchange):
+                exchange = event
+                if exchange.request is not None:
+                    size += len(exchange.request.frame.payload)
+                if exchange.response is not None:
+                    size += len(exchange.response.frame.payload)
         return size
+
+    def _take_short(self, packet: Packet, ends: bytes) -> list[Event] | None:
+        """What a packet brings to light that was glanced at, if it is an ordinary one of a connection that is
+        known. None if it is another: nothing was taken."""
+        lane = self._lanes.get(ends)
+        if lane is None or self._older:
+            return None
+        timestamp_ns = packet.timestamp_ns
+        if self._lingering and timestamp_ns - self._lingering[0][0] > _LINGER_NS:
+            return None
+        conversation = lane.conversation
+        step = conversation.take(packet.number, timestamp_ns, lane.side, self._segments, packet.data)
+        if step is None:
+            return None
+        if not self._segments.length:
+            return []
+        return self._close_step(conversation, packet.number, step)
+
+    def _open_lane(self, ends: bytes, segment: Segment) -> None:
+        """Let packets with these ends take the short way, if their connection is known."""
+        conversation = self._table.get((segment.source, segment.destination))
+        if conversation is not None:
+            lane = Lane.__new__(Lane)
+            lane.conversation = conversation
+            lane.side = 0 if segment.source == conversation.endpoints[0] else 1
+            self._lanes[ends] = lane
+
+    def _close_lanes(self, first: Endpoint, other: Endpoint) -> None:
+        """Another connection may have these ends."""
+        for one, two in ((first, other), (other, first)):
+            self._lanes.pop(one[:-2] + two[:-2] + one[-2:] + two[-2:], None)
 
     def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
         """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
@@ -232,7 +290,8 @@ class Dissector:
         thread may ask for it."""
         found = {each.number: each for each in self._conversations() if each.speaks_tls}
         for _, conversation in sorted(found.items()):
-            yield conversation.summary(None if conversation.is_over else GOING_ON)
+            end = None if conversation.is_over else GOING_ON
+            yield conversation.summary(end, self._tells_tcp)
 
     def close(self) -> Iterator[Event]:
         """The capture is over: what still waits comes out, then every connection's row."""
@@ -243,7 +302,7 @@ class Dissector:
             events += conversation.close(AT_THE_END, cut=True)
         yield from self._publish(events)
         for conversation in conversations:
-            yield conversation.summary()
+            yield conversation.summary(None, self._tells_tcp)
             self._remove(conversation)
         if self._names_left_out:
             limit = plural(self._limits.topic_names, "topic id")
@@ -260,6 +319,9 @@ class Dissector:
         step: list[_Step] = []
         if self._lingering:
             self._forget_lingering(timestamp_ns, step)
+        if network and self._uses_lanes:
+            self._uses_lanes = False
+            self._lanes.clear()
         conversation = self._table.get(key)
         if conversation is None and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
@@ -283,6 +345,8 @@ class Dissector:
             number = self._numbering.connection(segment.packet)
             conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
             self._remembered += 1
+            if self._lanes:
+                self._close_lanes(source, destination)
             if self._table.get(key) is not before:
                 before = None  # a limit made it forgotten
             self._table[key] = conversation
@@ -299,14 +363,18 @@ class Dissector:
             step += found
         if conversation._is_over() and not was_over and conversation.number not in self._closed:
             self._wait_for(conversation, segment.timestamp_ns)
+        return self._close_step(conversation, segment.packet, step)
+
+    def _close_step(self, conversation: Conversation, packet: int, step: list[_Step]) -> list[Event]:
+        """What a packet of a connection brought to light, after what follows from it for others."""
         if conversation._tls is not None:
             self._awaiting.note(conversation)
             if taught := self.secrets.take_taught():
-                self._retry(taught, segment.packet, step)
+                self._retry(taught, packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)
             if self._held_bytes > self._limits.waiting_bytes:
-                self._relieve(segment.packet, step)
+                self._relieve(packet, step)
         return self._publish(step) if step else []
 
     def elapse(self, now_ns: int) -> list[Event]:
@@ -348,12 +416,13 @@ class Dissector:
     def _reuse(self, conversation: Conversation, packet: int, step: list[_Step]) -> None:
         """Its endpoints are another connection's now."""
         step += conversation.close(packet, cut=False)
-        step.append(conversation.summary("reused"))
+        step.append(conversation.summary("reused", self._tells_tcp))
         self._remove(conversation)
 
     def _hand_over(self, conversation: Conversation, other: Conversation) -> None:
         """Let the endpoints of one connection lead to another one between the same."""
         first, last = conversation.endpoints
+        self._close_lanes(first, last)
         for key in self._tunnelled.replace(conversation, other) or ((first, last), (last, first)):
             self._table[key] = other
 
@@ -393,6 +462,7 @@ class Dissector:
         if older is not None:
             self._hand_over(conversation, older)
         first, other = conversation.endpoints
+        self._close_lanes(first, other)
         for key in self._tunnelled.remove(conversation) or ((first, other), (other, first)):
             if self._table.get(key) is conversation:
                 del self._table[key]
@@ -435,7 +505,7 @@ class Dissector:
             cost = LATE_BYTES + sum(len(message.frame.payload) for message in event.exchange.messages)
             self._late_bytes += cost
             self._held_bytes += cost
-        step.append(conversation.summary())
+        step.append(conversation.summary(None, self._tells_tcp))
         self._remove(conversation)
 
     def _evict(
@@ -455,11 +525,17 @@ class Dissector:
         for _, conversation in silent:
             end = None if conversation.is_closed else "evicted"
             step += conversation.close(packet, cut=False, evicted=True)
-            step.append(conversation.summary(end))
+            step.append(conversation.summary(end, self._tells_tcp))
             self._remove(conversation)
 
     def _publish(self, step: Sequence[_Step]) -> list[Event]:
         """Number what one packet brought to light, learn from all of it, then give it out."""
+        out: list[Event] = []
+        if len(step) == 1 and isinstance(step[0], Recognised):
+            begun = step[0]  # as nearly every request
+            begun.exchange.number = self._numbering.exchange(begun.exchange)
+            self._learn(begun.exchange)
+            return out
         for begun in recognised_in_order(step):
             exchange = begun.exchange
             exchange.number = self._numbering.exchange(exchange)
@@ -468,7 +544,6 @@ class Dissector:
             if isinstance(event, Completed):
                 completed = event
                 self._learn(completed.exchange)
-        out: list[Event] = []
         for event in step:
             if isinstance(event, Completed):
                 completed = event

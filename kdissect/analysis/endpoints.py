@@ -70,6 +70,7 @@ class _Endpoint:
 class Endpoints(OneTable[str, _Endpoint]):
     """The statistic ``endpoints``."""
 
+    reads_tcp = True
     name = "endpoints"
     about = "addresses of brokers: told to whom, connected to by whom, and what came of it"
     columns = (

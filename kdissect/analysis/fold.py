@@ -58,6 +58,9 @@ class Fold(ABC):
     at_every_point: ClassVar[bool] = False
     """Whether it takes in the rows that each capture point has of a connection; else the one that counts."""
 
+    reads_tcp: ClassVar[bool] = False
+    """Whether it reads what the rows of connections tell of TCP."""
+
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
 

@@ -140,6 +140,7 @@ class _Line:
 class Tcp(OneTable[int, _Line]):
     """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
 
+    reads_tcp = True
     name = "tcp"
     about = "handshakes, round trips, windows, losses"
     columns = (

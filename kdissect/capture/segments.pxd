@@ -2,12 +2,25 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Packet, Segment
 
-cdef int ACK, SYN, TIMESTAMP_HEADER, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
+cdef int ACK, FIN, RST, SYN, TIMESTAMP_HEADER, SLL, SLL2, _LEAST_BYTES, _LEAST_IPV6_BYTES, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
 
 cdef class SegmentReader:
     cdef public object _layers
     cdef public object _datagrams
     cdef public dict _pairs
+    cdef public int64_t seq
+    cdef public int64_t ack
+    cdef public int window
+    cdef public int64_t identity
+    cdef public int64_t start
+    cdef public int64_t length
+
+    @cython.locals(
+        link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, told=Py_ssize_t,
+        protocol=cython.int, is_fragment=cython.int, length=Py_ssize_t, ends=bytes, identity=int64_t,
+        header_bytes=Py_ssize_t, flags=cython.int, high=int64_t,
+    )
+    cpdef bytes glance(self, Packet packet)
 
     @cython.locals(
         link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,

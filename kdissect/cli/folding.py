@@ -106,6 +106,8 @@ class Folding:
             self._config.topics,
             progress=talks,
             count_faults=talks or self._given["strict"],
+            unpacks=self._given["strict"],
+            tells_tcp=any(each.reads_tcp for each in self.statistics),
             keys=keys_of(self._given, self._config.limits),
         )
 

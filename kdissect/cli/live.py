@@ -179,6 +179,7 @@ class _Live:
             showing.ports,
             self._config.topics,
             count_faults=showing.talks or self._given["strict"],
+            unpacks=self._given["strict"] or showing.form.format != "text",
             opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
             keys=keys_of(self._given, limits, growing=True),
         )

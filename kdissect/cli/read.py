@@ -142,6 +142,8 @@ class _Read:
             self._config.topics,
             progress=showing.talks and (output is not None or not sys.stdout.isatty()),
             count_faults=showing.talks or self._given["strict"],
+            unpacks=self._given["strict"] or showing.form.format != "text",
+            tells_tcp=False,
             opener=self._follow if self._given["follow"] else None,
             keys=keys_of(self._given, self._config.limits, growing=self._given["follow"]),
         )

@@ -49,17 +49,21 @@ class Reading:
         *,
         progress: bool = False,
         count_faults: bool = False,
+        unpacks: bool = True,
+        tells_tcp: bool = True,
         keys: Keys | None = None,
         opener: Callable[[], Packets] | None = None,
     ) -> None:
-        """:param opener: gives the packets, where the files are not simply read from begin to end."""
+        """:param unpacks: whether compressed records are unpacked to count faults.
+        :param tells_tcp: whether rows of connections tell what TCP shows.
+        :param opener: gives the packets, where the files are not simply read from begin to end."""
         self.first_ns: int | None = None
         """Time of the first packet."""
         self.is_damaged = False
         self.is_interrupted = False
         """Whether Ctrl-C has ended the input."""
         self.exchanges = 0
-        self.tally = Tally(count_faults)
+        self.tally = Tally(count_faults, unpacks)
         self.is_counted_elsewhere = False
         """Whether somebody else adds the events to :attr:`tally`."""
         self.keep: Callable[[Packet | Secrets], None] | None = None
@@ -77,6 +81,7 @@ class Reading:
         self._ports = ports
         self._keys = Keys() if keys is None else keys
         self._topics = topics or {}
+        self._tells_tcp = tells_tcp
         self._progress = Progress(self._paths) if progress else None
         self._dissector = self._new_dissector(None)
         self._complaints = Complaints()
@@ -89,6 +94,7 @@ class Reading:
             names,
             embedded=self._options.embedded,
             secrets=self._keys.secrets,  # those that the capture has late count from another pass's start
+            tells_tcp=self._tells_tcp,
         )
         for topic_id, name in self._topics.items():
             dissector.names.learn(topic_id, name, 0)

@@ -17,9 +17,12 @@ from kdissect.session.conversation import Connection
 class Tally:
     """Counts events. Parts that were counted apart can be added."""
 
-    def __init__(self, looks_inside: bool) -> None:
-        """:param looks_inside: whether exchanges are decoded for what is wrong in them."""
+    def __init__(self, looks_inside: bool, unpacks: bool = True) -> None:
+        """:param looks_inside: whether exchanges are decoded for what is wrong in them.
+        :param unpacks: whether compressed records are unpacked for that too.
+        """
         self.looks_inside = looks_inside
+        self.unpacks = unpacks
         self.faults = 0
         self.no_kafka = NoKafka()
         """What to say where there is no exchange."""
@@ -27,7 +30,7 @@ class Tally:
 
     def part(self) -> Tally:
         """One for some of the events."""
-        return Tally(self.looks_inside)
+        return Tally(self.looks_inside, self.unpacks)
 
     def add(self, event: Event) -> None:
         """Count an event."""
@@ -46,7 +49,7 @@ class Tally:
         self._not_decoded.update(later._not_decoded)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self.faults += len(exchange.faults)
+        self.faults += len(exchange.faults if self.unpacks else exchange.faults_at_hand)
         for message in exchange.messages:
             if isinstance(message, Token) or message.survey() is not None:
                 continue

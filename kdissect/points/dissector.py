@@ -325,13 +325,16 @@ def dissector_of(
     *,
     embedded: bool = False,
     secrets: KnownSecrets | None = None,
+    tells_tcp: bool = True,
 ) -> Dissector | PointsDissector:
     """The machine for an input: that of one capture, or that of several points, where it has some."""
-    if points is None:
-        return Dissector(limits, broker_ports, names, embedded=embedded, secrets=secrets)
 
-    def new(numbering: Numbering, known: KnownSecrets | None) -> Dissector:
-        return Dissector(limits, broker_ports, names, numbering, embedded=embedded, secrets=known)
+    def new(numbering: Numbering | None, known: KnownSecrets | None) -> Dissector:
+        told = (limits, broker_ports, names, numbering)
+        return Dissector(*told, embedded=embedded, secrets=known, tells_tcp=tells_tcp)
+
+    if points is None:
+        return new(None, secrets)
 
     return PointsDissector(points, new, limits, secrets)
 

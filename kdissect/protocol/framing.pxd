@@ -16,6 +16,8 @@ cdef class Framer:
 
     @cython.locals(data=bytes, length=int64_t, chunk=Chunk, out=list)
     cpdef feed(self, piece, witness)
+    @cython.locals(frame=Frame, raw="const unsigned char*", size=int64_t)
+    cpdef Frame frame_of(self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(frame=Frame, raw="const unsigned char*")
     cdef Frame _frame_in(self, Chunk chunk, Py_ssize_t begin, int64_t size)

@@ -74,6 +74,27 @@ class Framer:
         self._feed_chunk(chunk, witness, out)
         return out
 
+    def frame_of(
+        self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
+    ) -> Frame | None:
+        """The frame that the bytes of a segment are, if they are one from first to last and none is at hand;
+        else None, and they are to be fed. They begin in ``data`` at ``start``."""
+        if self._parts or self._skip or self._searching or length <= 4:
+            return None
+        size = read_size_prefix(data, start)
+        if size != length - 4 or size > self._most:
+            return None
+        raw = data
+        frame = Frame.__new__(Frame)
+        frame.direction, frame.offset, frame.size = self.direction, offset, size
+        frame.payload = raw[start + 4 : start + length]
+        frame.first_packet = frame.last_packet = packet
+        frame.first_ns = frame.last_ns = timestamp_ns
+        frame.packets = (packet,)
+        frame.searched, self._found_by_search = self._found_by_search, False
+        frame.fault = None
+        return frame
+
     def held_bytes(self) -> int:
         """What the bytes of a frame cost whose others are yet to come."""
         return self._have + PART_BYTES * len(self._parts) if self._parts else 0

@@ -1,10 +1,14 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.capture.segments cimport SegmentReader
 from kdissect.model cimport Chunk, Frame, Segment
 from kdissect.protocol.framing cimport Framer
 from kdissect.session.dialogue cimport Dialogue
 from kdissect.session.pairing cimport Recognised
 from kdissect.tcp.duplex cimport Duplex
+from kdissect.tcp.reassembly cimport Reassembler
+
+cdef list _NOTHING
 
 cdef class Conversation:
     cdef public object _broker_ports
@@ -32,6 +36,8 @@ cdef class Conversation:
 
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
+    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, out=list)
+    cpdef list take(self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data)
     cpdef bint _is_over(self) except -1
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
     cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
@@ -44,4 +50,6 @@ cdef class Conversation:
     @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _weigh(self)
 
+@cython.locals(raw="const unsigned char*", chunk=Chunk)
+cdef Chunk _chunk(int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
 cpdef list recognised_in_order(events)

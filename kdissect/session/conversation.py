@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Proxied
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
@@ -24,12 +25,15 @@ from kdissect.protocol.framing import REST, Framer, Witness
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.pairing import Event, Recognised
 from kdissect.session.preamble import Preambles, begins, facts
-from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict
+from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
 from kdissect.wording import plural
+
+_NOTHING: list[Event] = []
+"""Of packets without bytes, which are more than half of all. Nobody adds to it."""
 
 
 class Connection(NamedTuple):
@@ -62,7 +66,7 @@ class Connection(NamedTuple):
     """Whether the capture has its beginning, the client's SYN."""
     tcp: dict[str, Any] | None = None
     """What its segments tell of the network and of both ends (:mod:`kdissect.tcp.facts`); None where it shows
-    that it is not Kafka's."""
+    that it is not Kafka's, and where nobody asks for it."""
     capture_point: str | None = None
     """Where it was captured; None where the input has one capture point."""
     clock_ahead_ns: int | None = None
@@ -156,6 +160,47 @@ class Conversation:
             out += self._flush(segment.packet, "connection closed")
         if pieces or segment.length:
             self._weigh()
+        return out
+
+    def take(
+        self, packet: int, timestamp_ns: int, side: Side, seen: SegmentReader, data: bytes
+    ) -> list[Event] | None:
+        """What an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says which are).
+        None if it is another: nothing was taken, and it is to be fed.
+
+        :param seen: has its numbers.
+        :param data: the packet that it came in.
+        """
+        if self._tls is not None or self._flushed:
+            return None
+        duplex = self._duplex
+        start, length = seen.start, seen.length
+        stream = duplex.streams[side]
+        offset = stream.next
+        if not duplex.take(
+            packet, timestamp_ns, side, seen.seq, seen.ack, seen.window, seen.identity, data, start, length
+        ):
+            return None
+        if not length:
+            return _NOTHING
+        out: list[Event] = []
+        if self._framers is not None and self._session is not None:
+            self._bytes[side] += length
+            framer = self._framers[side]
+            frame = framer.frame_of(packet, timestamp_ns, offset, data, start, length)
+            if frame is not None:
+                found = self._session.feed(frame, packet)
+                out = found if not self._proxied else self._mark(found)
+                self._weigh()
+                return out
+            self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
+        elif self._verdict is not None:
+            self._bytes[side] += length
+            self._skipped += length
+        else:
+            chunk = _chunk(packet, timestamp_ns, offset, data, start, length)
+            self._take(((side, chunk),), packet, out)
+        self._weigh()
         return out
 
     @property
@@ -285,8 +330,12 @@ class Conversation:
         """Whether both ends said FIN, or a reset was seen."""
         return self._duplex.has_ended
 
-    def summary(self, end: str | None = None) -> Connection:
-        """The connection's row; ``end`` says why it ended where TCP does not."""
+    def summary(self, end: str | None = None, tells_tcp: bool = True) -> Connection:
+        """The connection's row.
+
+        :param end: why it ended, where TCP does not say it.
+        :param tells_tcp: whether it tells what TCP shows, which takes longer than all else in it.
+        """
         duplex = self._duplex
         session = self._session.first if self._session is not None else None
         verdict = self._verdict or UNKNOWN
@@ -301,6 +350,7 @@ class Conversation:
         if end is None:
             fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
             end = "rst" if duplex.reset else "fin" if fins else "open"
+        shows_tcp = protocol in ("kafka", "tls") or not sum(self._bytes)
         return Connection(
             connection=self.number,
             client=endpoint_text(self._end_of(client)),
@@ -323,7 +373,7 @@ class Conversation:
             tls=self._tls.summary() if self._tls is not None else None,
             proxies=self._proxies or None,
             opened=duplex.streams[client].opened,
-            tcp=tcp_facts(duplex, client) if protocol in ("kafka", "tls") or not sum(self._bytes) else None,
+            tcp=tcp_facts(duplex, client) if tells_tcp and shows_tcp else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
@@ -396,6 +446,11 @@ class Conversation:
 
     def _recognise(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
         """Find out what the connection speaks."""
+        if self._recogniser is None and not self._broker_ports and isinstance(piece, Chunk):
+            at_its_start = at_once(piece.data, side, self._limits)
+            if at_its_start is not None:
+                self._held = [(side, piece)]
+                return self._settle(at_its_start, packet)
         if self._recogniser is None or self._held is None:
             self._recogniser, self._held = Recogniser(self._limits, (self._port(0), self._port(1))), []
         self._held.append((side, piece))
@@ -575,6 +630,17 @@ class Conversation:
             if self._port(side) in self._broker_ports:
                 return Verdict("kafka", 1 - side, (True, True))
         return None
+
+
+def _chunk(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> Chunk:
+    """The bytes of a segment that stand in ``data``."""
+    raw = data
+    # Made part by part: compiled, that is several times faster than a call with all of them.
+    chunk = Chunk.__new__(Chunk)
+    chunk.offset, chunk.packets = offset, ()
+    chunk.data = raw[start : start + length]
+    chunk.packet, chunk.timestamp_ns = packet, timestamp_ns
+    return chunk
 
 
 def recognised_in_order(events: Iterable[object]) -> list[Recognised]:

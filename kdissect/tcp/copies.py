@@ -10,6 +10,7 @@ from __future__ import annotations
 RECENT = 16
 """Segments with bytes whose identity is remembered: more than a card hands over at a time between two
 interfaces of a host."""
+_RECENT = RECENT
 COPY_NS = 10_000_000
 """Longer than a packet takes through a host, much shorter than the 200 ms after which Linux sends again."""
 
@@ -17,18 +18,22 @@ COPY_NS = 10_000_000
 class Copies:
     """Remembers the segments of one direction that brought new bytes."""
 
-    __slots__ = ("_identities", "_latest_ns")
+    __slots__ = ("_identities", "_latest_ns", "_oldest")
 
     def __init__(self) -> None:
         self._identities: list[int] = []  # a deque takes 700 bytes for the first
+        self._oldest = 0
+        """The place of the oldest, once they are so many that it makes room for the next."""
         self._latest_ns = 0
 
     def remember(self, identity: int, timestamp_ns: int) -> None:
         """This one brought new bytes."""
         known = self._identities
-        known.append(identity)
-        if len(known) > RECENT:
-            del known[0]
+        if len(known) < _RECENT:
+            known.append(identity)
+        else:
+            known[self._oldest] = identity
+            self._oldest = (self._oldest + 1) % _RECENT
         self._latest_ns = timestamp_ns
 
     def has(self, identity: int, timestamp_ns: int) -> bool:

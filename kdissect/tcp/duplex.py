@@ -199,6 +199,49 @@ class Duplex:
             out += self.give_up(self._limit, "for the other direction")
         return out
 
+    def take(
+        self,
+        packet: int,
+        timestamp_ns: int,
+        side: Side,
+        seq: int,
+        ack: int,
+        window: int,
+        identity: int,
+        data: bytes,
+        start: int,
+        length: int,
+    ) -> bool:
+        """Take a segment as :meth:`feed` does, if it is what nearly all are: the next bytes of its side, or
+        none, while nothing waits, with an acknowledgement of bytes that were given out. It has ACK, neither
+        SYN nor FIN nor RST, and no options beyond a timestamp. Its bytes, which stand in ``data``, may then
+        go on at once. False if it is another: nothing was taken, and it is to be fed.
+        """
+        ours, theirs = self.streams
+        if side:
+            ours, theirs = theirs, ours
+        if self.reset or self._queued_cost or window == 0 or ours._zero_since_ns >= 0:
+            return False
+        if theirs.acknowledged is None or not ours.is_even() or not theirs.is_even():
+            return False
+        if length and ours._place(seq) != ours.next:
+            return False
+        heard, known = theirs._place(ack), theirs.acknowledged
+        if heard < 0 or heard > theirs.next or known > theirs.next:
+            return False
+        self.packets += 1
+        self.last_packet = packet
+        self.last_ns = max(self.last_ns, timestamp_ns)
+        ours.window = max(ours.window, window)
+        theirs.acknowledge(ack, packet, timestamp_ns, length == 0)
+        ours.kept = False
+        if length:
+            ours.append(packet, timestamp_ns, identity, data, start, length)
+            if self._backlogs is not None:
+                self._backlogs[side].claims.clear()
+                self.held_bytes = theirs.held_bytes
+        return True
+
     def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
         if flags & RST:
             if not self.reset:

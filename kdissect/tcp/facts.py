@@ -18,6 +18,10 @@ LEAST_PATH_NS = 200_000
 """Within a shorter round trip, as on one host, the capture point is near both."""
 
 
+_NONE = Troubles()
+"""Of a direction that has none; nobody adds to it."""
+
+
 def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     """Plain values by the names of the columns of the statistic ``tcp``; None is what is not known.
 
@@ -31,7 +35,7 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     both = ours is not None and theirs is not None
     scales = both and ours.scale is not None and theirs.scale is not None  # type: ignore[union-attr]
     to_broker, to_client = _known(asking.path_ns), _known(answering.path_ns)
-    mine, yours = asking.troubles or Troubles(), answering.troubles or Troubles()
+    mine, yours = asking.troubles or _NONE, answering.troubles or _NONE
     late = sorted(chain(mine.late(), yours.late()))[:EXAMPLES]
     worst = max(mine, yours, key=lambda each: each.outage_ns)
     opener = duplex.streams[0]

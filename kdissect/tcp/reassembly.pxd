@@ -14,7 +14,12 @@ cdef class Reassembler:
     cdef public object _initials
     cdef public object _waiting
     cdef public Copies _copies
-    cdef public Chunk _last
+    cdef public bytes _last_data
+    cdef public int64_t _last_start
+    cdef public int64_t _last_size
+    cdef public int64_t _last_offset
+    cdef public int64_t _last_packet
+    cdef public int64_t _last_ns
     cdef public object _stray_end
     cdef public object _impatience
     cdef public object _overdue_since
@@ -45,6 +50,10 @@ cdef class Reassembler:
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
+    cpdef bint is_even(self) except -1
+    cpdef append(self, int64_t packet, int64_t timestamp_ns, int64_t identity, bytes data, int64_t start, int64_t length)
+    @cython.locals(before=int64_t, raw="const unsigned char*")
+    cdef _keep(self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
     @cython.locals(offset=int64_t, before=int64_t, round_trip_ns=int64_t)
     cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns, bint is_bare=*)
     cdef _note_round_trip(self, int64_t round_trip_ns)

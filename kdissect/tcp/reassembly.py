@@ -78,7 +78,12 @@ class Reassembler:
         "_impatience",
         "_initial",
         "_initials",
-        "_last",
+        "_last_data",
+        "_last_ns",
+        "_last_offset",
+        "_last_packet",
+        "_last_size",
+        "_last_start",
         "_limits",
         "_overdue_since",
         "_passed",
@@ -118,8 +123,11 @@ class Reassembler:
         self._waiting: Waiting | None = None
         """Made when first something waits: most directions of most connections never need it."""
         self._copies: Copies | None = None
-        self._last: Chunk | None = None
-        """The bytes delivered last."""
+        self._last_data: bytes | None = None
+        """The bytes delivered last stand in it; None if there are none."""
+        self._last_start = self._last_size = 0
+        """Where in it, and how many."""
+        self._last_offset = self._last_packet = self._last_ns = 0
         self._stray_end: int | None = None
         """Where the last segment ended that lay too far ahead."""
         self._impatience = 0
@@ -227,17 +235,10 @@ class Reassembler:
             and len(payload) == length
             and self._place(seq) == self.next
         ):  # what nearly all segments with bytes are: the next ones
-            if self._copies is None:
-                self._copies = Copies()
-            self._copies.remember(segment.identity, segment.timestamp_ns)
             chunk = Chunk.__new__(Chunk)
             chunk.offset, chunk.data, chunk.packets = self.next, payload, ()
             chunk.packet, chunk.timestamp_ns = segment.packet, segment.timestamp_ns
-            self._last = chunk if length <= AT_HAND else _at_hand(chunk)
-            self.next += length
-            self._impatience = 0
-            if self._timed_end < 0:
-                self._begin_timing(segment.timestamp_ns)
+            self.append(segment.packet, segment.timestamp_ns, segment.identity, payload, 0, length)
             return [chunk]
         packet, timestamp_ns, identity = segment.packet, segment.timestamp_ns, segment.identity
         if flags & SYN or self._initials is not None:
@@ -268,6 +269,37 @@ class Reassembler:
                 self._begin_timing(timestamp_ns)
             return out
         return self._feed_slow(piece, identity)
+
+    def is_even(self) -> bool:
+        """Whether nothing is in doubt, nothing waits, and the end did not come."""
+        if not self._base_is_sure or self._initials is not None or self.ended_at is not None:
+            return False
+        return self._waiting is None or not self._waiting
+
+    def append(
+        self, packet: int, timestamp_ns: int, identity: int, data: bytes, start: int, length: int
+    ) -> None:
+        """Take the next bytes, which stand in ``data``; the stream is even."""
+        if self._copies is None:
+            self._copies = Copies()
+        self._copies.remember(identity, timestamp_ns)
+        self._keep(packet, timestamp_ns, self.next, data, start, length)
+        self.next += length
+        self._impatience = 0
+        if self._timed_end < 0:
+            self._begin_timing(timestamp_ns)
+
+    def _keep(
+        self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
+    ) -> None:
+        """Keep the end of these bytes at hand."""
+        before = length - AT_HAND
+        if before > 0:
+            raw = data
+            data, start, length = raw[start + before : start + length], 0, AT_HAND
+            offset += before
+        self._last_data, self._last_start, self._last_size = data, start, length
+        self._last_offset, self._last_packet, self._last_ns = offset, packet, timestamp_ns
 
     def acknowledge(
         self, ack: int, packet: int, timestamp_ns: int, is_bare: bool = True
@@ -489,7 +521,7 @@ class Reassembler:
             if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
                 self._count_again(piece.length, is_copy)
                 if not is_copy and (self.acknowledged is None or piece.end > self.acknowledged):
-                    last_ns = piece.timestamp_ns if self._last is None else self._last.timestamp_ns
+                    last_ns = piece.timestamp_ns if self._last_data is None else self._last_ns
                     self._note_resent(piece, last_ns)
                 self._compare(piece, out)
             return out
@@ -547,11 +579,11 @@ class Reassembler:
 
     def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
         """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
-        if self._last is None:
+        if self._last_data is None:
             return
-        last = self._last
-        offset, data = last.offset, last.data
-        if not Piece(offset, len(data), data, last.packet, last.timestamp_ns).agrees_with(piece):
+        offset, size = self._last_offset, self._last_size
+        data = self._last_data[self._last_start : self._last_start + size]
+        if not Piece(offset, size, data, self._last_packet, self._last_ns).agrees_with(piece):
             out.append(_different(piece.packet, max(piece.offset, offset)))
 
     def _deliver(self, piece: Piece) -> list[Chunk | Gap | Fault]:
@@ -559,7 +591,7 @@ class Reassembler:
             piece = piece.part(self.next, piece.end)
         out: list[Chunk | Gap | Fault] = []
         if piece.data:
-            self._last = _at_hand(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
+            self._keep(piece.packet, piece.timestamp_ns, piece.offset, piece.data, 0, len(piece.data))
             self.next += len(piece.data)
             out.append(Chunk(piece.offset, piece.data, piece.packet, piece.timestamp_ns))
         if len(piece.data) < piece.length:
@@ -624,12 +656,6 @@ class Reassembler:
         self.gaps += 1
         self.gap_bytes += length
         return gap
-
-
-def _at_hand(chunk: Chunk) -> Chunk:
-    """The end of it, as much as stays at hand."""
-    before = len(chunk.data) - AT_HAND
-    return chunk if before <= 0 else chunk._replace(offset=chunk.offset + before, data=chunk.data[before:])
 
 
 def _different(packet: int, offset: int) -> Fault:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kdissect.capture.datagrams import DatagramReader
 from kdissect.capture.segments import SegmentReader
 from kdissect.limits import DEFAULTS
-from kdissect.model import FIN, SYN, Fault, Packet, Segment
+from kdissect.model import ACK, FIN, RST, SYN, Fault, Packet, Segment
 from tests.capture.build import (
     DESTINATION4,
     DESTINATION6,
@@ -250,6 +250,39 @@ def packets(draw: st.DrawFn) -> Packet:
 @given(packets())
 def test_the_fast_path_agrees_with_the_thorough_one(given_packet: Packet) -> None:
     assert SegmentReader().feed(given_packet) == DatagramReader().feed(given_packet)
+
+
+@given(packets())
+def test_what_a_glance_tells_is_what_the_thorough_reading_tells(given_packet: Packet) -> None:
+    reader = SegmentReader()
+    ends = reader.glance(given_packet)
+    if ends is None:
+        return
+    known = DatagramReader().feed(given_packet)
+    assert isinstance(known, Segment)
+    seen = (reader.seq, reader.ack, reader.window, reader.identity, reader.length)
+    assert seen == (known.seq, known.ack, known.window, known.identity, known.length)
+    assert given_packet.data[reader.start : reader.start + reader.length] == known.payload
+    first, other = known.source, known.destination
+    assert ends == first[:-2] + other[:-2] + first[-2:] + other[-2:]
+    assert known.flags & (ACK | SYN | FIN | RST) == ACK
+    assert (known.network, known.options) == (0, b"")
+
+
+@pytest.mark.parametrize("flags", [0x10, 0x18])
+def test_an_ordinary_packet_is_glanced_at(flags: int) -> None:
+    whole = ethernet(ipv4(tcp(b"data", flags=flags)))
+    for each in (whole, whole + bytes(6), ethernet(ipv6(tcp(b"", flags=flags)), 0x86DD)):
+        assert SegmentReader().glance(packet(each)) is not None
+
+
+@pytest.mark.parametrize("flags", [0x00, 0x02, 0x11, 0x12, 0x14])
+def test_what_begins_or_ends_a_connection_is_not(flags: int) -> None:
+    assert SegmentReader().glance(packet(ethernet(ipv4(tcp(b"data", flags=flags))))) is None
+
+
+def test_a_packet_that_is_cut_is_not_glanced_at() -> None:
+    assert SegmentReader().glance(packet(ethernet(ipv4(tcp(b"data")))[:-1])) is None
 
 
 def by_dpkt(given_packet: Packet) -> tuple[int, int, int, bytes] | None:

@@ -1,0 +1,101 @@
+"""The short way of ordinary packets: whoever takes it, and when, everything comes out the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Item
+from kdissect.dissect import Dissector, Event
+from kdissect.exchange import Exchange
+from kdissect.message import Message
+from kdissect.model import Packet, parts
+from tests.cli.run import CAPTURES
+from tests.lab import LAB
+from tests.shared import SHARED
+
+SHIPPED = sorted(CAPTURES.glob("*.pcap*"))
+OTHERS = sorted(LAB.glob("*/capture.pcap*"))
+if SHARED is not None:
+    OTHERS += sorted((SHARED / "testdata/tcp").glob("*.pcap*"))
+    OTHERS += sorted((SHARED / "testdata/captures/lab").glob("*/capture.pcap*"))
+"""Where they are at hand."""
+LARGE = 1_500_000
+
+
+def by_the_short_way(dissector: Dissector, items: Iterable[Item]) -> Iterator[Event]:
+    for events in dissector.feed_all(items):
+        yield from events
+
+
+def by_the_long_way(dissector: Dissector, items: Iterable[Item]) -> Iterator[Event]:
+    for item in items:
+        yield from dissector.feed(item)
+
+
+def now_by_one_now_by_the_other(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterator[Event]:
+    for item in items:
+        way = by_the_short_way if dice.random() < 0.5 else by_the_long_way
+        yield from way(dissector, [item])
+
+
+def told(event: Event) -> Any:
+    """All that an event says."""
+    if not isinstance(event, Exchange):
+        return event
+    names = [each for each in Exchange.__slots__ if each not in ("request", "response", "topic_names")]
+    values = {each: getattr(event, each) for each in names}
+    return values, said(event.request), said(event.response), event.topics, event.error
+
+
+def said(message: Message | None) -> Any:
+    if message is None:
+        return None
+    head = (message.api_key, message.api_version, message.correlation_id, message.header_version)
+    return head, message.body_start, message.header_faults, parts(message.frame)
+
+
+def everything(path: Path, way: Any) -> list[Any]:
+    """What a capture tells, in order; what its connections tell at the end among it."""
+    dissector = Dissector()
+    events = [told(event) for event in way(dissector, list(read_packets([str(path)])))]
+    return [*events, *(told(event) for event in dissector.close()), dissector.packets, dissector.held_bytes]
+
+
+@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
+    if path.stat().st_size > LARGE:
+        pytest.skip("large")
+    expected = everything(path, by_the_long_way)
+    assert everything(path, by_the_short_way) == expected
+    dice = Random(path.stem)
+    assert (
+        everything(path, lambda dissector, items: now_by_one_now_by_the_other(dissector, items, dice))
+        == expected
+    )
+
+
+class Watched(Dissector):
+    """Counts what takes the long way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.long = 0
+
+    def feed_segment(self, segment: Any) -> list[Event]:
+        self.long += 1
+        return super().feed_segment(segment)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_most_packets_take_it(path: Path) -> None:
+    dissector = Watched()
+    packets = [item for item in read_packets([str(path)]) if isinstance(item, Packet)]
+    for _ in dissector.feed_all(packets):
+        pass
+    assert dissector.long < len(packets) / 2
