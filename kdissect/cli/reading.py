@@ -21,7 +21,7 @@ from kdissect.collector import rarely_collected
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.live.following import Following
-from kdissect.model import Fault, Packet, Secrets
+from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.form import plural
@@ -212,7 +212,7 @@ class Reading:
         """What key logs that grow have told since."""
         found: list[Event] = []
         for lines in self._keys.news(now):
-            found += dissector.learn_secrets(lines, dissector.packets)
+            found += dissector.feed(Secrets(TLS_KEY_LOG, lines))
         self._counted(found)
         return found
 

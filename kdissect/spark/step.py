@@ -63,7 +63,7 @@ def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
     """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
     carried.dissector.secrets.rsa_keys = rsa_keys_of(settings)
     for lines in KeyLogs(settings.keylog).read():
-        yield from carried.dissector.learn_secrets(lines.data, carried.packets)
+        yield from carried.dissector.feed(lines)
 
 
 def _know_again(carried: Carried, span: Span) -> None:

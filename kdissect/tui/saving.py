@@ -175,7 +175,7 @@ def _key_log(source: Source) -> bytes:
     dissector = Dissector(source.limits, source.ports, secrets=deepcopy(source.secrets))
     if source.key_logs is not None:
         for lines in source.key_logs.anew().follow(math.inf):
-            dissector.learn_secrets(lines.data, 0)
+            dissector.feed(lines)
     with closing(packets_of(source, waits=False)) as capture:
         for item in capture:
             dissector.feed(item)

@@ -139,7 +139,7 @@ def streams(data: bytes) -> None:
     dissector = Dissector(_LIMITS[data[0] % len(_LIMITS)] if data else DEFAULTS)
     events: list[object] = []
     for segment in _segments(data[1:]):
-        events += dissector.feed_segment(segment)
+        events += dissector.feed(segment)
     events += dissector.close()
     assert dissector.held_bytes == 0
     assert astray(events) == {}

@@ -200,7 +200,7 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
     def learn(now: float | None = None) -> None:
         if source.key_logs is not None:
             for lines in source.key_logs.follow(time.monotonic() if now is None else now):
-                for event in dissector.learn_secrets(lines.data, dissector.packets):
+                for event in dissector.feed(lines):
                     collector.add(event)
 
     if source.is_live:
