@@ -27,8 +27,8 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.errors import errors
-from kdissect.tui.actions import PLACES, actions_of
-from kdissect.tui.list_columns import OWN
+from kdissect.settings.actions import PLACES, actions_of
+from kdissect.settings.list_columns import OWN
 
 ALL_TABLES = {
     **TABLES,

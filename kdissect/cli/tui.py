@@ -88,7 +88,7 @@ def command(
     if paths and not is_live:
         packets_of(paths, config.limits).close()
 
-    from kdissect.tui.recent import remember, state_folder
+    from kdissect.settings.recent import remember, state_folder
 
     with ExitStack() as stack:
         ports = config.ports | ports_of(decode_as)
@@ -106,10 +106,9 @@ def command(
         else:
             feed = None
         # Decoding has begun: what the screens are made of takes half a second to import.
+        from kdissect.settings.remembered import Remembered
+        from kdissect.settings.screens import Rules, Settings
         from kdissect.tui.app import Kdissect
-        from kdissect.tui.feed.counting import Rules
-        from kdissect.tui.remembered import Remembered
-        from kdissect.tui.settings import Settings
 
         folder = state_folder()
         app = Kdissect(
@@ -231,7 +230,7 @@ class _Opener:
     def file(self, path: str) -> Feed:
         """As the screens want it (:class:`kdissect.tui.opening.Opener`)."""
         from kdissect.capture.files import read_packets
-        from kdissect.tui.recent import remember
+        from kdissect.settings.recent import remember
 
         read_packets((path,), self._config.limits).close()
         remember((path,))
@@ -301,7 +300,7 @@ def _known_theme(given: str | None, config: Config) -> str | None:
     """
     name = given or config.theme
     if name is not None:
-        from kdissect.tui.settings import themes
+        from kdissect.tui.themes import themes
 
         if name not in themes():
             hint = nearest(name, themes()) or f"; try {', '.join(sorted(themes()))}"

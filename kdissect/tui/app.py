@@ -19,12 +19,15 @@ from textual.timer import Timer
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of
+from kdissect.settings.actions import ACTIONS, PAGES, PLACES, actions_of
+from kdissect.settings.key_names import key_names
+from kdissect.settings.recent import recent_files
+from kdissect.settings.remembered import Remembered
+from kdissect.settings.screens import Settings
 from kdissect.tui.feed.batches import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
-from kdissect.tui.key_names import key_names
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.marks import Marks
@@ -45,9 +48,6 @@ from kdissect.tui.pages.start import Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
-from kdissect.tui.recent import recent_files
-from kdissect.tui.remembered import Remembered
-from kdissect.tui.settings import Settings
 from kdissect.tui.statistics import Statistics
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step, Way

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.keys import format_key
 
-from kdissect.tui.actions import IDS
+from kdissect.settings.actions import IDS
 
 if TYPE_CHECKING:
     from kdissect.tui.app import Kdissect

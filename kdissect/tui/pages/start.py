@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.opening import CAPTURE, is_of_interfaces
 from kdissect.tui.paths import captures_in, completed

@@ -21,7 +21,7 @@ from textual.widgets.tree import TreeNode
 from kdissect.model import Node
 from kdissect.present.form import plural
 from kdissect.present.records import Address
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.facts import packet_lines, timing_lines
 from kdissect.tui.heap import uncollected

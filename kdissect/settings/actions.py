@@ -57,7 +57,7 @@ class Action(NamedTuple):
     where: str
     """One or more of :data:`PLACES`, with blanks between."""
     keys: str
-    """The default keys, with blanks between, as :func:`kdissect.tui.key_names.key_name` takes them."""
+    """The default keys, with blanks between, as :func:`kdissect.settings.key_names.key_name` takes them."""
     label: str
     """A word for the footer."""
     help: str

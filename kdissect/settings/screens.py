@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from textual.theme import BUILTIN_THEMES
 
-from kdissect.tui.feed.counting import Rules
+class Rules(NamedTuple):
+    """What is configured of the rules that findings come from (``[findings]``)."""
+
+    thresholds: Mapping[str, Mapping[str, float]] = {}
+    """By rule."""
+    ignored: Collection[str] = ()
+    """Rules that are not run, by id or pattern."""
 
 
 class Settings(NamedTuple):
@@ -27,8 +32,3 @@ class Settings(NamedTuple):
     """What takes longer is slow; None: what takes longer than nearly all of its API."""
     rules: Rules = Rules()
     """What is configured of the rules that findings come from."""
-
-
-def themes() -> Collection[str]:
-    """The names of the themes."""
-    return BUILTIN_THEMES

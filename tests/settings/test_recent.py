@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.tui.recent import MOST, recent_files, remember, state_folder
+from kdissect.settings.recent import MOST, recent_files, remember, state_folder
 
 
 def test_the_last_ones_come_first_and_each_once(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdissect.tui.key_names import clash, key_name
+from kdissect.settings.key_names import clash, key_name
 
 
 @pytest.mark.parametrize(

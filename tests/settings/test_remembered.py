@@ -10,7 +10,7 @@ import pytest
 
 from kdissect.filter.compiled import compile_filter
 from kdissect.present.options import Options
-from kdissect.tui.remembered import MOST_USED, Remembered
+from kdissect.settings.remembered import MOST_USED, Remembered
 
 
 def test_what_was_used_is_there_the_next_time_each_once_and_the_newest_last(tmp_path: Path) -> None:
