@@ -11,12 +11,12 @@ from itertools import chain
 
 from kdissect.capture.files import Capture
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets
-from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.errors import Complaints, complain
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.inputs import packets_of, points_of
 from kdissect.cli.interrupts import EndOfInput
-from kdissect.cli.keys import Keys
 from kdissect.cli.tally import Tally
+from kdissect.cli.tls_keys import Keys
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.keys import keys_of
 from kdissect.cli.reading import Reading
+from kdissect.cli.tls_keys import keys_of
 from kdissect.exchange import Exchange
 from kdissect.live.following import Files
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
