@@ -29,11 +29,10 @@ from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
-from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.marks import Marks
 from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
-from kdissect.tui.pages.connections import ConnectionsPage
+from kdissect.tui.pages.connections import ConnectionsPage, why_nothing
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.facts import FactsPage
 from kdissect.tui.pages.findings import FindingsPage

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kdissect.tui.lists.connections import SPARKS, Activity
+from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.tui.feeds import index_with
 
 

@@ -10,8 +10,8 @@ from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.declared import BANDS, Declared
 from kdissect.analysis.fold import Row
 from kdissect.present.form import Clock
-from kdissect.tui.lists import facts
 from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages import facts
 
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 

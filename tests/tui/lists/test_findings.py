@@ -8,7 +8,7 @@ from kdissect.analysis.fold import SECOND
 from kdissect.insight.finding import Finding, Step, Subject
 from kdissect.present.form import Clock
 from kdissect.present.sanitise import width
-from kdissect.tui.lists import findings
+from kdissect.tui.pages import findings
 
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 
