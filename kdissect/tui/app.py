@@ -43,7 +43,7 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
@@ -51,7 +51,6 @@ from kdissect.tui.statistics import Statistics
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
-from kdissect.tui.widgets.interfaces import Looks
 from kdissect.wording import defect
 
 TICK_SECONDS = 0.15

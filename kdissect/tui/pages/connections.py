@@ -39,7 +39,7 @@ from kdissect.tui.lists.figures import (
 from kdissect.tui.lists.figures import (
     Text as Cell,
 )
-from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
 
 SPARKS = 16

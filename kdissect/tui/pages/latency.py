@@ -10,7 +10,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import Column, Figures, address, number, rare, time_span, words
-from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
 
 ASKED = {"api": "srt", "broker": "srt,broker", "client": "srt,client_id", "topic": "srt,topic"}

@@ -21,7 +21,7 @@ from kdissect.tui.lists.figures import (
     rate,
     words,
 )
-from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
 
 TOPIC, PARTITION = "topic", "partition"
