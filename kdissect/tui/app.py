@@ -29,11 +29,10 @@ from kdissect.tui.feed.index import Index
 from kdissect.tui.filtering import Shown
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
-from kdissect.tui.lists.connections import why_nothing
 from kdissect.tui.marks import Marks
 from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
-from kdissect.tui.pages.connections import ConnectionsPage
+from kdissect.tui.pages.connections import ConnectionsPage, why_nothing
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.facts import FactsPage
 from kdissect.tui.pages.findings import FindingsPage
@@ -44,7 +43,7 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
@@ -52,7 +51,6 @@ from kdissect.tui.statistics import Statistics
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
-from kdissect.tui.widgets.interfaces import Looks
 from kdissect.wording import defect
 
 TICK_SECONDS = 0.15

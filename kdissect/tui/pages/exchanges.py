@@ -27,7 +27,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
-from kdissect.tui.pages.finding import Finder
+from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined

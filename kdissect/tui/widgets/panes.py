@@ -37,7 +37,7 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
-from kdissect.tui.widgets.pane_line import PaneLine
+from kdissect.tui.widgets.tabs import PaneLine
 
 if TYPE_CHECKING:
     from kdissect.tui.app import Kdissect
