@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from operator import itemgetter
 
 import numpy as np
@@ -16,7 +16,6 @@ from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
 from kdissect.present.connection_lines import connection_lines
 from kdissect.present.form import bars, plural
-from kdissect.present.no_kafka import NoKafka
 from kdissect.present.sanitise import sanitise
 from kdissect.present.tls import Line
 from kdissect.session.conversation import Connection
@@ -92,14 +91,6 @@ def _state(row: Row) -> str:
         return end
     speaks = row.get("tls") if row["protocol"] == "tls" else None
     return f"{end} ({sanitise(speaks or row['protocol'] or '?')})"
-
-
-def why_nothing(packets: int, over: Iterable[Connection]) -> list[str]:
-    """Why there is no exchange, by the connections that are over, or dark by now: some lines."""
-    found = NoKafka()
-    for each in over:
-        found.add(each)
-    return found.lines(packets)
 
 
 def connection_key(row: Row) -> object:

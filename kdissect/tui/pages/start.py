@@ -6,7 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from rich.text import Text
 from textual import on
@@ -21,12 +21,9 @@ from kdissect.live.rates import Interface
 from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
+from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.opening import CAPTURE, is_of_interfaces
 from kdissect.tui.paths import captures_in, completed
-
-if TYPE_CHECKING:
-    from kdissect.tui.app import Kdissect
 
 LOOK_SECONDS = 1.0
 
@@ -227,7 +224,7 @@ class Start(Screen[None]):
         if os.path.isdir(path):
             self._list_folder(path)
             return
-        wrong = cast("Kdissect", self.app).open(path)
+        wrong = cast(Host, self.app).open(path)
         if wrong is not None:
             self.say(wrong)
 
