@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ from kdissect.cli.errors import Unreadable, complain
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
-from kdissect.reading import read_rsa_key
+from kdissect.source import read_rsa_key
 from kdissect.tls.keylog import Secrets
 
 ENVIRONMENT = "SSLKEYLOGFILE"
@@ -53,12 +53,6 @@ class Keys:
     def __init__(self, secrets: Secrets | None = None, growing: KeyLogs | None = None) -> None:
         self.secrets = Secrets() if secrets is None else secrets
         self.growing = growing
-
-    def news(self, now: float) -> Iterator[bytes]:
-        """What was written to key logs since they were looked at, as :meth:`KeyLogs.follow` gives it."""
-        if self.growing is not None:
-            for item in self.growing.follow(now):
-                yield item.data
 
 
 def keys_of(

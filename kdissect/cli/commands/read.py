@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
@@ -22,7 +23,6 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import Shown
 from kdissect.cli.tls_keys import keys_of, with_secrets_option
 from kdissect.dissect import Event
-from kdissect.live.following import Files
 
 
 @click.command()
@@ -80,7 +80,7 @@ class _Read:
             self._showing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong("--with-secrets goes with -w: rows have no secrets")
-        self._following: Files | None = None
+        self._following: FollowedFiles | None = None
         self._jobs = jobs_of(given, paths, is_dear=self._showing.is_dear)
         if given["follow"]:
             if self._jobs.processes > 1 and self._jobs.at_once:
@@ -147,7 +147,7 @@ class _Read:
         )
 
     def _follow(self) -> Packets:
-        following = self._following = Files(self._paths, self._config.limits)
+        following = self._following = FollowedFiles(self._paths, self._config.limits)
         return following
 
     def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:

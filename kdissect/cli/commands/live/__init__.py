@@ -31,8 +31,8 @@ from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import Shown, ShownPackets
 from kdissect.cli.tls_keys import keys_of, with_secrets_option
-from kdissect.live.following import Spooled
 from kdissect.live.session import Session
+from kdissect.live.spooled import Spooled
 from kdissect.present.form import plural
 from kdissect.system.confining import Allowed, confine
 
