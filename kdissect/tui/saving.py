@@ -9,17 +9,17 @@ becomes a comment of the packet that completed its first message.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
-from kdissect.present.columns import EXCHANGES
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
@@ -176,3 +176,32 @@ def _key_log(source: Source) -> bytes:
     for _ in reading.events():
         pass
     return reading.secrets.key_log()
+
+
+TABLE_FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv", ".arrow": "arrow"}
+"""By the end of the file's name."""
+
+
+def save_table(path: str, table: Table, rows: Iterable[Any], options: Options) -> str:
+    """Write the rows, which are what the table is made from; gives what was done, or why it was not. A file
+    that is there already stays."""
+    form = TABLE_FORMS.get(os.path.splitext(path)[1].lower())
+    if form is None:
+        return f"the name must end in one of {', '.join(TABLE_FORMS)}"
+    if os.path.lexists(path):
+        return f"{path} is there already; give another name"
+
+    def write(file: BinaryIO) -> str:
+        writer, count = table_writer(form, table, file, options), 0
+        for row in rows:
+            writer.write(row)
+            count += 1
+        writer.close()
+        return plural(count, "row")
+
+    try:
+        return write_whole(path, write)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    except NotInstalledError as error:
+        return str(error)

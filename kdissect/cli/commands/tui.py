@@ -227,7 +227,7 @@ class _Opener:
         raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
 
     def file(self, path: str) -> Feed:
-        """As the screens want it (:class:`kdissect.tui.opening.Opener`)."""
+        """As the screens want it (:class:`kdissect.tui.host.Opener`)."""
         from kdissect.capture.files import read_packets
         from kdissect.settings.recent import remember
 

@@ -137,8 +137,9 @@ class _Count:
         for text, fold in self._folds.items():
             yield text, fold.result(), fold.left_out
         if self._judging is not None:
-            for text, rows in self._judging.tables().items():
-                yield text, rows, 0
+            found, looked_at = self._judging.rows()
+            yield FINDINGS, found, 0
+            yield LOOKED_AT, [looked_at], 0
 
 
 class Counting:

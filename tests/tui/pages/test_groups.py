@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
-from kdissect.tui.lists.groups import Timeline, figures, state
+from kdissect.tui.pages.groups import Timeline, figures, state
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 

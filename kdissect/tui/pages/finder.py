@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.timer import Timer
 
 from kdissect.tui.detail import Detail
 from kdissect.tui.feed.asking import Asker
+from kdissect.tui.lists.exchanges import Exchanges
+from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.searching import Pattern, Search
 from kdissect.tui.widgets.dialogs import Ask
-
-if TYPE_CHECKING:
-    from kdissect.tui.pages.exchanges import ExchangesPage
 
 POLL_SECONDS = 0.05
 
@@ -20,8 +17,8 @@ POLL_SECONDS = 0.05
 class Finder:
     """The search of a page."""
 
-    def __init__(self, page: ExchangesPage) -> None:
-        self._page = page
+    def __init__(self, page: SplitPage, rows: Exchanges) -> None:
+        self._page, self._rows = page, rows
         self._asker: Asker | None = None
         self._search: Search | None = None
         self._step = 1
@@ -69,7 +66,7 @@ class Finder:
         search, page = self._search, self._page
         assert search is not None
         search.poll()
-        view = page.rows.view
+        view = self._rows.view
         row = search.next(view, self._from, self._step)
         if row is None and not search.is_going_on and search.reason is None and not self._has_turned:
             self._has_turned, self._from = True, -1 if self._step > 0 else len(view)
