@@ -15,7 +15,8 @@ from kdissect.model import Packet
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import row_line, table_writer
+from kdissect.present.tables import row_line
+from kdissect.present.writers import table_writer
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
 OPTIONS = [
