@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from kdissect.cli.errors import Refused, Unreadable, Wrong
+from kdissect.cli.errors import CaptureRefused, Unreadable, Wrong
 from kdissect.filter.units import SIZES
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
@@ -189,7 +189,9 @@ def _failure(error: LiveError) -> click.ClickException:
         return Unreadable(str(error))
     if not isinstance(error, NotPermittedError):
         return Wrong(str(error))
-    return Refused(str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}")
+    return CaptureRefused(
+        str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}"
+    )
 
 
 def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:

@@ -26,7 +26,7 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.analysis.slow import Slowness
-    from kdissect.cli.moments import Moment
+    from kdissect.cli.moments import MomentOption
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
     from kdissect.insight.evidence import Evidence
@@ -195,7 +195,7 @@ class Chooser:
 class Within:
     """The span of ``--since`` and ``--until``."""
 
-    def __init__(self, since: Moment | None, until: Moment | None) -> None:
+    def __init__(self, since: MomentOption | None, until: MomentOption | None) -> None:
         self._since = since
         self._until = until
         self.first_ns: Callable[[], int | None] = lambda: None

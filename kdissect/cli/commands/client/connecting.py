@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.client.io import Address
 from kdissect.client.sasl import MECHANISMS, Credentials
 from kdissect.client.security import Security, Tls
@@ -61,7 +61,7 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
         ),
         click.option(
             "--timeout",
-            type=Span("s", 0.01, LONGEST_TIMEOUT),
+            type=SpanOption("s", 0.01, LONGEST_TIMEOUT),
             default=30.0,
             show_default=True,
             metavar="TIME",

@@ -12,7 +12,7 @@ from kdissect.cli.commands.client.asking import Asking, output_options
 from kdissect.cli.commands.client.connecting import INT32_MAX, api_version_option, connection_options
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import NOTHING_MATCHED
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.client import fetch as fetching
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError
@@ -58,7 +58,7 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
 )
 @click.option(
     "--max-wait",
-    type=Span("ms", 0, INT32_MAX, whole=True),
+    type=SpanOption("ms", 0, INT32_MAX, whole=True),
     default=500,
     show_default=True,
     metavar="TIME",

@@ -81,7 +81,7 @@ kdissect help explain tells more; kdissect explain --rule ID prints what is know
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""
-    from kdissect.cli.commands.explain.captures import Judging
+    from kdissect.cli.commands.explain.captures import Explanation
     from kdissect.cli.commands.explain.logs import explain_logs, is_of_logs
     from kdissect.cli.commands.explain.one_exchange import explain_exchange
     from kdissect.cli.commands.explain.pages import print_error, print_page
@@ -94,7 +94,7 @@ def command(**given: Any) -> int:
         return print_error(given["error"], given["form"])
     paths = (*given["more_files"], *given["files"])
     if not paths and given["state"] is not None:
-        return Judging(paths, given).run_state()
+        return Explanation(paths, given).run_state()
     if not paths:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
@@ -108,4 +108,4 @@ def command(**given: Any) -> int:
         return explain_exchange(paths, given)
     if stories:
         return tell_story(paths, given, stories[0])
-    return Judging(paths, given).run()
+    return Explanation(paths, given).run()

@@ -21,7 +21,7 @@ from kdissect.cli.commands.spark.sessions import (
 )
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
@@ -47,7 +47,7 @@ from kdissect.spark.tables import TABLES
 @click.option("--close", "closes", is_flag=True, help="With it: nothing more comes; write what is open too.")
 @click.option(
     "--trigger",
-    type=Span("s", 0),
+    type=SpanOption("s", 0),
     default=10.0,
     show_default=True,
     metavar="TIME",
@@ -55,7 +55,7 @@ from kdissect.spark.tables import TABLES
 )
 @click.option(
     "--settle",
-    type=Span("s", 0),
+    type=SpanOption("s", 0),
     default=SETTLE_SECONDS,
     show_default=True,
     metavar="TIME",
