@@ -37,14 +37,16 @@ MILLISECOND = 1_000_000
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
     """``-Y`` and ``--slow``."""
     slow = click.option(
-        "--slow", is_flag=True, help="Only what took longer than nearly all of its API, or than slow_ms."
+        "--slow",
+        is_flag=True,
+        help="Only slow exchanges: slower than nearly all of their API, or than slow_ms.",
     )
     of_filter = click.option(
         "-Y",
         "filter",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="Only what this display filter shows.",
+        help="Only what this display filter selects.",
     )
     return of_filter(slow(function))
 

@@ -44,8 +44,7 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="So many processes decode; without it one, and as many as there are processors for large captures"
-    " of which rows cost more than handing exchanges over.",
+    help="Number of processes that decode. By default one, or one per processor where that is faster.",
 )
 
 
