@@ -41,18 +41,17 @@ def corrupt_records(facts: Facts) -> Iterator[Finding]:
         if not rows:
             what = (
                 f"The broker cannot read records of {where} any more ({CORRUPT}, {plural(count, 'time')}): "
-                f"they are "
-                "damaged on its disk."
+                "they are damaged on its disk."
             )
-        elif sides & set(READING) and "produce" in sides:
-            what = f"{_batches(count)} of {where} were damaged when written, and came damaged when read."
+        elif "produce" in sides and sides & set(READING):
+            what = f"{_batches(count, where)} damaged when written, and came damaged when read."
         elif "produce" in sides:
-            what = f"{_batches(count)} for {where} were damaged before they reached the broker."
+            what = f"{_batches(count, where)} damaged on the way to the broker."
         else:
             what = (
-                f"{_batches(count)} of {where} came damaged from the broker; its disk, its memory or the "
-                f"network "
-                "spoilt them."
+                f"{_batches(count, where)} damaged when they came from the broker: its disk, its memory or "
+                f"the "
+                "network spoilt them."
             )
         yield facts.finding(
             Subject(topic=topic, partition=partition),
@@ -68,8 +67,8 @@ def corrupt_records(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _batches(count: int) -> str:
-    return "One batch" if count == 1 else f"{count:,} batches"
+def _batches(count: int, where: str) -> str:
+    return f"One batch of {where} was" if count == 1 else f"{count:,} batches of {where} were"
 
 
 def _evidence(rows: list[Row], errors: list[Row]) -> list[int]:

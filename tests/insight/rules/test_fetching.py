@@ -153,6 +153,7 @@ def test_sessions_that_brokers_forget_are_told() -> None:
 
 def metadata(ms: int, topics: list[dict[str, Any]] | None) -> Any:
     answer = {"throttleTimeMs": 0, "brokers": [], "clusterId": "c", "controllerId": 1, "topics": []}
+    answer["clusterAuthorizedOperations"] = 0
     asked = {"topics": topics, "allowAutoTopicCreation": True}
     asked |= {"includeClusterAuthorizedOperations": False, "includeTopicAuthorizedOperations": False}
     return made("Metadata", 8, asked, answer, (ms, ms + 1))

@@ -18,13 +18,8 @@ from kdissect.wording import plural
 
 for cause in ("stuck-offset", "offset-reset", "offset-rewound"):
     explains(cause, "records-read-twice", shares=("group", "topic"))
-for cause in (
-    "commit-after-rebalance",
-    "session-timeout",
-    "poll-interval-exceeded",
-    "double-ownership",
-    "rolling-restart",
-):
+_BEFORE = ("commit-after-rebalance", "session-timeout", "poll-interval-exceeded", "rolling-restart")
+for cause in ("double-ownership", *_BEFORE):
     explains(cause, "records-read-twice", shares=("group",))
 explains("session-timeout", "double-ownership", shares=("group",))
 
