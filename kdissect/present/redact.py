@@ -27,7 +27,10 @@ from kdissect.embedded.framing import FRAME_VERSION, read_metadata
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.imported import imported
+from kdissect.protocol.json_way import SECRET_TYPES, Hidden
 from kdissect.protocol.library import Library, library
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.select import Selection, pick, selection
 
 Ancestors = Sequence[dict[str, Any]]
 """The values of the structs around a field, the message's first."""
@@ -178,6 +181,43 @@ def is_secret(
     if rule is None or (shown and rule is _looks_secret and _is_shown(message, field, shown)):
         return False
     return rule(Spot(ancestors, value, asked))
+
+
+def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden | None:
+    """The fields of a message class that are or may be secrets; None where it cannot hold any.
+
+    :param shown: as for :func:`is_secret`.
+    """
+    if not may_hold_secrets(message):
+        return None
+    always, maybe = set(), set()
+    for name, rule in _rules(library(), message).items():
+        if rule is _looks_secret:
+            if not _is_shown(message, name, shown):
+                always.add(name)
+        else:
+            (always if rule is _always else maybe).add(name)
+    return Hidden(frozenset(always), frozenset(maybe))
+
+
+def verdicts(
+    struct: Struct, values: dict[str, Any], maybe: frozenset[str], asked: Asked | None
+) -> Iterator[bool]:
+    """Of each value in a message that may be a secret, whether it is one. They come in the order of the wire,
+    without null and what is empty.
+
+    :param maybe: the fields that may be, as :func:`hidden_fields` gives them.
+    :param asked: as for :func:`is_secret`.
+    """
+    for name, value, ancestors in pick(_places(struct, maybe), values):
+        if value:
+            yield is_secret(struct.name, name, ancestors, value, asked=asked)
+
+
+@lru_cache(maxsize=256)
+def _places(struct: Struct, names: frozenset[str]) -> Selection:
+    """Where the fields of these names are in a struct."""
+    return selection(struct, lambda field: field.name in names and field.type in SECRET_TYPES)
 
 
 def _is_shown(message: str, field: str, shown: frozenset[str]) -> bool:
