@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from kdissect import names
 from kdissect.embedded.decoded import Context
-from kdissect.embedded.framing import FRAME_VERSION, read_metadata
+from kdissect.embedded.framing import FRAME_VERSION, read_metadata, record_types
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.imported import imported
@@ -125,6 +125,18 @@ def is_secret_metadata(value: bytes) -> bool:
     if not found.is_exact:
         return True
     return any(is_secret(found.name, name, (found.values,), item) for name, item in found.values.items())
+
+
+def secret_metadata_types() -> bytes:
+    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret: a byte, 1
+    or 0."""
+    return _secret_types(library())
+
+
+@lru_cache(maxsize=4)
+def _secret_types(_: Library) -> bytes:
+    names = record_types("metadata")
+    return bytes(number in names and may_hold_secrets(names[number]) for number in range(128))
 
 
 def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
