@@ -4,6 +4,7 @@ they have to be read twice."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,7 @@ from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
 from kdissect.capture.reader import Points
-from kdissect.cli.errors import Unreadable
+from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
@@ -27,6 +28,23 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
         return read_packets(paths, limits, open_file, points=points)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
+
+
+_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
+
+
+def ports_of(rules: Iterable[str]) -> frozenset[int]:
+    """The ports of ``-d`` rules.
+
+    :raises Wrong: a rule has another form.
+    """
+    ports = set()
+    for rule in rules:
+        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
+        if found is None or not 0 < int(found[1]) < 65_536:
+            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
+        ports.add(int(found[1]))
+    return frozenset(ports)
 
 
 class Spooled(str):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kdissect.cli.filters import Chooser
-from kdissect.cli.formats import Printer
 from kdissect.cli.jobs import Outlet, problems_so_far
+from kdissect.cli.printers import Printer
 from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     problems: list[Problem]
 
 
-class Rows:
+class ListedRows:
     """Prints rows, and counts them."""
 
     def __init__(

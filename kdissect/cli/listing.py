@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, cast
@@ -14,8 +13,9 @@ from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import chooser_of, filter_options
 from kdissect.cli.formats import LINES, Form
+from kdissect.cli.inputs import ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
-from kdissect.cli.listed_rows import Rows
+from kdissect.cli.listed_rows import ListedRows
 from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
 from kdissect.cli.reading import Reading
 from kdissect.cli.row_options import (
@@ -78,31 +78,14 @@ _OPTIONS = (
 )
 
 
-def showing_options(function: click.decorators.FC) -> click.decorators.FC:
-    """The options of :class:`Showing`, in order."""
+def listing_options(function: click.decorators.FC) -> click.decorators.FC:
+    """The options of :class:`Listing`, in order."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
-
-
-def ports_of(rules: tuple[str, ...]) -> frozenset[int]:
-    """The ports of ``-d`` rules.
-
-    :raises Wrong: a rule has another form.
-    """
-    ports = set()
-    for rule in rules:
-        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
-        if found is None or not 0 < int(found[1]) < 65_536:
-            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
-        ports.add(int(found[1]))
-    return frozenset(ports)
-
-
-class Showing:
+class Listing:
     """What is shown, by the options of a command.
 
     :raises Wrong: options do not go with each other, or are none.
@@ -111,12 +94,12 @@ class Showing:
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
-        self._rows: Rows | None = None
+        self._rows: ListedRows | None = None
         """What was printed, once something could be."""
         self.options = options_of(given, config)
         self.form = self._chosen_form()
         self._table = chosen_columns(given, self.form, config)
-        self.ports = config.ports | ports_of(given["decode_as"])
+        ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
         )
@@ -182,7 +165,9 @@ class Showing:
             *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
             *(self.options, flush, keep),
         )
-        self._rows = Rows(reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown)
+        self._rows = ListedRows(
+            reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown
+        )
         try:
             if jobs.processes > 1 and self._can_be_shared(clock):
                 share(reading, events, self._rows, jobs, self._rows.write)

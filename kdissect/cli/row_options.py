@@ -10,22 +10,18 @@ import click
 from kdissect.cli.completing import a_column_of
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.formats import (
+from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written
+from kdissect.cli.output import TextOutput, wants_colour
+from kdissect.cli.printers import (
     FieldsPrinter,
-    Form,
     Keep,
     LinePrinter,
     Printer,
     RecordsPrinter,
     TablePrinter,
     TreePrinter,
-    columns_of,
-    form_of,
     goes_in_pieces,
-    names_of,
-    see_that_it_can_be_written,
 )
-from kdissect.cli.output import TextOutput, wants_colour
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock

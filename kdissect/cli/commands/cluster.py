@@ -18,7 +18,7 @@ from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.fold import Row, Statistic, View
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import filter_options
-from kdissect.cli.folding import Folding
+from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.moments import moment_of
@@ -117,14 +117,14 @@ class _Cluster:
             raise Wrong(f"-T {self._form} has room for one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
         self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, self._make)
+        self._folding = TableFolding(given, self._make)
+        self._views = [each for each in self._folding.statistics if isinstance(each, View)]
 
     def _make(self, limits: Limits) -> list[Statistic]:
-        self._views = [_TABLES[name](limits) for name in self._names]
-        return list(self._views)
+        return [_TABLES[name](limits) for name in self._names]
 
     def run(self) -> int:
-        return self._folding.run(self._print)
+        return self._folding.print(self._print)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         end_ns = self._views[0].basis.end_ns

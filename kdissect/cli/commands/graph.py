@@ -6,15 +6,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from kdissect.analysis.fold import Statistic
 from kdissect.analysis.graph import Graph
 from kdissect.cli.filters import filter_options
-from kdissect.cli.folding import Folding
+from kdissect.cli.folding import TableFolding
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import TextOutput
 from kdissect.cli.reading import Reading
 from kdissect.cli.tls_keys import key_options
-from kdissect.limits import Limits
 from kdissect.present.graphs import FORMS
 
 
@@ -39,18 +37,13 @@ def command(**given: Any) -> int:
 
     kdissect graph FILE | dot -Tsvg > graph.svg draws it. kdissect stats -z graph has the same as a table.
     """
-    graph: list[Graph] = []
-
-    def make(limits: Limits) -> list[Statistic]:
-        graph.append(Graph(limits))
-        return list(graph)
-
-    folding = Folding(given, make)
+    folding = TableFolding(given, lambda limits: [Graph(limits)])
+    (graph,) = folding.statistics
 
     def print_rows(file: BinaryIO, _: Reading) -> int:
-        rows = graph[0].result()
+        rows = graph.result()
         TextOutput(file, given["output"]).lines(FORMS[given["form"]](rows))
-        folding.complain_of_left_out(Graph.name, graph[0])
+        folding.complain_of_left_out(Graph.name, graph)
         return len(rows)
 
-    return folding.run(print_rows)
+    return folding.print(print_rows)

@@ -11,7 +11,7 @@ from kdissect.analysis.fold import Statistic
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import filter_options
-from kdissect.cli.folding import Folding
+from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import names_of, see_that_it_can_be_written
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.reading import Reading
@@ -87,7 +87,7 @@ class _Stats:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._form: str = given["form"]
-        self._folding = Folding(given, self._statistics)
+        self._folding = TableFolding(given, self._statistics)
         asked = zip(given["tables"], self._folding.statistics, strict=True)
         self._asked = [(text, fold.name, fold) for text, fold in asked]
         refuse_several(self._form, len(self._asked))
@@ -112,7 +112,7 @@ class _Stats:
             raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
     def run(self) -> int:
-        return self._folding.run(self._print)
+        return self._folding.print(self._print)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""

@@ -23,8 +23,7 @@ from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import packets_of, ports_of
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.cli.tls_keys import Keys, key_options, keys_of

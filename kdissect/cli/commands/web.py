@@ -9,8 +9,7 @@ import click
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import packets_of, ports_of
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.wording import how_to_install

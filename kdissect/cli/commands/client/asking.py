@@ -24,7 +24,7 @@ from kdissect.cli.completing import a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import OtherSideFailed, Wrong, complain
 from kdissect.cli.exit_codes import DONE, OTHER_SIDE_FAILED
-from kdissect.cli.formats import LINES, Keep, Printer
+from kdissect.cli.formats import LINES
 from kdissect.cli.output import (
     colour_option,
     inputs_of,
@@ -33,6 +33,7 @@ from kdissect.cli.output import (
     refuse_terminal,
     stdout_pipe,
 )
+from kdissect.cli.printers import Keep, Printer
 from kdissect.cli.row_options import (
     AS_TREE,
     BYTES_FORM,

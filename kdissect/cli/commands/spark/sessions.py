@@ -12,7 +12,7 @@ import click
 
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import ports_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
