@@ -16,7 +16,8 @@ from kdissect.present import columns
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import row_line, table_writer
+from kdissect.present.tables import row_line
+from kdissect.present.writers import table_writer
 from tests.present.captures import SECRET, secret_talks, write_capture
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))

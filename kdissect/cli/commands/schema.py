@@ -20,7 +20,8 @@ from kdissect.present.schemas import (
     struct_object,
     versions_text,
 )
-from kdissect.present.tables import json_line, table_writer
+from kdissect.present.tables import json_line
+from kdissect.present.writers import table_writer
 from kdissect.protocol import apis
 from kdissect.protocol.describe import describe
 from kdissect.protocol.library import user_folder
