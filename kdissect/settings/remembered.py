@@ -19,14 +19,12 @@ from pathlib import Path
 from kdissect.filter.compiled import Filter
 from kdissect.filter.field import plain
 from kdissect.filter.syntax import LONGEST
-from kdissect.present.redact import SECRETS
+from kdissect.present.redact import secret_fields
 from kdissect.present.secret_names import says_secret
 
 MOST_USED = 200
 MOST_BYTES = 1 << 20
 """More is not read of either file."""
-
-_SECRET_FIELDS = frozenset(plain(field) for fields in SECRETS.values() for field in fields)
 
 
 class Remembered:
@@ -78,7 +76,8 @@ def _may_tell_a_secret(chosen: Filter) -> bool:
     if chosen.options.show_secrets:
         return True
     asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
-    return any(plain(field) in _SECRET_FIELDS or says_secret(field) for field in asked)
+    secret = frozenset(map(plain, secret_fields()))
+    return any(plain(field) in secret or says_secret(field) for field in asked)
 
 
 def _read(path: Path | None) -> str:

@@ -8,7 +8,6 @@ becomes a comment of the packet that completed its first message.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -18,16 +17,16 @@ from typing import Any, BinaryIO
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
-from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.tables import table_writer
+from kdissect.source import Pass
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.source import Source, packets_of, points_of
+from kdissect.tui.feed.source import Source, input_of, packets_of
 from kdissect.tui.whole_file import write_whole
 from kdissect.wording import NotInstalledError
 
@@ -149,7 +148,7 @@ def _write_packets(
     if encrypted and with_secrets is None:
         raise MayHaveSecretsError("these packets are of TLS")
     source = feed.source
-    points = points_of(source)
+    points = input_of(source).points
     with closing(packets_of(source, waits=False, points=points)) as capture:
         packets = (item for item in capture if isinstance(item, Packet))
         wanted = shown | belonging(packets, shown, source.limits, encrypted)
@@ -172,16 +171,11 @@ def _write_packets(
 def _key_log(source: Source) -> bytes:
     """The secrets with which the capture's connections are decrypted. Which those are is only known to the
     decoder, in another process, so all is decrypted again."""
-    dissector = Dissector(source.limits, source.ports, secrets=deepcopy(source.secrets))
-    if source.key_logs is not None:
-        for lines in source.key_logs.anew().follow(math.inf):
-            dissector.learn_secrets(lines.data, 0)
-    with closing(packets_of(source, waits=False)) as capture:
-        for item in capture:
-            dissector.feed(item)
-    for _ in dissector.close():
+    key_logs = None if source.key_logs is None else source.key_logs.anew()
+    reading = Pass(input_of(source, waits=False), deepcopy(source.secrets), key_logs)
+    for _ in reading.events():
         pass
-    return dissector.secrets.key_log()
+    return reading.secrets.key_log()
 
 
 TABLE_FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv", ".arrow": "arrow"}

@@ -19,7 +19,7 @@ from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
-from tests.cli.test_filter import beats
+from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 from tests.tui.test_app import Slow
