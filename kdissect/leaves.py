@@ -45,6 +45,7 @@ LEAVES = (
     "kdissect.protocol.places",
     "kdissect.protocol.json_form",
     "kdissect.protocol.json_text",
+    "kdissect.protocol.json_way",
     "kdissect.protocol.json_walk",
     "kdissect.record.records",
     "kdissect.record.messages",

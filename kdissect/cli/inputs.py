@@ -4,6 +4,7 @@ they have to be read twice."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,17 +12,11 @@ from io import BufferedIOBase
 from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
-from kdissect.capture.points import find_points
 from kdissect.capture.reader import Points
-from kdissect.cli.errors import Unreadable
+from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
-
-
-def points_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Points | None:
-    """The capture points of these files, where they are of several."""
-    return find_points(paths, limits, _opened)
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:
@@ -30,9 +25,26 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
     :raises Unreadable: none of them can be read.
     """
     try:
-        return read_packets(paths, limits, _opened, points=points)
+        return read_packets(paths, limits, open_file, points=points)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
+
+
+_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
+
+
+def ports_of(rules: Iterable[str]) -> frozenset[int]:
+    """The ports of ``-d`` rules.
+
+    :raises Wrong: a rule has another form.
+    """
+    ports = set()
+    for rule in rules:
+        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
+        if found is None or not 0 < int(found[1]) < 65_536:
+            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
+        ports.add(int(found[1]))
+    return frozenset(ports)
 
 
 class Spooled(str):
@@ -82,7 +94,7 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
     return out
 
 
-def _opened(path: str) -> BufferedIOBase:
+def open_file(path: str) -> BufferedIOBase:
     """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
     if not isinstance(path, Spooled):
         return open_capture(path)
