@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, settings
 
 from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP
+from tests.amount import VARIABLE
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
 _NOWHERE = str(Path(__file__).parent / "no-user-data")
-for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name != PURE]:
+for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name not in (PURE, VARIABLE)]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 

@@ -70,8 +70,13 @@ class Kdissect(Host):
         remembered: Remembered | None = None,
         opener: Opener | None = None,
         rates: Looks | None = None,
+        home: str | None = None,
     ) -> None:
-        """:param rates: tells of the interfaces that can be captured from."""
+        """:param rates: tells of the interfaces that can be captured from.
+        :param home: the screen that is shown first; by default what happened, or with a filter the exchanges
+            that it shows.
+        """
+        self.home = home or ("exchanges" if settings.filter else "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
         super().__init__(feed, options, settings, remembered or Remembered())
@@ -125,7 +130,9 @@ class Kdissect(Host):
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
-        self.push_screen("exchanges")
+        self.push_screen("exchanges")  # made in any case: other screens lead to it
+        if self.home != "exchanges":
+            self.switch_screen(self.home)
         if self.settings.filter:
             self.shown.push(self.settings.filter)
         if self.ended is None:
@@ -167,7 +174,7 @@ class Kdissect(Host):
     def filter_by(self, text: str) -> None:
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
-        self.shown.push(text)
+        self.shown.push(self.shown.within_span(text))
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_by(*USUAL)

@@ -188,7 +188,9 @@ def test_a_ring_that_overflows_is_told_and_counted(tmp_path: Path) -> None:
     with live(tmp_path, path) as capturing:
         os.kill(capturing.capture, signal.SIGSTOP)
         try:
-            capturing.send(20_000, 2 * BLOCKS * RETIRE_MS / 1_000)
+            capturing.send(
+                2_000, 2 * BLOCKS * RETIRE_MS / 1_000
+            )  # a block is full when its time is over, too
         finally:
             os.kill(capturing.capture, signal.SIGCONT)
         status = capturing.settled()

@@ -49,6 +49,9 @@ LOOKED_AT = "looked at"
 """The table of what was judged, of one row: ``captured`` and ``judged``, a line each; ``short``, how
 many rules were judged; ``first_ns``, what times count from."""
 
+MARKS = "marks"
+"""The table of what happened, for a line of time: ``ns``, ``kind``, ``text``, ``count``."""
+
 Asked = tuple[str, ...]
 """Statistics by name, or :data:`FINDINGS`."""
 
@@ -140,6 +143,7 @@ class _Count:
             found, looked_at = self._judging.rows()
             yield FINDINGS, found, 0
             yield LOOKED_AT, [looked_at], 0
+            yield MARKS, self._judging.marks(), 0
 
 
 class Counting:

@@ -285,11 +285,12 @@ class ExchangesPage(SplitPage):
             return True
         if step is not None and shown.depth <= step.filters_there:
             return self.kdissect.go_back()
-        return shown.pop()
+        return shown.pop() or self.kdissect.go_back()
 
     @property
     def ends_here(self) -> bool:
-        return not (self.is_in or self.is_zoomed or len(self.kdissect.way) or self.kdissect.shown.depth)
+        app = self.kdissect
+        return app.is_home(self) and not (self.is_in or self.is_zoomed or len(app.way) or app.shown.depth)
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)

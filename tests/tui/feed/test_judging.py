@@ -13,7 +13,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.insight.finding import Finding
 from kdissect.model import Packet
 from kdissect.settings.screens import Rules
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Ask, Begin, Counting, Grown
+from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Ask, Begin, Counting, Grown
 from kdissect.tui.statistics import Counted, Statistics
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded, index_of
@@ -101,7 +101,7 @@ def test_it_is_judged_on_when_more_comes() -> None:
     half = len(index) // 2
     machine.take(Grown(places[: 8 * half], lengths[: 4 * half], (), tuple(index.names)))
     first = [piece for _ in range(200) if machine.wait == 0 for piece in machine.step()]
-    assert {piece.table for piece in first} == {FINDINGS, LOOKED_AT, "srt"}
+    assert {piece.table for piece in first} == {FINDINGS, LOOKED_AT, MARKS, "srt"}
     machine.take(Grown(places[8 * half :], lengths[4 * half :], tuple(index.connections.values())))
     last = [piece for _ in range(2_000) if machine.wait is not None for piece in machine.step()]
     while machine.wait is not None:
