@@ -70,13 +70,9 @@ class Kdissect(Host):
         remembered: Remembered | None = None,
         opener: Opener | None = None,
         rates: Looks | None = None,
-        home: str | None = None,
     ) -> None:
-        """:param rates: tells of the interfaces that can be captured from.
-        :param home: the screen that is shown first; by default what happened, or with a filter the exchanges
-            that it shows.
-        """
-        self.home = home or ("exchanges" if settings.filter else "findings")
+        """:param rates: tells of the interfaces that can be captured from."""
+        self.home = settings.page or ("exchanges" if settings.filter else "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
         super().__init__(feed, options, settings, remembered or Remembered())
