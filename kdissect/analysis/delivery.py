@@ -32,7 +32,15 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
     column,
 )
-from kdissect.analysis.deliveries import NO_LOSS, Arrival, Batch, Loss, Outcome, after_loss, deliver
+from kdissect.analysis.deliveries import (
+    NO_LOSS,
+    Arrival,
+    ConnectionLoss,
+    ConsumerOutcome,
+    ProducedBatch,
+    after_loss,
+    deliver,
+)
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
@@ -56,13 +64,13 @@ _Read = tuple[int, Topic, int]
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ReadingClient:
     """Who speaks on a connection."""
 
     who: Speaker | None = None
     replica_id: int | None = None
 
-    def merge(self, later: _Reader) -> None:
+    def merge(self, later: _ReadingClient) -> None:
         if later.who is not None and (later.who.client_id is not None or self.who is None):
             self.who = later.who
         self.replica_id = later.replica_id if later.replica_id is not None else self.replica_id
@@ -132,7 +140,7 @@ class Delivery(Statistic):
         super().__init__(limits)
         self._labels = Labels(limits)
         self._affiliations = Affiliations(limits)
-        self._readers: Rows[int, _Reader] = Rows(_Reader, limits.connections)
+        self._readers: Rows[int, _ReadingClient] = Rows(_ReadingClient, limits.connections)
         self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets)
         """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
         connection."""
@@ -231,7 +239,7 @@ class Delivery(Statistic):
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
             replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
-            reader.merge(_Reader(speaker(exchange), replica_id))
+            reader.merge(_ReadingClient(speaker(exchange), replica_id))
             epoch = body.get("sessionEpoch", NO_SESSION)
             names_all = epoch in (NEW_SESSION, NO_SESSION)
             if names_all and replica_id < 0:
@@ -327,7 +335,7 @@ class Delivery(Statistic):
 
     def result(self) -> list[Row]:
         self._labels.settle()
-        produced: dict[tuple[str | None, int], list[Batch]] = {}
+        produced: dict[tuple[str | None, int], list[ProducedBatch]] = {}
         ids: dict[str | None, set[str]] = {}
         for topic, partition in self._produced:
             name = self._labels.name(topic)
@@ -363,14 +371,14 @@ class Delivery(Statistic):
         self._cut = max(0, len(out) - self.limits.rows)
         return sorted(out[: self.limits.rows], key=_order)
 
-    def _losses(self) -> dict[int, Loss]:
+    def _losses(self) -> dict[int, ConnectionLoss]:
         """Where messages of connections are missing."""
         asks: dict[int, set[int]] = {connection: set() for connection in self._lost}
         for key in self._fetched:
             if key[0] in asks:
                 asks[key[0]].update(row[3] for row in self._fetched.rows(key) if row[0] != NONE)
         return {
-            connection: Loss(
+            connection: ConnectionLoss(
                 sorted(row[0] for row in self._lost.rows(connection)),
                 sorted(each),
                 [(row[0], row[1] == NEW_SESSION) for row in self._anew.rows(connection)],
@@ -379,7 +387,7 @@ class Delivery(Statistic):
         }
 
     def _consumer(self, connection: int) -> _Consumer:
-        reader = self._readers.rows.get(connection) or _Reader()
+        reader = self._readers.rows.get(connection) or _ReadingClient()
         who = reader.who or Speaker("", None)
         if reader.replica_id is not None and reader.replica_id >= 0:
             return _Consumer(Speaker(who.client, None), reader.replica_id, None)
@@ -399,10 +407,10 @@ def _is_metadata(topic: Topic) -> bool:
     return is_metadata_topic(topic.name or None, topic.topic_id or None)
 
 
-def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> Batch:
+def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> ProducedBatch:
     base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
-    return Batch(
+    return ProducedBatch(
         told(base),
         told(last),
         told(sent),
@@ -436,7 +444,9 @@ def _order(row: Row) -> tuple[str, int, str, str]:
     return row["topic"] or "", row["partition"], row["consumer"] or "", row["client"] or ""
 
 
-def _result(place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: Outcome) -> Row:
+def _result(
+    place: tuple[str | None, int], consumer: _Consumer, group: str | None, outcome: ConsumerOutcome
+) -> Row:
     send_50, send_99 = outcome.send.percentiles(50, 99)
     ack_50, ack_99 = outcome.ack.percentiles(50, 99)
     create_50, create_99 = outcome.create.percentiles(50, 99)

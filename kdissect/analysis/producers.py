@@ -35,7 +35,7 @@ from kdissect.analysis.resends import (
     UNANSWERED,
     UNKNOWN,
     WIDTH,
-    Sent,
+    SentBatch,
     account_of,
     unpacked,
 )
@@ -55,7 +55,7 @@ _Key = tuple[Topic, int, int, str | None, str]
 
 
 @dataclass(slots=True)
-class _Line:
+class _Production:
     """What one producer wrote to one partition."""
 
     requests: int = 0
@@ -78,7 +78,7 @@ class _Line:
     sent: array[int] = field(default_factory=lambda: array("q"))
     counted: bool = False
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _Production) -> None:
         self.requests += later.requests
         self.batches += later.batches
         self.records += later.records
@@ -101,7 +101,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Fetched:
+class _FetchedCodecs:
     """By which codecs the batches of a partition were fetched."""
 
     runs: array[int] = field(default_factory=lambda: array("q"))
@@ -115,12 +115,12 @@ class _Fetched:
         runs.extend((first, last, codec))
         return True
 
-    def merge(self, later: _Fetched) -> None:
+    def merge(self, later: _FetchedCodecs) -> None:
         for at in range(0, len(later.runs), _RUN):
             self.add(*later.runs[at : at + _RUN])
 
 
-class Producers(OneTable[_Key, _Line]):
+class Producers(OneTable[_Key, _Production]):
     """The statistic ``producers``."""
 
     name = "producers"
@@ -208,9 +208,9 @@ class Producers(OneTable[_Key, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_Production, limits)
         self._labels = Labels(limits)
-        self._fetched: dict[tuple[Topic, int], _Fetched] = {}
+        self._fetched: dict[tuple[Topic, int], _FetchedCodecs] = {}
         self._kept = 0
         """Batches and runs that are kept."""
         self._not_kept = 0
@@ -247,7 +247,7 @@ class Producers(OneTable[_Key, _Line]):
         acks = request.body().get("acks")
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), begun_ns(exchange)
-        rows: dict[int, _Line] = {}
+        rows: dict[int, _Production] = {}
         for place in exchange.record_sets():
             if place.message is not request:
                 continue
@@ -275,7 +275,7 @@ class Producers(OneTable[_Key, _Line]):
 
     def _keep(
         self,
-        row: _Line,
+        row: _Production,
         exchange: Exchange,
         place: RecordSetPlace,
         batch: Header,
@@ -300,7 +300,7 @@ class Producers(OneTable[_Key, _Line]):
         if offset is not None and batch.position:
             offset = None  # of several batches, the answer tells the first
         done_ns = exchange.response_time_ns or 0
-        kept = Sent(
+        kept = SentBatch(
             ns,
             exchange.number,
             exchange.connection,
@@ -336,7 +336,7 @@ class Producers(OneTable[_Key, _Line]):
                 if len(self._fetched) >= self.limits.rows:
                     self._not_kept += 1
                     return
-                found = self._fetched[key] = _Fetched()
+                found = self._fetched[key] = _FetchedCodecs()
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
             if self._kept >= self.limits.timeline_events:
                 self._not_kept += 1
@@ -348,7 +348,7 @@ class Producers(OneTable[_Key, _Line]):
         super().merge(later)
         for key, theirs in later._fetched.items():
             if key in self._fetched or len(self._fetched) < self.limits.rows:
-                self._fetched.setdefault(key, _Fetched()).merge(theirs)
+                self._fetched.setdefault(key, _FetchedCodecs()).merge(theirs)
             else:
                 self._not_kept += 1
         for connection in later._blind:
@@ -361,8 +361,8 @@ class Producers(OneTable[_Key, _Line]):
         return self._rows.left_out + self._not_kept
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Line)
-        fetched: dict[tuple[Any, ...], _Fetched] = self._labels.by_name(self._fetched, _Fetched)
+        rows = self._labels.by_name(self._rows.rows, _Production)
+        fetched: dict[tuple[Any, ...], _FetchedCodecs] = self._labels.by_name(self._fetched, _FetchedCodecs)
         writers: dict[tuple[Any, Any], int] = {}
         for topic, partition, *_ in rows:
             writers[topic, partition] = writers.get((topic, partition), 0) + 1
@@ -373,7 +373,9 @@ class Producers(OneTable[_Key, _Line]):
         )
         return sorted(found, key=_order)
 
-    def _result(self, key: tuple[Any, ...], row: _Line, is_sole: bool, fetched: _Fetched | None) -> Row:
+    def _result(
+        self, key: tuple[Any, ...], row: _Production, is_sole: bool, fetched: _FetchedCodecs | None
+    ) -> Row:
         topic, partition, producer_id, client_id, client = key
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
@@ -432,7 +434,7 @@ class Producers(OneTable[_Key, _Line]):
         }
 
 
-def _count(row: _Line, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
+def _count(row: _Production, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
     """Count a batch.
 
     :param is_first: whether it is the first of its request in this row.
@@ -498,7 +500,7 @@ def _fit(value: int) -> int:
     return min(max(value, -(1 << 63)), (1 << 63) - 1)
 
 
-def _as_fetched(batches: list[Sent], fetched: _Fetched | None) -> tuple[set[int], int, int]:
+def _as_fetched(batches: list[SentBatch], fetched: _FetchedCodecs | None) -> tuple[set[int], int, int]:
     """How the offsets of these batches were fetched, and how many with another codec or magic."""
     recompressed = converted = 0
     if fetched is None:

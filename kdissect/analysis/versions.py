@@ -50,7 +50,7 @@ class Talker(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Talk:
+class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
 
     spoken: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class _Talk:
         else:
             self.left_out += count
 
-    def merge(self, later: _Talk) -> None:
+    def merge(self, later: _SpokenVersions) -> None:
         for spoken, count in later.spoken.items():
             self.add(spoken, count)
         self.left_out += later.left_out
@@ -88,7 +88,7 @@ class _Offers:
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
 
     offers: _Offers = field(default_factory=_Offers)
@@ -101,7 +101,7 @@ class _Line:
     is_whole: bool = False
     """Whether all of it was captured."""
 
-    def merge(self, other: _Line) -> None:
+    def merge(self, other: _ConnectionVersions) -> None:
         self.offers.merge(other.offers)
         named = [each for each in (self.software, other.software) if each is not None]
         self.software = max(named, default=None)
@@ -119,8 +119,8 @@ class VersionFacts:
     def __init__(self, most: int) -> None:
         """:param most: rows, and clients on connections of which facts are kept."""
         self._most = most
-        self._talks: Rows[Talker, _Talk] = Rows(_Talk, most)
-        self._lines: Rows[Hashable, _Line] = Rows(_Line, most)
+        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
+        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
         self._brokers: Rows[str, _Offers] = Rows(_Offers, most)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
@@ -187,7 +187,7 @@ class VersionFacts:
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
         """Requests by what makes a row, the first so many; and how many are in others."""
-        nothing = _Line()
+        nothing = _ConnectionVersions()
         lines = {each: self._lines.rows.get(each.connection, nothing) for each in self._talks.rows}
         asking: dict[tuple[str, str | None], bool] = {}
         for (
@@ -215,7 +215,7 @@ class VersionFacts:
                     left_out += count
         return counts, left_out
 
-    def _offer(self, talker: Talker, line: _Line, api_key: int) -> tuple[int, int] | None:
+    def _offer(self, talker: Talker, line: _ConnectionVersions, api_key: int) -> tuple[int, int] | None:
         """What the broker offers of an API: lowest and highest version."""
         offer = line.offers.offers.get(api_key)
         if offer is None and talker.broker in self._brokers.rows:
