@@ -242,6 +242,11 @@ class Span:
         if self.last_ns is None or theirs > mine:
             self.last_ns, self.last_exchange = theirs
 
+    @property
+    def numbers(self) -> list[int]:
+        """The first and the last exchange, each once."""
+        return sorted({each for each in (self.first_exchange, self.last_exchange) if each is not None})
+
     def rate(self, count: int) -> float | None:
         """How many a second between the first and the last; None where no time passed."""
         if self.first_ns is None or self.last_ns is None or self.last_ns <= self.first_ns:

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any, Self
-from zlib import crc32
+from zlib import compress, crc32
 
 from kdissect.analysis.declared import (
     BYTES,
@@ -43,7 +43,8 @@ from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID
-from kdissect.record.compression import CODECS
+from kdissect.record.batch import CODEC_BITS
+from kdissect.record.compression import CODECS, decompress
 from kdissect.session.conversation import Connection
 
 AHEAD_MS = 5_000
@@ -52,6 +53,36 @@ _RUN = 3
 """Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
 _Key = tuple[Topic, int, int, str | None, str]
 """Topic, partition, producer id, client id, address."""
+
+
+SAMPLED_BYTES = 256 << 10
+"""About one batch is looked into for so many bytes; the checksum chooses it, so that it is always the "
+"same."""
+LOOKED_AT_BYTES = 16 << 10
+"""Of a batch that is not compressed, so much is tried."""
+MOST_UNPACKED_BYTES = 1 << 20
+"""Compressed batches that are larger are not looked into."""
+
+
+@dataclass(slots=True)
+class _Sampled:
+    """How well batches are, or could be, compressed."""
+
+    bytes: int = 0
+    """Of all of them."""
+    before: int = 0
+    """Of the samples, uncompressed."""
+    after: int = 0
+    """Of the samples, compressed."""
+
+    @property
+    def ratio(self) -> float | None:
+        return self.after / self.before if self.before else None
+
+    def merge(self, later: _Sampled) -> None:
+        self.bytes += later.bytes
+        self.before += later.before
+        self.after += later.after
 
 
 @dataclass(slots=True)
@@ -65,6 +96,10 @@ class _Production:
     sizes: Histogram = field(default_factory=Histogram)
     counts: Histogram = field(default_factory=Histogram)
     codecs: set[str] = field(default_factory=set)
+    plain: _Sampled = field(default_factory=_Sampled)
+    """Batches that are not compressed; of the samples, what zlib makes of them."""
+    packed: _Sampled = field(default_factory=_Sampled)
+    """Compressed ones; of the samples, what is in them."""
     acks: set[int] = field(default_factory=set)
     transactional: int = 0
     linger: Histogram = field(default_factory=Histogram)
@@ -86,6 +121,8 @@ class _Production:
         self.sizes.merge(later.sizes)
         self.counts.merge(later.counts)
         self.codecs |= later.codecs
+        self.plain.merge(later.plain)
+        self.packed.merge(later.packed)
         self.acks |= later.acks
         self.transactional += later.transactional
         self.linger.merge(later.linger)
@@ -180,6 +217,13 @@ class Producers(OneTable[_Key, _Production]):
         column("tried_ns", "int64", "the longest time over which such a batch was tried", rare=True),
         column("acks", "texts", "acknowledgements asked for: 0, 1, all"),
         column("codecs", "texts", "none, gzip, snappy, lz4, zstd: as produced"),
+        column("uncompressed_bytes", "int64", "bytes of the batches that are not compressed"),
+        column(
+            "compressible_to",
+            "float64",
+            "what zlib (level 1) makes of a sample of these: 0.3 means to 30 %; null without a sample",
+        ),
+        column("ratio", "float64", "of a sample of the compressed ones, compressed to uncompressed bytes"),
         column("codecs_fetched", "texts", "the same offsets as consumers and followers were given them"),
         column("magic", "int16", "version of the format of the batches as produced; the lowest"),
         column("magic_fetched", "int16", "the same of what was fetched of these offsets"),
@@ -270,6 +314,7 @@ class Producers(OneTable[_Key, _Production]):
                     is_first = id(row) not in rows
                     rows[id(row)] = row
                     _count(row, exchange, batch, code if is_first else 0, ns, is_first)
+                    _sample(row, place.data, batch, self.limits)
                     if isinstance(acks, int):
                         row.acks.add(acks)
 
@@ -416,6 +461,9 @@ class Producers(OneTable[_Key, _Production]):
             "tried_ns": found.tried_ns,
             "acks": ["all" if each == -1 else str(each) for each in sorted(row.acks)],
             "codecs": sorted(row.codecs),
+            "uncompressed_bytes": row.plain.bytes,
+            "compressible_to": row.plain.ratio,
+            "ratio": row.packed.ratio,
             "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
             "magic": min((each.codec // 8 for each in batches), default=None),
             "magic_fetched": min((way // 8 for way in ways), default=None),
@@ -462,6 +510,25 @@ def _count(row: _Production, exchange: Exchange, batch: Header, code: int, ns: i
         ahead_ms = batch.max_timestamp - ns // MILLISECOND
         row.skew.add(_fit(ahead_ms))
         row.ahead += ahead_ms > AHEAD_MS
+
+
+def _sample(row: _Line, data: bytes, batch: Header, limits: Limits) -> None:
+    """Look whether compression helps, into one batch of many."""
+    found = row.packed if batch.is_compressed else row.plain
+    found.bytes += batch.size
+    if batch.magic < 2 or batch.crc * SAMPLED_BYTES >= batch.size << 32:
+        return
+    start, end = batch.position + HEADER_BYTES, batch.position + batch.size
+    if not batch.is_compressed:
+        part = data[start : min(end, start + LOOKED_AT_BYTES)]
+        found.before += len(part)
+        found.after += len(compress(part, 1))
+    elif batch.size <= MOST_UNPACKED_BYTES:
+        packed = data[start:end]
+        unpacked = decompress(batch.attributes & CODEC_BITS, packed, batch.magic, limits)
+        if unpacked.fault is None:
+            found.before += len(unpacked.data)
+            found.after += len(packed)
 
 
 def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
