@@ -512,7 +512,7 @@ def _count(row: _Production, exchange: Exchange, batch: Header, code: int, ns: i
         row.ahead += ahead_ms > AHEAD_MS
 
 
-def _sample(row: _Line, data: bytes, batch: Header, limits: Limits) -> None:
+def _sample(row: _Production, data: bytes, batch: Header, limits: Limits) -> None:
     """Look whether compression helps, into one batch of many."""
     found = row.packed if batch.is_compressed else row.plain
     found.bytes += batch.size

@@ -68,7 +68,7 @@ class _SpokenVersions:
         self.left_out += later.left_out
 
 
-class _Offer(NamedTuple):
+class _BrokerOffer(NamedTuple):
     """The versions of an API that a broker offers, and the exchange that told them."""
 
     number: int
@@ -77,12 +77,12 @@ class _Offer(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Offers:
+class _OffersSeen:
     """By API key; the last counts."""
 
-    offers: dict[int, _Offer] = field(default_factory=dict)
+    offers: dict[int, _BrokerOffer] = field(default_factory=dict)
 
-    def merge(self, other: _Offers) -> None:
+    def merge(self, other: _OffersSeen) -> None:
         for key, offer in other.offers.items():
             self.offers[key] = max(offer, self.offers.get(key, offer))
 
@@ -91,7 +91,7 @@ class _Offers:
 class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
 
-    offers: _Offers = field(default_factory=_Offers)
+    offers: _OffersSeen = field(default_factory=_OffersSeen)
     software: tuple[int, str, str] | None = None
     """The exchange that names it last, its name and its version (KIP-511)."""
     has_asked: bool = False
@@ -121,7 +121,7 @@ class VersionFacts:
         self._most = most
         self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
-        self._brokers: Rows[str, _Offers] = Rows(_Offers, most)
+        self._brokers: Rows[str, _OffersSeen] = Rows(_OffersSeen, most)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
         """So many requests."""
@@ -140,15 +140,15 @@ class VersionFacts:
         """ApiVersions, in exchange ``number``: the bodies of request and response, as far as they are."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         ranges = {
-            each["apiKey"]: _Offer(number, each["minVersion"], each["maxVersion"])
+            each["apiKey"]: _BrokerOffer(number, each["minVersion"], each["maxVersion"])
             for each in answer.get("apiKeys") or ()
             if None not in (each.get("apiKey"), each.get("minVersion"), each.get("maxVersion"))
         }
         if broker is not None:
-            broker.merge(_Offers(ranges))
+            broker.merge(_OffersSeen(ranges))
         if line is not None:
             line.has_asked = True
-            line.offers.merge(_Offers(ranges))
+            line.offers.merge(_OffersSeen(ranges))
             name = request.get("clientSoftwareName")
             if name:
                 told = number, name, request.get("clientSoftwareVersion") or ""
