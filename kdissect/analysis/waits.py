@@ -60,7 +60,7 @@ class Wait(Enum):
     WAITED_OUT = "it lasted as long as was asked for"
 
 
-class Known(NamedTuple):
+class WaitAndWork(NamedTuple):
     """Wait and work of one exchange."""
 
     wait: Wait
@@ -70,28 +70,28 @@ class Known(NamedTuple):
     """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
-def split(exchange: Exchange) -> Known:
+def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
     turn, served = exchange.turn_ns, exchange.served_ns
     if turn is None or served is None:
-        return Known(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
+        return WaitAndWork(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
     api = exchange.api
     if waits_for_members(api):
-        return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.POSSIBLE, None, None)
     if not is_long_poll(api) or exchange.request is None or exchange.response is None:
-        return Known(Wait.NONE, 0, served)
+        return WaitAndWork(Wait.NONE, 0, served)
     longest, least = asked_wait(exchange.request)
     if longest is None:
-        return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.POSSIBLE, None, None)
     if longest <= 0:
-        return Known(Wait.NONE, 0, served)
+        return WaitAndWork(Wait.NONE, 0, served)
     beyond = (
         turn - longest * MILLISECOND
     )  # with the network: the smallest round trip may be a little too long
     if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
         wait = min(served, longest * MILLISECOND)
-        return Known(Wait.WAITED_OUT, wait, served - wait)
-    return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.WAITED_OUT, wait, served - wait)
+    return WaitAndWork(Wait.POSSIBLE, None, None)
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:

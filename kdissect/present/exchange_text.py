@@ -63,7 +63,7 @@ _WAYS = {
 """Of columns by name; the others that are numbers or text are attributes."""
 
 
-class Step:
+class ColumnStep:
     """A column."""
 
     __slots__ = ("before", "column", "is_of_response", "name", "way")
@@ -117,11 +117,11 @@ class ExchangeLines:
         self._options = options._replace(as_text=True)
         self._text = JsonText()
         self._records = RecordSets(self._options)
-        self._judge = Judge(self._options)
+        self._judge = SecretJudge(self._options)
         self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text)
         self._ways: dict[Struct, Ways] = {}
         """Those that were needed, by the struct of the body."""
-        self._steps = [Step(at, column) for at, column in enumerate(EXCHANGES.columns)]
+        self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, exchange: Exchange) -> None:
         """Add a row."""
@@ -146,7 +146,7 @@ class ExchangeLines:
         out.put(b"}\n")
         return out.take()
 
-    def _value(self, exchange: Exchange, step: Step) -> None:
+    def _value(self, exchange: Exchange, step: ColumnStep) -> None:
         """Write the value of a column.
 
         :raises DecodeError: the row has to be made of its values.
@@ -241,7 +241,7 @@ class Ways:
         self.body = way_of(struct, self.hidden)
 
 
-class Judge:
+class SecretJudge:
     """Tells secrets by other values of their message, which is decoded for it."""
 
     def __init__(self, options: Options) -> None:
