@@ -122,7 +122,9 @@ class _Screen:
         self._figures = Path(self._folder.name) / "figures.json"
         command = [*python, "-m", "benchmarks.live_screens", str(self._figures)]
         given = ("tui", "-i", interface, "-f", capture_filter, "--allow-root")
-        self._terminal = Terminal(command=[*command, *given], TMPDIR=self._folder.name)
+        self._terminal = Terminal(
+            command=[*command, *given], TMPDIR=self._folder.name, KDISSECT_PAGE="exchanges"
+        )
         self._terminal.until(b"0 dropped")
         self._terminal.send(b"F")  # the end of the list is shown, and so every row is for a moment
         self._terminal.until(b"following")

@@ -68,6 +68,11 @@ class Fold(ABC):
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
+    @property
+    def take(self) -> Callable[[Exchange], None]:
+        """What :meth:`feed` does with an exchange, for who knows that it is one."""
+        return self._exchange
+
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""
         if isinstance(event, Exchange):

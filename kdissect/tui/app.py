@@ -41,6 +41,7 @@ from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
@@ -70,13 +71,9 @@ class Kdissect(Host):
         remembered: Remembered | None = None,
         opener: Opener | None = None,
         rates: Looks | None = None,
-        home: str | None = None,
     ) -> None:
-        """:param rates: tells of the interfaces that can be captured from.
-        :param home: the screen that is shown first; by default what happened, or with a filter the exchanges
-            that it shows.
-        """
-        self.home = home or ("exchanges" if settings.filter else "findings")
+        """:param rates: tells of the interfaces that can be captured from."""
+        self.home = settings.page or ("exchanges" if settings.filter else "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
         super().__init__(feed, options, settings, remembered or Remembered())
@@ -123,6 +120,7 @@ class Kdissect(Host):
             "problems": ProblemsPage(),
             "records": RecordsPage(),
             "ladder": LadderPage(),
+            "story": StoryPage(),
             "capture": CapturePage(),
             "findings": FindingsPage(),
         }
@@ -312,6 +310,23 @@ class Kdissect(Host):
         self._jump("ladder", self.shown.depth)
         if here is ladder:
             ladder.index_grew()
+
+    def action_story(self) -> None:
+        """Tell what led to the exchange under the cursor, and what followed."""
+        story, here = self.pages["story"], self.screen
+        assert isinstance(story, StoryPage)
+        place = here.chosen_place() if isinstance(here, Page) else None
+        if place is None:
+            return
+        try:
+            exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
+        except OSError as error:
+            assert isinstance(here, Page)
+            here.say(f"the exchange cannot be read: {error.strerror or error}")
+            return
+        exchange.topic_names = self.index.all_names()
+        story.about(exchange)
+        self._jump("story", self.shown.depth)
 
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         page, before = self.pages["exchanges"], self.shown.depth

@@ -11,6 +11,7 @@ from rich.console import Console
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.host import Host
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -76,5 +77,9 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
 
 
 def app_of(*paths: Path, **given: object) -> Kdissect:
-    """The application over captures that are decoded already, which begins with the exchanges."""
-    return Kdissect(decoded(*paths), **{"home": "exchanges", **given})  # type: ignore[arg-type]
+    """The application over captures that are decoded already. It begins with the exchanges, or the screen
+    that ``home`` names; None for the usual one."""
+    home, settings = given.pop("home", "exchanges"), given.pop("settings", Settings())
+    assert home is None or isinstance(home, str)
+    assert isinstance(settings, Settings)
+    return Kdissect(decoded(*paths), settings=settings._replace(page=home), **given)  # type: ignore[arg-type]

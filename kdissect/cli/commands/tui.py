@@ -120,6 +120,7 @@ def command(
                 filter or "",
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
+                config.page,
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,
