@@ -25,7 +25,6 @@ from typing import Any
 
 from benchmarks.screens_figures import Figure
 from kdissect.live.journal import Status, status_of
-from kdissect.live.session import wait_until
 from tests.live.machine import (
     ROOT,
     children,
@@ -38,6 +37,7 @@ from tests.live.machine import (
     until_it_captures,
 )
 from tests.tui.terminals import Terminal
+from tests.waiting import wait_until
 
 _RATES = {"capture": 100_000, "screens": 5_000, "client": 2_000, "broker": 2_000}
 _END_SECONDS = 60.0

@@ -309,8 +309,6 @@ ACTIONS: tuple[Action, ...] = (
     _A("last", "bytes", "G end", "Last", "last byte", "to(-1)"),
 )
 
-MOST_IN_FOOTER = 9
-
 IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
 """The names, each once."""
 
