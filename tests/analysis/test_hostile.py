@@ -16,7 +16,7 @@ from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
 from tests.amount import times
 from tests.analysis.folds import SPEC, events_of, fold
 

@@ -290,7 +290,7 @@ def begin(tmp_path: Path) -> Iterator[Any]:
 
     def start(*arguments: object) -> Terminal:
         home = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "temporary")}
-        environment: dict[str, Any] = {**home, **LOOK}
+        environment: dict[str, Any] = {**home, **LOOK, "KDISSECT_PAGE": "exchanges"}
         begun.append(Terminal(*arguments, **environment))
         return begun[-1]
 

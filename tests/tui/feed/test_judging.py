@@ -13,7 +13,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.insight.finding import Finding
 from kdissect.model import Packet
 from kdissect.settings.screens import Rules
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Ask, Begin, Counting, Grown, Rows
+from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Ask, Begin, Counting, Grown, Rows
 from kdissect.tui.statistics import Counted, Statistics
 from tests.amount import some
 from tests.cli.run import CAPTURES
@@ -114,9 +114,11 @@ def test_it_is_judged_on_when_more_comes() -> None:
     half = len(index) // 2
     machine.take(Grown(places[: 8 * half], lengths[: 4 * half], (), tuple(index.names)))
     first = all_of(machine)
-    assert {piece.table for piece in first} == {FINDINGS, LOOKED_AT, "srt"}
+    assert {piece.table for piece in first} == {FINDINGS, LOOKED_AT, MARKS, "srt"}
     machine.take(Grown(places[8 * half :], lengths[4 * half :], tuple(index.connections.values())))
-    last = all_of(machine)
-    found = [row["finding"] for piece in last if piece.table == FINDINGS for row in piece.rows]
-    assert found == explain(KILLED).findings
+    tables = {piece.table: piece.rows for piece in all_of(machine)}
+    assert [row["finding"] for row in tables[FINDINGS]] == explain(KILLED).findings
+    marks = tables[MARKS]
+    assert [mark["ns"] for mark in marks] == sorted(mark["ns"] for mark in marks)
+    assert "group fraud-check: generation 3" in [mark["text"] for mark in marks]
     feed.close()
