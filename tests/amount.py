@@ -1,10 +1,10 @@
 """How much is tried: enough for every change, or everything.
 
-    KDISSECT_LONG=1 pytest -n auto      every capture, every form and size, many random cases: about an hour
+    KDISSECT_LONG=1 pytest -n auto   every capture, every form and size, many random cases
 
-Some long runs are commands of their own instead: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
-``tests.acceptance``, ``tests.tls.mutate``, ``tests.fuzz``, and ``long`` in ``tests.jobs``, ``tests.spark`` and
-``tests.client``.
+Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
+``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``,
+``tests.spark`` and ``tests.client``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
+import pytest
+
 Case = TypeVar("Case")
 
 VARIABLE = "KDISSECT_LONG"
 LONG = os.environ.get(VARIABLE, "") not in ("", "0")
 """Whether everything is tried."""
+
+
+only_long = pytest.mark.skipif(not LONG, reason=f"{VARIABLE}=1 tries this")
+"""What takes long, and of which a shorter test fails as well where the code is broken."""
 
 
 def times(short: int, long: int) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP
@@ -31,6 +33,18 @@ for _number in HANGING_UP:
 # How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
 settings.register_profile("kdissect", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kdissect")
+
+
+class OneSpark(LoadFileScheduling):
+    """A file's tests run in one process, so that what they share is made once; Spark's all in one, the first:
+    each process that needs Spark starts a Java of its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    return OneSpark(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,7 +26,7 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.analysis.slow import Slowness
-    from kdissect.cli.moments import Moment
+    from kdissect.cli.moments import MomentOption
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
     from kdissect.insight.evidence import Evidence
@@ -37,14 +37,16 @@ MILLISECOND = 1_000_000
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
     """``-Y`` and ``--slow``."""
     slow = click.option(
-        "--slow", is_flag=True, help="Only what took longer than nearly all of its API, or than slow_ms."
+        "--slow",
+        is_flag=True,
+        help="Only slow exchanges: slower than nearly all of their API, or than slow_ms.",
     )
     of_filter = click.option(
         "-Y",
         "filter",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="Only what this display filter shows.",
+        help="Only what this display filter selects.",
     )
     return of_filter(slow(function))
 
@@ -195,7 +197,7 @@ class Chooser:
 class Within:
     """The span of ``--since`` and ``--until``."""
 
-    def __init__(self, since: Moment | None, until: Moment | None) -> None:
+    def __init__(self, since: MomentOption | None, until: MomentOption | None) -> None:
         self._since = since
         self._until = until
         self.first_ns: Callable[[], int | None] = lambda: None

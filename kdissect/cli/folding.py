@@ -23,7 +23,7 @@ from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import Batch, opened
+from kdissect.jobs.batches import EventBatch, opened
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
 from kdissect.names import TopicNames
@@ -128,7 +128,7 @@ class Folding(Generic[C]):
 
     def _feed(self, reading: Reading) -> None:
         limits = self.config.limits
-        counts = Counts(reading, lambda: self._new(limits), self.counted, limits, self._chooser)
+        counts = FoldingWork(reading, lambda: self._new(limits), self.counted, limits, self._chooser)
         _count(reading, counts, self._jobs)
 
 
@@ -161,7 +161,7 @@ class TableFolding(Folding[Together]):
             )
 
 
-class Batched(NamedTuple, Generic[C]):
+class FoldedBatch(NamedTuple, Generic[C]):
     """What comes of a batch."""
 
     part: Part[C]
@@ -169,7 +169,7 @@ class Batched(NamedTuple, Generic[C]):
     problems: list[Problem]
 
 
-class Counts(Generic[C]):
+class FoldingWork(Generic[C]):
     """Feeds what counts: what is not chosen too, for what it tells of the rest."""
 
     state: None = None
@@ -208,16 +208,16 @@ class Counts(Generic[C]):
         for told in news:
             self.history.learn(*told)
 
-    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, Batched[C]]:
+    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
         _, events = opened(batch, self.history, self._limits)
         tally = self._reading.tally.part()
         if tally.looks_inside:  # else whoever reads has counted them
             events = _tallied(events, tally)
         part = counted(events, self._new(), None if self._chooser is None else self._chooser.part())
-        return None, Batched(part, tally, problems_so_far())
+        return None, FoldedBatch(part, tally, problems_so_far())
 
-    def done(self, batched: Batched[C]) -> None:
+    def done(self, batched: FoldedBatch[C]) -> None:
         """Add what a batch counted."""
         self._reading.tally.merge(batched.tally)
         add(self._counted, batched.part, set() if self._chooser is None else self._chooser.chosen)
@@ -232,10 +232,10 @@ def _tallied(events: Iterable[Event], tally: Tally) -> Iterator[Event]:
         yield event
 
 
-def _count(reading: Reading, counts: Counts[C], jobs: Jobs) -> None:
+def _count(reading: Reading, counts: FoldingWork[C], jobs: Jobs) -> None:
     """Feed all that is read, in as many processes as are wanted and worth it."""
     if jobs.processes > 1:
-        batch = Batch(COUNTED_BYTES, COUNTED_EVENTS)
+        batch = EventBatch(COUNTED_BYTES, COUNTED_EVENTS)
         share(reading, reading.events(), counts, jobs, counts.write, batch)
         return
     for events in reading.events():

@@ -14,7 +14,8 @@ from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.present.tables import BINARY, FORMATS, Writer, table_writer
+from kdissect.present.tables import BINARY, FORMATS, Writer
+from kdissect.present.writers import table_writer
 from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
 

@@ -47,7 +47,7 @@ def ports_of(rules: Iterable[str]) -> frozenset[int]:
     return frozenset(ports)
 
 
-class Spooled(str):
+class KeptInput(str):
     """The path of an input that can be read only once; what it said is kept in a file."""
 
     kept: str
@@ -58,8 +58,8 @@ class Spooled(str):
 
 def reads_once(path: str) -> bool:
     """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
-    if path == "-" or isinstance(path, Spooled):
-        return not isinstance(path, Spooled)
+    if path == "-" or isinstance(path, KeptInput):
+        return not isinstance(path, KeptInput)
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -80,7 +80,7 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
         yield tuple(kept)
 
 
-def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
+def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
     try:
         source = open_capture(path)
         shutil.copyfileobj(source, file)
@@ -89,14 +89,14 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
     if path != "-":
         source.close()
     file.flush()
-    out = Spooled(path)
+    out = KeptInput(path)
     out.kept, out.files = file.name, files
     return out
 
 
 def open_file(path: str) -> BufferedIOBase:
     """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
-    if not isinstance(path, Spooled):
+    if not isinstance(path, KeptInput):
         return open_capture(path)
     file = open_capture(path.kept)
     return path.files.enter_context(file) if path == "-" else file

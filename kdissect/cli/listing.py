@@ -45,8 +45,8 @@ _OPTIONS = (
         "form",
         metavar="FORMAT",
         shell_complete=a_form(LINES, TABLES),
-        help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
-        "faults: those tables as NDJSON, or records.parquet, faults.csv …",
+        help="Exchanges as text (the default), tree, ndjson, csv, tsv, parquet or arrow. Other "
+        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv …",
     ),
     filter_options,
     FIELDS,
@@ -55,25 +55,29 @@ _OPTIONS = (
     click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
     CLOCK,
     click.option(
-        "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's."
+        "-d",
+        "decode_as",
+        multiple=True,
+        metavar="tcp.port==N,kafka",
+        help="Treat traffic of this port as Kafka.",
     ),
     key_options,
     click.option(
         "-o",
         "output",
         metavar="FILE",
-        help="Write there instead of stdout; a file of that name is replaced.",
+        help="Write to this file instead of stdout. An existing file is replaced.",
     ),
     WITH_RECORDS,
     BYTES_FORM,
     EMBEDDED,
     SHOW_SECRETS,
     click.option(
-        "--explain-errors", is_flag=True, help="What errors mean and what causes them, below (text and tree)."
+        "--explain-errors", is_flag=True, help="Explain errors below each exchange (text and tree)."
     ),
     click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
     click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
     colour_option,
 )
 

@@ -75,7 +75,7 @@ class Reading:
             self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
-        self._progress = Progress(self.paths) if progress else None
+        self._progress = ProgressLine(self.paths) if progress else None
         self._complaints = Complaints()
 
     def read_before(self, names: bool, learn: Callable[[Event], None] | None = None) -> None:
@@ -253,7 +253,7 @@ class Reading:
         return f"{plural(self._pass.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
-class Progress:
+class ProgressLine:
     """A line on stderr that shows how far reading is."""
 
     def __init__(self, paths: Iterable[str]) -> None:

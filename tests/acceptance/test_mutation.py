@@ -1,5 +1,5 @@
-"""Damaged captures and messages give exchanges and faults, and nothing else. (``python -m tests.acceptance.mutate``
-tries as many as it is told.)"""
+"""Damaged captures and messages give exchanges and faults, and nothing else. ``python -m
+tests.acceptance.mutate`` tries more."""
 
 from __future__ import annotations
 

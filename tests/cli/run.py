@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
-
-import pytest
+from typing import TYPE_CHECKING, NamedTuple
+from unittest import mock
 
 from kdissect.cli import main
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = ROOT / "captures"
@@ -46,12 +48,14 @@ def run_with(stdin: bytes, *arguments: object, **environment: str) -> Ran:
     It costs a tenth of :func:`spawn`, and is the same but for what a process does as it begins and ends.
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    with _piped(stdin), pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        patch.setattr(sys, "stdin", open(0, encoding="utf-8", closefd=False))
-        patch.setattr(sys, "stdout", out)
-        patch.setattr(sys, "stderr", err)
+    with (
+        _piped(stdin),
+        open(0, encoding="utf-8", closefd=False) as piped,
+        mock.patch.dict(os.environ, environment),
+        mock.patch.object(sys, "stdin", piped),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         code = main([str(argument) for argument in arguments])
     said, told = (each.buffer.getvalue() for each in (out, err))  # type: ignore[attr-defined]
     return Ran(code, said, told.decode("utf-8"))

@@ -18,7 +18,6 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.live.journal import Status, status_of
 from kdissect.live.ring import BLOCKS, RETIRE_MS
-from kdissect.live.session import wait_until
 from kdissect.model import Fault, Packet
 from tests.live.machine import (
     ROOT,
@@ -32,6 +31,7 @@ from tests.live.machine import (
     until_it_captures,
 )
 from tests.live.requires import requires_namespaces
+from tests.waiting import wait_until
 
 pytestmark = requires_namespaces
 pytest.importorskip("scapy")

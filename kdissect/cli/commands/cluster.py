@@ -62,46 +62,48 @@ _SHOWN = {
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
     "--at",
     metavar="TIME",
-    help="How it was then: +30s after the beginning, -5s before the end, a date and time, or @MS; without it,"
-    " at the end.",
+    help="Show the state at this time: +30s after the beginning, -5s before the end, a date and "
+    "time, or @MS. Default: the end.",
 )
 @click.option(
     "-z",
     "tables",
     multiple=True,
     type=click.Choice(tuple(_TABLES)),
-    help="Only this table; may be given often.",
+    help="Print only this table. May be given often.",
 )
 @click.option(
     "-T",
     "form",
     type=click.Choice(("text", *FORMATS)),
     default="text",
-    help="How it prints; several tables go into text and ndjson only.",
+    help="Output format. Several tables need text or ndjson.",
 )
 @filter_options
 @click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in text, as those of read; r by default."
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
-    """Brokers, topics, leaders, replicas and settings of the clusters in captures, and what changed.
+    """Show the clusters in captures: brokers, topics, leaders, replicas, settings, and what changed.
 
-    Told is only what the capture tells: by answers to clients, by what brokers and controllers tell each
-    other, and by the metadata log of KRaft. In text, settings that have their defaults are left out. kdissect
-    stats -z cluster_partitions (and so on) has all rows, with the time from and to which each held.
+    The capture is the only source: answers to clients, messages between brokers and controllers, and the
+    metadata log of KRaft. Text leaves out settings that have their defaults. All rows, with the
+    times from and to which they held, come from kdissect stats -z cluster_partitions (and so on).
     """
     return _Cluster(given).run()
 

@@ -26,34 +26,34 @@ from kdissect.dissect import Event
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @listing_options
 @click.option(
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets of what is shown, as pcapng, with the handshakes and ends of its connections:"
-    " as they were captured, passwords and tokens included.",
+    help="Write the packets of what is shown as pcapng, with the handshakes and ends of their "
+    "connections. They contain passwords and tokens.",
 )
 @with_secrets_option
 @click.option(
     "--two-pass",
     is_flag=True,
-    help="Names of topic ids, and TLS secrets, count from the start (reads twice).",
+    help="Read twice, so that topic names and TLS secrets are known from the start.",
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Wait for more at the end: of files that are still written, and of folders with rotated files.",
+    help="Wait for more at the end: files that still grow, folders with rotated files.",
 )
 @jobs_option
 def command(**given: Any) -> int:
-    """Read captures: pcap or pcapng, also gzip, zstd or lz4 compressed; - is standard input.
+    """Print the exchanges of captures: pcap or pcapng, also compressed with gzip, zstd or lz4.
 
-    Several FILEs are one capture.
+    Several FILEs are one capture; - is standard input.
 
     A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
-    'record.key contains "u-1"'; kdissect fields filter lists what it can ask beside the columns.
+    'record.key contains "u-1"'. All fields of filters: kdissect fields filter.
     """
     paths = (*given["more_files"], *given["files"])
     if not paths:

@@ -29,7 +29,7 @@ _HELP = f"""Tables of facts: response times, traffic, groups, connections, clien
 \b
 {chr(10).join(f"{name:<{_WIDTH}}{each.about}" for name, each in NAMES.items())}
 
-With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.
+With -Y, only exchanges that the filter selects are counted, and their connections.
 
 kdissect fields lists the columns. Several FILEs are one capture.
 """
@@ -37,7 +37,7 @@ kdissect fields lists the columns. Several FILEs are one capture.
 
 @click.command(help=_HELP)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
     "-z",
     "tables",
@@ -45,15 +45,15 @@ kdissect fields lists the columns. Several FILEs are one capture.
     required=True,
     metavar="TABLE",
     shell_complete=a_statistic,
-    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; errors,group; io,100ms. "
-    "May be given often.",
+    help="A table of the list above, or its grouping: srt,broker; srt,client,client_id; errors,group; "
+    "io,100ms. May be given often.",
 )
 @click.option(
     "-T",
     "form",
     type=click.Choice(("table", *FORMATS)),
     default="table",
-    help="How it prints; several tables go into table and ndjson only.",
+    help="Output format. Several tables need table or ndjson.",
 )
 @filter_options
 @click.option(
@@ -62,19 +62,21 @@ kdissect fields lists the columns. Several FILEs are one capture.
     multiple=True,
     metavar="FIELD",
     shell_complete=a_column_of_statistics,
-    help="Only this column; may be given often.",
+    help="Print only this column. May be given often.",
 )
 @click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in a table, as those of read; r by default."
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
     """Print statistics of captures."""

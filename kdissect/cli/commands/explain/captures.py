@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, BinaryIO
 
 from kdissect.cli.commands.explain.state import load, save
-from kdissect.cli.commands.explain.wanted import Wanted, is_so_grave, severity_of
+from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import Within
@@ -23,14 +23,14 @@ MOST_SHOWN = 20
 """Findings, without ``--all``; what is said of the capture itself is not counted."""
 
 
-class Judging:
+class Explanation:
     """One run."""
 
     def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
         self._paths = paths
         self._given = given
         self._form: str = given["form"]
-        self._wanted = Wanted(given)
+        self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
         self._folding = Folding(given, paths, Judge, within=_within(given), is_dear=True)

@@ -44,8 +44,8 @@ from kdissect.system.confining import Allowed, confine
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets, as pcapng: all that are captured or, with -Y, those of what is shown;"
-    " passwords and tokens included.",
+    help="Write packets as pcapng: all of them, or with -Y those of what is shown. They contain "
+    "passwords and tokens.",
 )
 @with_secrets_option
 @click.option(
@@ -53,7 +53,8 @@ from kdissect.system.confining import Allowed, confine
     "rotation",
     multiple=True,
     metavar="RULE",
-    help="A new file of -w after duration:S, filesize:KB, packets:N, at each interval:S; keep files:N.",
+    help="Begin a new file of -w after duration:S, filesize:KB or packets:N, or at each "
+    "interval:S. files:N keeps the last N.",
 )
 @click.option(
     "-a",
@@ -63,12 +64,12 @@ from kdissect.system.confining import Allowed, confine
     help="End after duration:S, filesize:KB, packets:N or files:N.",
 )
 @condition_options
-@click.option("--spool", "folder", metavar="FOLDER", help="Keep packets there until they are decoded.")
+@click.option("--spool", "folder", metavar="FOLDER", help="Folder for packets until they are decoded.")
 def command(**given: Any) -> int:
-    """Capture on an interface and show what is captured as read does, row by row. Ctrl-C ends it.
+    """Capture on an interface and print exchanges as they come, like kdissect read. Ctrl-C ends it.
 
-    Packets go to a spool of files first, from which they are decoded: if decoding falls behind, none is lost.
-    What the system or the disk did not take is told on stderr.
+    Packets go to files first and are decoded from there, so that none is lost if decoding falls behind.
+    Losses of the system or the disk are reported on stderr.
     """
     context = click.get_current_context()
     if context.args:
