@@ -111,7 +111,11 @@ def texts() -> Iterator[Text]:
 
 
 def _documents() -> Iterator[Text]:
-    for path in [ROOT / "README.md", *sorted((ROOT / "kdissect" / "help").glob("*.md")), ROOT / "CHANGELOG.md"]:
+    for path in [
+        ROOT / "README.md",
+        *sorted((ROOT / "kdissect" / "help").glob("*.md")),
+        ROOT / "CHANGELOG.md",
+    ]:
         place = "help pages" if path.parent.name == "help" else path.name
         text = re.sub(r"```.*?```", "\n\n", path.read_text("utf-8"), flags=re.S)
         text = re.sub(r"<!--.*?-->|!\[[^\]]*\]\([^)]*\)", "", text)
