@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         if os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
             return
         self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
-        self.app.display_info(
-            f"compiling the hot modules on {os.cpu_count()} processors: about a minute on two"
-        )
+        self.app.display_info(f"compiling hot modules on {os.cpu_count()} processors: a minute on two")
         begin = time.monotonic()
         try:
             made = compile_leaves(Path(self.root), Path(self._work.name))
@@ -116,9 +115,13 @@ def main(folder: str = str(TOP)) -> None:
 
 
 def _put_in_place(made: list[tuple[Path, str]], top: Path) -> None:
-    """Put each library beside its source."""
+    """Put each library beside its source, and take away those of modules that are no leaves any more."""
     for library, name in made:
         (top / name).write_bytes(library.read_bytes())
+    kept = {top / name for _, name in made}
+    for suffix in EXTENSION_SUFFIXES:
+        for leftover in {*(top / "kdissect").rglob(f"*{suffix}")} - kept:
+            leftover.unlink()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ from kdissect.record.records cimport Columns
     data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t
 )
 cpdef bint may_hold_secrets(Columns columns) except -1
+@cython.locals(
+    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t
+)
+cpdef bint may_hold_types(Columns columns, bytes types) except -1
 @cython.locals(cursor=Cursor, _=int64_t, size=int64_t, start=Py_ssize_t)
 cdef bint _has_secret_header(bytes data, Py_ssize_t position) except -1
 cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form)

@@ -61,6 +61,24 @@ def may_hold_secrets(columns: Columns) -> bool:
     return False
 
 
+def may_hold_types(columns: Columns, types: bytes) -> bool:
+    """Whether any of the values may be a record of ``__cluster_metadata`` of these types, by its first two
+    bytes: frame version and type. Where these are longer varints, it may.
+
+    :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
+    """
+    data, rows, step = columns.data, columns.rows, ROW
+    for at in range(0, columns.count * step, step):
+        start, size = rows[at + 4], rows[at + 5]
+        if size < 1:
+            continue
+        if data[start] >= 0x80:
+            return True
+        if data[start] == 1 and (size < 2 or data[start + 1] >= 0x80 or types[data[start + 1]]):
+            return True
+    return False
+
+
 def _has_secret_header(data: bytes, position: int) -> bool:
     """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
     cursor = Cursor(data, position)

@@ -23,13 +23,16 @@ from typing import Any, NamedTuple
 
 from kdissect import names
 from kdissect.embedded.decoded import Context
-from kdissect.embedded.framing import FRAME_VERSION, read_metadata
+from kdissect.embedded.framing import FRAME_VERSION, read_metadata, record_types
 from kdissect.message import SASL_TOKEN
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.imported import imported
+from kdissect.protocol.json_way import SECRET_TYPES, Hidden
 from kdissect.protocol.library import Library, library
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.select import Selection, pick, selection
 from kdissect.protocol.traits import field_traits, secret_field_names
 
 Ancestors = Sequence[dict[str, Any]]
@@ -111,6 +114,18 @@ def is_secret_metadata(value: bytes) -> bool:
     return any(is_secret(found.name, name, (found.values,), item) for name, item in found.values.items())
 
 
+def secret_metadata_types() -> bytes:
+    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret: a byte,
+    1 or 0."""
+    return _secret_types(library())
+
+
+@lru_cache(maxsize=4)
+def _secret_types(_: Library) -> bytes:
+    names = record_types("metadata")
+    return bytes(number in names and may_hold_secrets(names[number]) for number in range(128))
+
+
 def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
     """Whether a record's value holds a secret.
 
@@ -170,6 +185,43 @@ def is_secret(
     if rule is None or (shown and rule is _looks_secret and _is_shown(message, field, shown)):
         return False
     return rule(Spot(ancestors, value, asked))
+
+
+def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden | None:
+    """The fields of a message class that are or may be secrets; None where it cannot hold any.
+
+    :param shown: as for :func:`is_secret`.
+    """
+    if not may_hold_secrets(message):
+        return None
+    always, maybe = set(), set()
+    for name, rule in _rules(library(), message).items():
+        if rule is _looks_secret:
+            if not _is_shown(message, name, shown):
+                always.add(name)
+        else:
+            (always if rule is _always else maybe).add(name)
+    return Hidden(frozenset(always), frozenset(maybe))
+
+
+def verdicts(
+    struct: Struct, values: dict[str, Any], maybe: frozenset[str], asked: Asked | None
+) -> Iterator[bool]:
+    """Of each value in a message that may be a secret, whether it is one. They come in the order of the wire,
+    without null and what is empty.
+
+    :param maybe: the fields that may be, as :func:`hidden_fields` gives them.
+    :param asked: as for :func:`is_secret`.
+    """
+    for name, value, ancestors in pick(_places(struct, maybe), values):
+        if value:
+            yield is_secret(struct.name, name, ancestors, value, asked=asked)
+
+
+@lru_cache(maxsize=256)
+def _places(struct: Struct, names: frozenset[str]) -> Selection:
+    """Where the fields of these names are in a struct."""
+    return selection(struct, lambda field: field.name in names and field.type in SECRET_TYPES)
 
 
 def _is_shown(message: str, field: str, shown: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.run import CAPTURES, ROOT
 
+CAPTURE = CAPTURES / "errors.pcapng"
 HEAVY = ("cryptography", "numpy", "pyarrow", "pyspark", "rich", "scapy", "textual")
 MOST_OF_CLICK = 4
 """What ``kdissect --help`` may cost, in what it costs to import click."""
@@ -17,11 +18,8 @@ MOST_OF_CLICK = 4
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--help"],
-        *(["read", str(CAPTURES / "errors.pcapng"), "-T", form] for form in ("text", "ndjson", "tree")),
-    ],
-    ids=" ".join,
+    [["--help"], *(["read", str(CAPTURE), "-T", form] for form in ("text", "ndjson", "tree"))],
+    ids=lambda arguments: arguments[-1],
 )
 def test_reading_and_help_load_no_screens_no_capturing_and_no_tls(arguments: list[str]) -> None:
     code = (
