@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.heads import SAMPLE
+from kdissect.analysis.headers import SAMPLE
 from kdissect.analysis.histogram import Histogram
 
 C = TypeVar("C")

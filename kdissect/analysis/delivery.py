@@ -21,7 +21,6 @@ merge without seams. All comes from headers; no record is unpacked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -35,7 +34,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.deliveries import NO_LOSS, Arrival, Batch, Loss, Outcome, after_loss, deliver
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
-from kdissect.analysis.heads import SAMPLE, Head, heads, sample
+from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
@@ -189,21 +188,22 @@ class Delivery(Statistic):
             base = exchange.assigned_base_offset(place)
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
-            for head in heads(place.data, self.limits):
-                length = max(head.records or head.last - head.base + 1, 1)
+            for batch in sets_of(place.data, self.limits):
+                length = batch.length
                 self._produced.add(
                     key,
                     known(base),
                     base + length - 1 if base is not None else length,
                     sent,
                     known(acknowledged),
-                    *_stamps(head),
-                    flags | (_CREATE_TIME if head.is_create_time else 0),
+                    *_stamps(batch),
+                    flags | (0 if batch.is_log_append_time else _CREATE_TIME),
                     exchange.connection,
                 )
-                stamps = sample(head, place.data)
+                stamps = stamps_of(batch, place.data)
                 if stamps:
-                    self._samples.add(key, sent, known(head.crc), *stamps, *[NONE] * (SAMPLE - len(stamps)))
+                    crc = known(batch.content_crc)
+                    self._samples.add(key, sent, crc, *stamps, *[NONE] * (SAMPLE - len(stamps)))
                 base = base + length if base is not None else None
 
     def _acknowledged(self, exchange: Exchange, flags: int) -> None:
@@ -267,18 +267,18 @@ class Delivery(Statistic):
                 self._rise((name, number), partition.get("highWatermark", -1), first_ns)
                 offset = named.get((name, number))
                 key = exchange.connection, name, number
-                for head in heads(partition.get("records") or b"", self.limits):
-                    if head.is_control or not head.is_whole:
+                for batch in sets_of(partition.get("records") or b"", self.limits):
+                    if batch.is_control or not batch.is_whole:
                         continue
                     self._fetched.add(
                         key,
                         known(offset),
-                        head.base,
-                        head.last,
+                        batch.base_offset,
+                        batch.last_offset,
                         asked_ns,
                         last_ns,
-                        *_stamps(head),
-                        flags | (_CREATE_TIME if head.is_create_time else 0),
+                        *_stamps(batch),
+                        flags | (0 if batch.is_log_append_time else _CREATE_TIME),
                     )
                     if offset is not None:
                         self._remember(key, named.pop((name, number)))
@@ -391,10 +391,8 @@ class Delivery(Statistic):
         return self._affiliations.group(consumer.who, topic, *ids)
 
 
-def _stamps(head: Head) -> Iterator[int]:
-    yield known(head.first_ms)
-    yield known(head.last_ms)
-    yield known(head.crc)
+def _stamps(batch: Header) -> tuple[int, int, int]:
+    return known(batch.first_ms), known(batch.last_ms), known(batch.content_crc)
 
 
 def _is_metadata(topic: Topic) -> bool:

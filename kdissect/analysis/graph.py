@@ -17,7 +17,7 @@ from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.protocol.apis import BETWEEN_BROKERS
+from kdissect.protocol.traits import traits_of_api
 
 CLIENT, TOPIC, GROUP, BROKER = KINDS = ("client", "topic", "group", "broker")
 PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES = RELATIONS = (
@@ -209,7 +209,7 @@ class Graph(Statistic):
                 yield edge._replace(source=group, source_kind=GROUP), None
 
     def _administered(self, exchange: Exchange) -> Iterator[tuple[_Edge, Batches | None]]:
-        if exchange.api in BETWEEN_BROKERS:
+        if traits_of_api(exchange.api).between_brokers:
             return
         for topic in exchange.topics:
             yield self._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None

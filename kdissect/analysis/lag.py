@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
 from kdissect.analysis.fold import SECOND, Row, Statistic, told_ns
-from kdissect.analysis.heads import heads
+from kdissect.analysis.headers import sets_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.timelines import Mark, Timelines
@@ -145,8 +145,8 @@ class Lag(Statistic):
             base = exchange.assigned_base_offset(place)
             if base is None or place.partition is None:
                 continue
-            for head in heads(place.data, self.limits):
-                base += max(head.records or head.last - head.base + 1, 1)
+            for batch in sets_of(place.data, self.limits):
+                base += batch.length
             topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
             self._end(exchange, topic, place.partition, base)
 

@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address, begun_ns
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
-from kdissect.analysis.waits import LONG_POLLS, Wait, asked_wait, split
+from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import FETCH
@@ -211,7 +211,7 @@ class Pace(OneTable[_Key, _Pace]):
             row.throttled.add(throttle_ms * MILLISECOND, exchange)
         if exchange.breaks_quota:
             row.broken.add(0, exchange)
-        if api in LONG_POLLS:
+        if is_long_poll(api):
             self._count_poll(row, exchange, known.wait)
 
     def _count_poll(self, row: _Pace, exchange: Exchange, wait: Wait) -> None:

@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
     first_and_last,
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
-from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait
+from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -259,9 +259,9 @@ def _oldest(waiting: list[tuple[int, int, int, str]], closed_ns: int | None) -> 
 def _may_wait_ns(exchange: Exchange) -> int | None:
     """How long the client agreed to wait; None where no one can tell."""
     assert exchange.request is not None
-    if exchange.api in WAIT_FOR_MEMBERS:
+    if waits_for_members(exchange.api):
         return None
-    if exchange.api not in LONG_POLLS:
+    if not is_long_poll(exchange.api):
         return 0
     longest, _ = asked_wait(exchange.request)
     return None if longest is None else max(0, longest) * MILLISECOND

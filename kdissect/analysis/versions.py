@@ -22,6 +22,7 @@ from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
+from kdissect.protocol.traits import traits_of_api
 from kdissect.session.conversation import Connection
 
 CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
@@ -280,8 +281,9 @@ def is_of_broker(api: str, api_version: int, replica_id: int) -> bool:
 
     :param replica_id: what it says of itself, where it is one of :data:`REPLICAS`; else -1.
     """
-    by_version = api == "AddPartitionsToTxn" and api_version >= _ADD_PARTITIONS_BY_BROKERS
-    return by_version or api in apis.BETWEEN_BROKERS or (api in REPLICAS and replica_id >= 0)
+    if api == "AddPartitionsToTxn" and api_version >= _ADD_PARTITIONS_BY_BROKERS:
+        return True
+    return traits_of_api(api).between_brokers or (api in REPLICAS and replica_id >= 0)
 
 
 def replica_id_of(body: Mapping[str, Any]) -> int:

@@ -6,7 +6,8 @@ be known of one exchange:
 * A request waits behind the one before it on its connection (``Exchange.behind_ns``) and for a quota
   (``throttle_ns``), and it travels (``network_ns``): that is neither a wait that was asked for nor work, and
   what follows is about the rest, ``served_ns``. Where that is not known, nothing is.
-* Fetch and ShareFetch name the longest wait (``maxWaitMs``) and what ends it sooner (``minBytes``).
+* A long poll (Fetch, ShareFetch) names the longest wait (``maxWaitMs``) and what ends it sooner
+  (``minBytes``).
   - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
   - It was waited out where the answer came no sooner than ``maxWaitMs`` after that, and the broker
     had no other reason to answer than that the time was over: fewer bytes than ``minBytes``, no error,
@@ -15,6 +16,8 @@ be known of one exchange:
   - Of all others nothing more is known than that some of the time may have been a wait.
 * JoinGroup and SyncGroup wait for other members, for a time that no field names.
 * All other requests do not wait for what the client asked to wait for.
+
+The definitions say which API waits for what.
 """
 
 from __future__ import annotations
@@ -29,12 +32,24 @@ from kdissect.message import Message
 from kdissect.protocol.plan import STRING, WIDTHS
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import THROTTLE_FIELD
+from kdissect.protocol.traits import traits_of_api
 
 MILLISECOND = 1_000_000
 
-LONG_POLLS = ("Fetch", "ShareFetch")
-WAIT_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
-MAY_WAIT = LONG_POLLS + WAIT_FOR_MEMBERS
+
+def is_long_poll(api: str | None) -> bool:
+    """Whether a request names the longest wait for records."""
+    return traits_of_api(api).waits == "records"
+
+
+def waits_for_members(api: str | None) -> bool:
+    """Whether a request waits for other members of its group, for a time that no field names."""
+    return traits_of_api(api).waits == "members"
+
+
+def may_wait(api: str | None) -> bool:
+    """Whether a request may wait because the client asked for that."""
+    return traits_of_api(api).waits is not None
 
 
 class Wait(Enum):
@@ -59,11 +74,11 @@ def split(exchange: Exchange) -> Known:
     """What is known of the response time of a whole exchange."""
     turn, served = exchange.turn_ns, exchange.served_ns
     if turn is None or served is None:
-        return Known(Wait.POSSIBLE if exchange.api in MAY_WAIT else Wait.NONE, None, None)
+        return Known(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
     api = exchange.api
-    if api in WAIT_FOR_MEMBERS:
+    if waits_for_members(api):
         return Known(Wait.POSSIBLE, None, None)
-    if api not in LONG_POLLS or exchange.request is None or exchange.response is None:
+    if not is_long_poll(api) or exchange.request is None or exchange.response is None:
         return Known(Wait.NONE, 0, served)
     longest, least = asked_wait(exchange.request)
     if longest is None:

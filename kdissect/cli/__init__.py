@@ -14,12 +14,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from kdissect.cli.exit_codes import DONE, INTERRUPTED, UNREADABLE, USAGE
 from kdissect.collector import OBJECTS_BEFORE_A_LOOK
 from kdissect.system import ENDING
-
-DONE, NOTHING_MATCHED, USAGE, UNREADABLE, FAULTS_SEEN = 0, 1, 2, 3, 4
-NOT_PERMITTED, OTHER_SIDE_FAILED, INTERRUPTED = 5, 6, 130
-"""Exit codes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -158,7 +158,7 @@ def a_version(context: click.Context, _: click.Parameter, incomplete: str) -> li
 
 def a_table_of_fields(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What ``kdissect fields`` lists."""
-    from kdissect.cli.fields import ALL_TABLES
+    from kdissect.present.all_tables import ALL_TABLES
 
     return _beginning(
         incomplete, ((name, "") for name in (*ALL_TABLES, "filter", "faults", "aliases", "actions"))

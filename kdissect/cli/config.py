@@ -43,7 +43,7 @@ from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
-from kdissect.tui.list_columns import listed, printed
+from kdissect.settings.list_columns import listed, printed
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits"),
@@ -113,7 +113,7 @@ def load_config(environment: Mapping[str, str] = os.environ, *, for_screens: boo
 def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """The filters that have a name: those of the configuration, and those that the screens saved. A mistake
     in what is set for the screens is theirs to tell."""
-    from kdissect.tui.remembered import Remembered
+    from kdissect.settings.remembered import Remembered
 
     path = config_path(environment)
     own: Mapping[str, str] = {}
@@ -276,8 +276,8 @@ def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
 
 
 def _keymap(table: dict[str, Any]) -> dict[str, str]:
-    from kdissect.tui.actions import IDS
-    from kdissect.tui.key_names import clash, key_name
+    from kdissect.settings.actions import IDS
+    from kdissect.settings.key_names import clash, key_name
 
     for name, keys in table.items():
         if name not in IDS:

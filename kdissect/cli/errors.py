@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from kdissect.cli import NOT_PERMITTED, OTHER_SIDE_FAILED, UNREADABLE, USAGE
+from kdissect.cli.exit_codes import NOT_PERMITTED, OTHER_SIDE_FAILED, UNREADABLE, USAGE
 from kdissect.model import Fault
 from kdissect.present.sanitise import sanitise
 

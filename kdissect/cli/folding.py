@@ -12,15 +12,15 @@ import click
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
-from kdissect.cli.counts import Counts, count
+from kdissect.cli.counting import Counts, count
 from kdissect.cli.errors import complain
-from kdissect.cli.filtering import chooser_of
+from kdissect.cli.filters import chooser_of
 from kdissect.cli.inputs import read_twice
 from kdissect.cli.jobs import jobs_of
-from kdissect.cli.keys import keys_of
+from kdissect.cli.listing import ports_of
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading
-from kdissect.cli.showing import ports_of
+from kdissect.cli.tls_keys import keys_of
 from kdissect.limits import Limits
 from kdissect.present.form import plural
 from kdissect.present.options import Options

@@ -32,7 +32,7 @@ from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
-from kdissect.tui.list_columns import OWN
+from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:

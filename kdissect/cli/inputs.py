@@ -11,17 +11,11 @@ from io import BufferedIOBase
 from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
-from kdissect.capture.points import find_points
 from kdissect.capture.reader import Points
 from kdissect.cli.errors import Unreadable
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
-
-
-def points_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Points | None:
-    """The capture points of these files, where they are of several."""
-    return find_points(paths, limits, _opened)
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:
@@ -30,7 +24,7 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
     :raises Unreadable: none of them can be read.
     """
     try:
-        return read_packets(paths, limits, _opened, points=points)
+        return read_packets(paths, limits, open_file, points=points)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
 
@@ -82,7 +76,7 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
     return out
 
 
-def _opened(path: str) -> BufferedIOBase:
+def open_file(path: str) -> BufferedIOBase:
     """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
     if not isinstance(path, Spooled):
         return open_capture(path)

@@ -12,7 +12,7 @@ still is dropped, as it was told. Where more than the limit of bytes waits, exch
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import chain
 
@@ -22,7 +22,7 @@ from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets, Segment
+from kdissect.model import Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.points.copies import Entry, Key
 from kdissect.points.lines import APART_NS, Lines
@@ -121,12 +121,12 @@ class PointsDissector:
         """Their names."""
         return self._points.names
 
-    def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
+    def feed(self, item: Packet | Secrets | Fault) -> Sequence[Event]:
         """What one packet brings to light, in order."""
         if isinstance(item, Fault):
             return (item,)
         if isinstance(item, Secrets):
-            return self.learn_secrets(item.data, self.packets) if item.kind == TLS_KEY_LOG else ()
+            return self._learn_secrets(item)
         self.packets += 1
         point = self._points.of_interface.get(item.interface, 0)
         self._now_ns = item.timestamp_ns - self._points.ahead_ns[point]
@@ -137,22 +137,23 @@ class PointsDissector:
             out.append(segment)
         elif segment is not None:
             self._segment = segment
-            self._take(point, self._dissectors[point].feed_segment(segment), out)
+            self._take(point, self._dissectors[point].feed(segment), out)
         if self._turns:
             self._give(out)
         return out
 
     def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
-        """What several bring to light, in order, in lists."""
+        """:meth:`feed` of several, in lists of what came to light."""
         for item in items:
             if found := list(self.feed(item)):
                 yield found
 
-    def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
-        """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
+    def _learn_secrets(self, secrets: Secrets) -> list[Event]:
+        """Take in lines of a key log; what waited for them comes out."""
         out: list[Event] = []
         for point, dissector in enumerate(self._dissectors):
-            self._take(point, dissector.learn_secrets(key_log, packet), out)
+            dissector.packets = self.packets
+            self._take(point, dissector.feed(secrets), out)
         self._give(out)
         return out
 

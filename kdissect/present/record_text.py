@@ -62,8 +62,9 @@ def may_hold_secrets(columns: Columns) -> bool:
 
 
 def may_hold_types(columns: Columns, types: bytes) -> bool:
-    """Whether any of the values may be a record of ``__cluster_metadata`` of these types, by its first two bytes:
-    frame version and type. Where these are longer varints, it may.
+    """Whether any of the values may be a record of ``__cluster_metadata`` of these types.
+
+    The first two bytes tell: frame version and type. Where one of them is a longer varint, it may be.
 
     :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
     """

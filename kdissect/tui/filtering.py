@@ -26,10 +26,9 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.asking import Asker
 from kdissect.tui.feed.batches import Feed
-from kdissect.tui.feed.columns import FilterColumns
+from kdissect.tui.feed.columns import FilterColumns, Stage, is_long
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.slowness import slowness_of, why_nothing_is_slow
-from kdissect.tui.feed.stage import Stage, is_long
 
 DEEPEST = 100
 """Filters that lie on one another; of more, the oldest are forgotten."""

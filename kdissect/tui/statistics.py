@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect.analysis.fold import Row
+from kdissect.settings.screens import Rules
 from kdissect.tui.feed.batches import Ended, FaultCount, Feed
-from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown, Rules
+from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown
 from kdissect.tui.feed.counting import Rows as Piece
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index, Places

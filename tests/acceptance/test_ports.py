@@ -45,7 +45,7 @@ class Rewriter:
             source, destination = self.port(segment.source), self.port(segment.destination)
             changed = self.change(segment._replace(source=source, destination=destination))
             if changed is not None:
-                yield from dissector.feed_segment(changed)
+                yield from dissector.feed(changed)
         yield from reader.close()
         yield from dissector.close()
 

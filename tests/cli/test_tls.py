@@ -19,12 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Item
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.keys import keys_of
 from kdissect.cli.reading import Reading
+from kdissect.cli.tls_keys import keys_of
 from kdissect.exchange import Exchange
-from kdissect.live.following import Files
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
@@ -274,7 +274,7 @@ def test_a_key_log_is_looked_at_while_no_packets_come(tmp_path: Path) -> None:
         for item in read_packets([CAPTURE]):
             if isinstance(item, Packet):
                 writer.write(item)
-    following = Files((str(capture),))
+    following = FollowedFiles((str(capture),))
     keys = keys_of({"key_logs": (str(path),), "rsa_keys": ()}, growing=True, environment={})
     reading = Reading((), PLAIN, opener=lambda: following, keys=keys)
     kept: list[object] = []

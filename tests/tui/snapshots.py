@@ -11,11 +11,12 @@ from rich.console import Console
 from textual.pilot import Pilot
 
 from kdissect.tui.app import Kdissect
+from kdissect.tui.host import Host
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.tui.feeds import decoded
 
 
-def screen_text(app: Kdissect) -> str:
+def screen_text(app: Host) -> str:
     """The screen line by line, without colours."""
     width, height = app.size
     console = Console(

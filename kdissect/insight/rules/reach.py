@@ -14,7 +14,7 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING,
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted
-from kdissect.protocol.apis import BETWEEN_BROKERS
+from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural
 
 explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
@@ -183,7 +183,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
-        and not set(row["waiting_apis"]) & (LONG_WAITS | BETWEEN_BROKERS)
+        and not any(api in LONG_WAITS or traits_of_api(api).between_brokers for api in row["waiting_apis"])
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():

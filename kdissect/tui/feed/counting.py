@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.analysis.catalogue import statistic
@@ -27,6 +27,7 @@ from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
+from kdissect.settings.screens import Rules
 from kdissect.tui.feed.batches import FaultCount
 from kdissect.tui.feed.spool import read_exchange
 
@@ -50,15 +51,6 @@ many rules were judged; ``first_ns``, what times count from."""
 
 Asked = tuple[str, ...]
 """Statistics by name, or :data:`FINDINGS`."""
-
-
-class Rules(NamedTuple):
-    """What is configured of the rules that findings come from (``[findings]``)."""
-
-    thresholds: Mapping[str, Mapping[str, float]] = {}
-    """By rule."""
-    ignored: Collection[str] = ()
-    """Rules that are not run, by id or pattern."""
 
 
 class Begin(NamedTuple):
@@ -145,8 +137,9 @@ class _Count:
         for text, fold in self._folds.items():
             yield text, fold.result(), fold.left_out
         if self._judging is not None:
-            for text, rows in self._judging.tables().items():
-                yield text, rows, 0
+            found, looked_at = self._judging.rows()
+            yield FINDINGS, found, 0
+            yield LOOKED_AT, [looked_at], 0
 
 
 class Counting:

@@ -10,7 +10,6 @@ from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.findings_text import captured_text, judged_text, measured
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT
 
 
 class Judging:
@@ -33,9 +32,12 @@ class Judging:
         """Take in the next event."""
         self._judge.feed(event)
 
-    def tables(self) -> dict[str, list[Row]]:
-        """What is found as of now: worst first, each effect below its cause. A row has the ``finding``, what
-        was measured as a text, and how ``deep`` it stands below a cause."""
+    def rows(self) -> tuple[list[Row], Row]:
+        """What is found as of now: worst first, each effect below its cause; and what was looked at.
+
+        A row of the first has the ``finding``, what was measured as a text, and how ``deep`` it stands below
+        a cause.
+        """
         judged = self._judge.judged(self._thresholds, self._ignored)
         looked_at = {
             "captured": captured_text(judged.context),
@@ -43,7 +45,7 @@ class Judging:
             "short": f"judged {judged.rules}, not {len(judged.not_judged)}",
             "first_ns": judged.context.first_ns,
         }
-        return {FINDINGS: list(_rows(judged.findings)), LOOKED_AT: [looked_at]}
+        return list(_rows(judged.findings)), looked_at
 
 
 def _rows(findings: Iterable[Finding]) -> Iterator[Row]:

@@ -14,9 +14,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.settings.screens import Rules
 from kdissect.system import give_way
 from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.counting import Counting, Order, Rows, Rules
+from kdissect.tui.feed.counting import Counting, Order, Rows
 from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.wording import defect
 

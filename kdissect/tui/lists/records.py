@@ -19,7 +19,8 @@ from kdissect.present.form import Clock, size
 from kdissect.present.payload import framing_of, is_json, one_line
 from kdissect.present.sanitise import CUT
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.record_lines import (
+from kdissect.tui.feed.records import (
+    ASK_EXCHANGES,
     HAS_TIME,
     IS_CONTROL,
     IS_RELATIVE,
@@ -27,9 +28,11 @@ from kdissect.tui.feed.record_lines import (
     KEY_IS_SAID,
     VALUE_FRAMED,
     VALUE_IS_SAID,
+    Ask,
+    Failed,
     RecordLine,
+    Records,
 )
-from kdissect.tui.feed.records import ASK_EXCHANGES, Ask, Failed, Records
 from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
 

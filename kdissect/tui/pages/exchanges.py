@@ -27,7 +27,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
-from kdissect.tui.pages.finding import Finder
+from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
@@ -63,7 +63,7 @@ class ExchangesPage(SplitPage):
         self.rows = Exchanges(app.index, app.marks, app.columns)
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
-        self.finder = Finder(self)
+        self.finder = Finder(self, self.rows)
         yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
 
@@ -273,7 +273,7 @@ class ExchangesPage(SplitPage):
 
     def action_out_or_end(self) -> None:
         if not self._leave():
-            self.kdissect.end_or_ask(self)
+            self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
         """One level out, or to the screen from which one came; gives whether there was any."""

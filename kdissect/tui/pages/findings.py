@@ -1,25 +1,168 @@
-"""The screen of findings: what is wrong, why, and what to do."""
+"""The screen of findings: what is wrong, why, and what to do.
+
+Rows are those of :mod:`kdissect.tui.feed.judging`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 
 from kdissect.analysis.fold import Row
-from kdissect.insight.finding import Finding
+from kdissect.insight.finding import CONFIDENCES, CRITICAL, INFO, SEVERITIES, WARNING, Finding
 from kdissect.present.findings import FINDINGS as TABLE
-from kdissect.present.form import plural
+from kdissect.present.form import SECOND, Clock, plural
+from kdissect.present.paragraphs import fold_text, paragraph
+from kdissect.present.sanitise import pad, sanitise
 from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Asked
-from kdissect.tui.lists import findings
-from kdissect.tui.lists.figures import Figures
-from kdissect.tui.lists.findings import finding_of
+from kdissect.tui.lists.figures import Column, Figures
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
 from kdissect.tui.record_text import Line
 from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.widgets.text_pane import TextPane
+
+EFFECT = "└ "
+"""Before what another finding explains."""
+_TONES = {CRITICAL: "table--error", WARNING: "table--warning", INFO: "table--dim"}
+_MOST_WIDE = 110
+"""Cells of a line of text; longer ones are hard to read."""
+
+
+def _severity(row: Row) -> str:
+    return finding_of(row).severity
+
+
+def _id(row: Row) -> str:
+    deep: int = row["deep"]
+    return "  " * (deep - 1) + (EFFECT if deep else "") + finding_of(row).id
+
+
+def _where(row: Row) -> str:
+    return sanitise(finding_of(row).where)
+
+
+def _message(row: Row) -> str:
+    return sanitise(finding_of(row).message)
+
+
+def _count(row: Row) -> str:
+    return f"{finding_of(row).count:,}"
+
+
+def _columns(clock: Clock) -> tuple[Column, ...]:
+    def first(row: Row) -> str:
+        ns = finding_of(row).first_ns
+        return "" if ns is None else clock.text(ns)
+
+    return (
+        Column(
+            "Severity",
+            _severity,
+            lambda row: SEVERITIES.index(_severity(row)),
+            is_right=False,
+            is_most_first=False,
+            least=8,
+        ),
+        Column("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
+        Column("Whose", _where, _where, 0, False, 48, False, 20),
+        Column("Measured", lambda row: sanitise(row["measure"]), None, 1),
+        Column("Count", _count, lambda row: finding_of(row).count, 3),
+        Column("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
+        Column(
+            "Confidence",
+            lambda row: finding_of(row).confidence,
+            lambda row: CONFIDENCES.index(finding_of(row).confidence),
+            5,
+            is_right=False,
+            is_most_first=False,
+        ),
+        Column("What", _message, None, 6, False, 120),
+    )
+
+
+def finding_of(row: Row) -> Finding:
+    """The finding of a row."""
+    found: Finding = row["finding"]
+    return found
+
+
+def figures(clock: Clock) -> Figures:
+    """The rows, empty."""
+    return Figures(
+        _columns(clock), lambda row: finding_of(row).key, lambda row: _TONES.get(finding_of(row).severity)
+    )
+
+
+def filter_of(finding: Finding) -> str | None:
+    """The filter that shows its exchanges; None where it names none."""
+    if finding.filter:
+        return finding.filter
+    for name, numbers in (("number", finding.exchanges), ("connection", finding.connections)):
+        if numbers:
+            return f"{name} in {{{', '.join(map(str, numbers))}}}"
+    return None
+
+
+def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[Line]:
+    """All that is said of a finding.
+
+    :param because: the one that explains it.
+    :param first_ns: what times count from.
+    :param room: cells of a line.
+    """
+    room = min(room, _MOST_WIDE)
+    heading = f"{finding.severity.upper()} {finding.id}: {sanitise(finding.where, None)}"
+    out = [Line(part, "heading") for part in fold_text(heading, room)]
+    out += map(Line, paragraph(finding.message, "", room=room))
+    if because is not None:
+        cause = f"explained by {because.id}, {because.where}"
+        out += (Line(part, "fact") for part in paragraph(cause, "", room=room))
+    if finding.steps:
+        out.append(Line(""))
+        out += (Line(part) for part in _steps(finding, first_ns, room))
+    for label, text in (("why", finding.cause), ("do", finding.fix)):
+        if text:
+            out.append(Line(""))
+        for at, part in enumerate(text.split("\n") if text else ()):
+            out += map(Line, paragraph(part, "", label if at == 0 else "", room))
+    see = filter_of(finding)
+    if see is not None:
+        out += [Line(""), *(Line(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room))]
+    sure = [finding.confidence, finding.category, *finding.configs, *finding.sources]
+    out += [Line(""), *(Line(part, "fact") for part in paragraph(" · ".join(sure), "", room=room))]
+    return out
+
+
+def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
+    start = finding.steps[0].ns if first_ns is None else first_ns
+    times = [f"{(step.ns - start) / SECOND:.3f}" for step in finding.steps]
+    wide = max(map(len, times))
+    for time, step in zip(times, finding.steps, strict=True):
+        number = "" if step.exchange is None else f"#{step.exchange}"
+        before = time.rjust(wide) + " "
+        for at, line in enumerate(fold_text(sanitise(step.text, None), room - len(before) - len(number) - 1)):
+            text = (before if at == 0 else " " * len(before)) + line
+            yield f"{pad(text, room - len(number) - 1)} {number}" if number and at == 0 else text
+
+
+def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[Line]:
+    """What is said where nothing is found: what was looked at, and what could not be judged.
+
+    :param looked_at: the row that tells of it.
+    :param is_whole: whether all of the capture was read.
+    """
+    room = min(room, _MOST_WIDE)
+    return [
+        Line("Nothing is found." if is_whole else "Nothing is found so far.", "heading"),
+        Line(""),
+        *(Line(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
+        Line(""),
+        *(Line(part, "fact") for part in paragraph(looked_at["judged"], "", room=room)),
+    ]
+
 
 ASKED = (FINDINGS,)
 
@@ -42,7 +185,7 @@ class FindingsPage(StatisticsPage):
         super().__init__()
 
     def figures(self) -> Figures:
-        return findings.figures(self.clock)
+        return figures(self.clock)
 
     def body(self) -> ComposeResult:
         yield from super().body()
@@ -81,7 +224,7 @@ class FindingsPage(StatisticsPage):
             is_whole = self._is_whole
 
             def nothing(room: int) -> Sequence[Line]:
-                return findings.nothing_found(looked_at, is_whole, room)
+                return nothing_found(looked_at, is_whole, room)
 
             self._show(None, nothing)
             return
@@ -89,7 +232,7 @@ class FindingsPage(StatisticsPage):
         because = self._finding(finding.because)
 
         def text(room: int) -> Sequence[Line]:
-            return findings.text_of(finding, because, looked_at["first_ns"], room)
+            return text_of(finding, because, looked_at["first_ns"], room)
 
         self._show(finding.key, text)
 
@@ -132,7 +275,7 @@ class FindingsPage(StatisticsPage):
         return notes
 
     def filter_of(self, row: Row) -> str | None:
-        return findings.filter_of(finding_of(row))
+        return filter_of(finding_of(row))
 
     def saved(self) -> list[Saved]:
         rows = [finding_of(self.rows.row(at)) for at in range(len(self.rows))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual import on
@@ -17,13 +17,11 @@ from textual.widgets import Footer, Static
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui import status
+from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.status import Item, status_line
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.tabs import Tabs
-
-if TYPE_CHECKING:
-    from kdissect.tui.app import Kdissect
 
 LOW = 30
 """With fewer lines than these the names of the screens are left out."""
@@ -75,9 +73,9 @@ class Page(Screen[None]):
         yield from ()
 
     @property
-    def kdissect(self) -> Kdissect:
+    def kdissect(self) -> Host:
         """The application."""
-        return cast("Kdissect", self.app)
+        return cast(Host, self.app)
 
     def index_grew(self) -> None:
         """There is more in the index, or the decoder ended."""

@@ -12,7 +12,8 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.insight.finding import Finding
 from kdissect.model import Packet
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Ask, Begin, Counting, Grown, Rules
+from kdissect.settings.screens import Rules
+from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Ask, Begin, Counting, Grown
 from kdissect.tui.statistics import Counted, Statistics
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded, index_of

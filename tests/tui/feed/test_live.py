@@ -21,7 +21,7 @@ from kdissect.tui.feed.decoder import Decoder
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.live import Live
 from kdissect.tui.feed.source import Source, packets_of
-from kdissect.tui.lists.capture import lines
+from kdissect.tui.pages.capture import lines
 from kdissect.tui.status import capture_items
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded, index_of

@@ -17,21 +17,27 @@ from kdissect.limits import DEFAULTS
 from kdissect.present.options import Options
 from kdissect.present.records import Address, addressed_rows, record_rows
 from kdissect.record.records import Record
-from kdissect.tui.feed import record_lines
-from kdissect.tui.feed.record_lines import (
+from kdissect.tui.feed import records as record_lines
+from kdissect.tui.feed.records import (
     HAS_TIME,
     IS_CONTROL,
     IS_RELATIVE,
     KEY_BYTES,
     KEY_IS_SAID,
     LINE_BYTES,
+    SPAN,
     VALUE_FRAMED,
     VALUE_IS_SAID,
+    Ask,
+    Failed,
+    Found,
     RecordLine,
     RecordLines,
+    Records,
+    RecordsProcess,
     read_lines,
+    records_of,
 )
-from kdissect.tui.feed.records import SPAN, Ask, Failed, Found, Records, RecordsProcess, records_of
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture

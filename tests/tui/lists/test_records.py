@@ -5,8 +5,16 @@ import pytest
 
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, message_struct
-from kdissect.tui.feed.record_lines import IS_RELATIVE, VALUE_IS_SAID, RecordLine
-from kdissect.tui.feed.records import ASK_EXCHANGES, SPAN, Ask, Failed, Found
+from kdissect.tui.feed.records import (
+    ASK_EXCHANGES,
+    IS_RELATIVE,
+    SPAN,
+    VALUE_IS_SAID,
+    Ask,
+    Failed,
+    Found,
+    RecordLine,
+)
 from kdissect.tui.lists.records import CARRIERS, RecordRows
 from tests.tui.feeds import index_with
 

@@ -17,11 +17,11 @@ from textual.widgets import Input
 from kdissect import read
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.copying import FORMS as COPY_FORMS
 from kdissect.tui.pages import chosen
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.settings import Settings
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text
 

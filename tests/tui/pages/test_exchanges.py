@@ -12,14 +12,14 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Ended
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.settings import Settings
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
-from tests.cli.test_filter import beats
+from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 from tests.tui.test_app import Slow

@@ -18,7 +18,7 @@ from kdissect.present.records import record_rows
 from kdissect.record.records import Record
 from kdissect.tui.app import Kdissect
 from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed import record_lines
+from kdissect.tui.feed import records as record_lines
 from kdissect.tui.feed.decoder import Decoder
 from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.ladder import LadderPage

@@ -1,0 +1,25 @@
+"""``kdissect client``: requests of any version to a broker, made with the analyser's own encoder.
+
+Its commands are modules beside this one, as is what they share: ``asking`` is a run of one, ``connecting``
+whom it asks, ``drafts`` what is produced, ``replay`` what is sent again.
+"""
+
+from __future__ import annotations
+
+import click
+
+from kdissect.cli.commands.client import conformance, fetch, metadata, produce, send
+from kdissect.cli.group import HelpfulGroup
+
+
+@click.group(cls=HelpfulGroup)
+def command() -> None:
+    """Ask a broker exactly one thing, in exactly one version, and see the exchange to the last byte.
+
+    Versions are negotiated by ApiVersions unless --api-version forces one. The exit code is 6 where the
+    broker fails: it is not there, does not answer, refuses, or is none.
+    """
+
+
+for each in (metadata, fetch, produce, send, conformance):
+    command.add_command(each.command)

@@ -1,0 +1,214 @@
+"""What ``read`` and ``live`` have in common: which rows of which table are shown, in which format."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, cast
+
+import click
+
+from kdissect.cli.completing import a_form
+from kdissect.cli.config import Config
+from kdissect.cli.errors import Wrong
+from kdissect.cli.filters import chooser_of, filter_options
+from kdissect.cli.formats import LINES, Form
+from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
+from kdissect.cli.listed_rows import Rows
+from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
+from kdissect.cli.reading import Reading
+from kdissect.cli.row_options import (
+    AS_TREE,
+    BYTES_FORM,
+    CLOCK,
+    DUMP,
+    EMBEDDED,
+    FIELDS,
+    SHOW_SECRETS,
+    WITH_RECORDS,
+    chosen_columns,
+    chosen_form,
+    options_of,
+    printer_of,
+)
+from kdissect.cli.shown_packets import ShownPackets
+from kdissect.cli.tls_keys import key_options
+from kdissect.dissect import Event
+from kdissect.present.catalogue import TABLES
+from kdissect.present.form import Clock
+from kdissect.present.tables import BINARY
+
+_OPTIONS = (
+    click.option(
+        "-T",
+        "form",
+        metavar="FORMAT",
+        shell_complete=a_form(LINES, TABLES),
+        help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
+        "faults: those tables as NDJSON, or records.parquet, faults.csv …",
+    ),
+    filter_options,
+    FIELDS,
+    AS_TREE,
+    DUMP,
+    click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
+    CLOCK,
+    click.option(
+        "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's."
+    ),
+    key_options,
+    click.option(
+        "-o",
+        "output",
+        metavar="FILE",
+        help="Write there instead of stdout; a file of that name is replaced.",
+    ),
+    WITH_RECORDS,
+    BYTES_FORM,
+    EMBEDDED,
+    SHOW_SECRETS,
+    click.option(
+        "--explain-errors", is_flag=True, help="What errors mean and what causes them, below (text and tree)."
+    ),
+    click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
+    click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
+    colour_option,
+)
+
+
+def showing_options(function: click.decorators.FC) -> click.decorators.FC:
+    """The options of :class:`Showing`, in order."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
+
+
+def ports_of(rules: tuple[str, ...]) -> frozenset[int]:
+    """The ports of ``-d`` rules.
+
+    :raises Wrong: a rule has another form.
+    """
+    ports = set()
+    for rule in rules:
+        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
+        if found is None or not 0 < int(found[1]) < 65_536:
+            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
+        ports.add(int(found[1]))
+    return frozenset(ports)
+
+
+class Showing:
+    """What is shown, by the options of a command.
+
+    :raises Wrong: options do not go with each other, or are none.
+    """
+
+    def __init__(self, given: dict[str, Any], config: Config) -> None:
+        self._given = given
+        self._config = config
+        self._rows: Rows | None = None
+        """What was printed, once something could be."""
+        self.options = options_of(given, config)
+        self.form = self._chosen_form()
+        self._table = chosen_columns(given, self.form, config)
+        self.ports = config.ports | ports_of(given["decode_as"])
+        self.chooser = chooser_of(
+            given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
+        )
+
+    @property
+    def talks(self) -> bool:
+        """Whether there is somebody who wants to know how it goes."""
+        return sys.stderr.isatty() and not self._given["quiet"]
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether rows cost more than reading the capture: those that are made of values, field by field."""
+        if self.chooser is not None and not self.chooser.is_cheap:
+            return True
+        if self.form.table in ("connections", "faults"):
+            return False
+        if self.form.format == "text":
+            return bool(self._given["fields"])
+        return not (
+            self.form.table == "records" and self.form.format == "ndjson" and not self.options.embedded
+        )
+
+    def _chosen_form(self) -> Form:
+        form = chosen_form(self._given, "text")
+        for name in ("records", "bytes_form"):
+            if form.format == "text" and self._given[name] not in (False, "text"):
+                option = "--records" if name == "records" else "--bytes"
+                raise Wrong(f"{option} goes with tables and trees: lines have neither records nor values")
+        return form
+
+    def refuse_packets(self) -> None:
+        """See whether ``-w`` goes with the rest."""
+        rows_to, packets_to = self._given["output"], self._given["packets_to"]
+        if self.form.table == "connections":
+            raise Wrong("-w goes with exchanges, records and faults: -T connections shows no packets")
+        if packets_to == "-":
+            refuse_terminal("pcapng", None)
+        if is_same_file(packets_to, rows_to or "-"):
+            where = "standard output" if packets_to == "-" else packets_to
+            raise Wrong(f"the rows and the packets (-w) would both go to {where}: give -o FILE for the rows")
+
+    def print(
+        self,
+        reading: Reading,
+        events: Iterable[Sequence[Event]],
+        file: BinaryIO,
+        flush: bool,
+        shown: ShownPackets | None = None,
+        jobs: Jobs = ALONE,
+    ) -> None:
+        """Print the rows of events. However it ends, what was printed can be read.
+
+        :param reading: where the events, which are in lists, come from.
+        :param flush: whether each row is needed at once.
+        :param shown: is given what is shown.
+        :param jobs: how many processes share it, where they can.
+        """
+        clock = Clock(self._given["clock"] or self._config.time)
+        flush = flush or (self._given["output"] is None and sys.stdout.isatty())
+        outlet = Outlet(file)
+        keep = None if self.chooser is None else self.chooser.row
+        printer = printer_of(
+            *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
+            *(self.options, flush, keep),
+        )
+        self._rows = Rows(reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown)
+        try:
+            if jobs.processes > 1 and self._can_be_shared(clock):
+                share(reading, events, self._rows, jobs, self._rows.write)
+                return
+            most = self._given["count"]
+            for several in events:
+                if most is None:
+                    self._rows.many(several)
+                    continue
+                for event in several:
+                    self._rows.one(event, most)
+                    if self._rows.count == most:
+                        return
+        finally:
+            printer.close()
+
+    def _can_be_shared(self, clock: Clock) -> bool:
+        """Whether rows can be made apart: not where they end with one of them, where each begins with the
+        time since the one before it, or where they are written as columns."""
+        form = self.form.format
+        if self._given["count"] is not None or form in BINARY:
+            return False
+        return not (form == "text" and clock.letter == "d" and not self._given["fields"])
+
+    def exit_code(self, reading: Reading) -> int:
+        """How the command ends; tells the closing line."""
+        given = self._given
+        rows = 0 if self._rows is None else self._rows.count
+        return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])
