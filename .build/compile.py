@@ -13,6 +13,7 @@ import runpy
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +106,13 @@ def main(folder: str = str(TOP)) -> None:
 
 
 def _put_in_place(made: list[tuple[Path, str]], top: Path) -> None:
-    """Put each library beside its source."""
+    """Put each library beside its source, and take away those of modules that are no leaves any more."""
     for library, name in made:
         (top / name).write_bytes(library.read_bytes())
+    kept = {top / name for _, name in made}
+    for suffix in EXTENSION_SUFFIXES:
+        for leftover in {*(top / "kdissect").rglob(f"*{suffix}")} - kept:
+            leftover.unlink()
 
 
 if __name__ == "__main__":

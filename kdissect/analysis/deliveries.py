@@ -370,3 +370,41 @@ def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
     """Timestamps of the records of a batch, as far as its header tells."""
     parts = min(records, SAMPLE) if last_ms > first_ms else 1
     return [first_ms + (last_ms - first_ms) * (2 * part + 1) // (2 * parts) for part in range(parts)]
+
+
+@dataclass(slots=True)
+class Again:
+    """What the members of a group fetched of a partition."""
+
+    records: int = 0
+    """Offsets that were fetched, each once."""
+    again: int = 0
+    """Offsets that were fetched before, each time."""
+    clients: list[str] = field(default_factory=list)
+    """Client ids of those that fetched again."""
+    first_ns: int | None = None
+    last_ns: int | None = None
+    """When the first and the last of these came."""
+
+
+def read_again(consumers: Mapping[str, Iterable[Arrival]]) -> Again:
+    """What was fetched more than once, by client id of who fetched it."""
+    out, covered = Again(), _Covered()
+    wanted: dict[str, int] = {}
+    every = [(each, who) for who, arrivals in consumers.items() for each in arrivals]
+    for each, who in sorted(every, key=lambda one: (_when(one[0]), one[1])):
+        if each.offset is not None:
+            wanted[who] = each.offset
+        if each.base is None:
+            continue
+        asked = wanted.get(who)
+        first = asked if asked is not None and each.base <= asked <= each.last else each.base
+        news = sum(end - begin + 1 for begin, end in covered.add(first, each.last))
+        out.records += news
+        known = each.last - first + 1 - news
+        if known:
+            out.again += known
+            out.clients = [*dict.fromkeys((*out.clients, who))]
+            out.first_ns = each.came_ns if out.first_ns is None else min(out.first_ns, each.came_ns)
+            out.last_ns = each.came_ns if out.last_ns is None else max(out.last_ns, each.came_ns)
+    return out

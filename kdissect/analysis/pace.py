@@ -31,6 +31,10 @@ POLLED_NS = 50 * MILLISECOND
 """The same behind a long poll."""
 BACKWARDS_NS = MILLISECOND
 """An answer so long before its request shows a clock that goes wrong."""
+LARGE_BYTES = 100_000_000
+"""What librdkafka takes by default (``receive.message.max.bytes``)."""
+BEYOND_BYTES = 64 << 10
+"""Answers with less are small, whatever was asked for."""
 WORST = 8
 MOST_SECONDS = 10_000
 """So many seconds with such waits are kept."""
@@ -45,7 +49,7 @@ def is_of_brokers(exchange: Exchange) -> bool:
 
 @dataclass(slots=True)
 class _Worst:
-    """How often something took long, and the exchanges in which it did longest."""
+    """How often something took long (or was large), and the exchanges in which it was worst."""
 
     count: int = 0
     total_ns: int = 0
@@ -92,6 +96,11 @@ class _Pace:
     away_worst: _Worst = field(default_factory=_Worst)
     backwards: _Worst = field(default_factory=_Worst)
     quota: Quota = field(default_factory=Quota)
+    answered: Histogram = field(default_factory=Histogram)
+    least: int = 0
+    large: _Worst = field(default_factory=_Worst)
+    beyond: _Worst = field(default_factory=_Worst)
+    beyond_limit: int = 0
     min_bytes: int = 0
     max_wait_ms: int = 0
     span: Span = field(default_factory=Span)
@@ -101,12 +110,25 @@ class _Pace:
         self.broker.merge(later.broker)
         self.known_ns += later.known_ns
         self.behind_ns += later.behind_ns
-        for name in ("behind", "polled", "throttled", "broken", "held", "away_worst", "backwards"):
+        for name in (
+            "behind",
+            "polled",
+            "throttled",
+            "broken",
+            "held",
+            "away_worst",
+            "backwards",
+            "large",
+            "beyond",
+        ):
             getattr(self, name).merge(getattr(later, name))
         for second, (count, total) in later.behind_seconds.items():
             self.waited(second, count, total)
         self.away.merge(later.away)
         self.quota.merge(later.quota)
+        self.answered.merge(later.answered)
+        self.least = max(self.least, later.least)
+        self.beyond_limit = max(self.beyond_limit, later.beyond_limit)
         self.min_bytes = max(self.min_bytes, later.min_bytes)
         self.max_wait_ms = max(self.max_wait_ms, later.max_wait_ms)
         self.span.merge(later.span)
@@ -167,6 +189,20 @@ class Pace(OneTable[_Key, _Pace]):
         column("held_last_ns", "int64", "when the last of them was asked", unit="time"),
         column("held_min_bytes", "int64", "how many they asked for, at the most"),
         column("held_max_wait_ms", "int64", "for how long, at the most"),
+        column(
+            "answered_bytes_p50",
+            "int64",
+            "bytes of records in half of its answers, at the most",
+            unit="bytes",
+        ),
+        column("least_bytes", "int64", "for how many bytes its Fetches wait, at the most"),
+        column("large_count", "int64", "answers of more than 100,000,000 bytes"),
+        column("large_bytes", "int64", "the largest of them"),
+        column("large_exchanges", "int64s", "the largest few"),
+        column("beyond_count", "int64", "answers with more bytes of records than were asked for, and a lot"),
+        column("beyond_bytes", "int64", "the largest of them"),
+        column("beyond_limit_bytes", "int64", "how many were asked for, at the most"),
+        column("beyond_exchanges", "int64s", "the largest few"),
         column("away_count", "int64", "Fetches that were answered with records at once, after one before"),
         column("away_p50_ns", "int64", "half of the times between the two are no longer"),
         column("away_p90_ns", "int64", "90 % are no longer"),
@@ -205,6 +241,8 @@ class Pace(OneTable[_Key, _Pace]):
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     row.polled.add(behind, exchange)
         assert exchange.response is not None
+        if exchange.response.frame.size > LARGE_BYTES:
+            row.large.add(exchange.response.frame.size, exchange)
         throttle_ms = told_ms(exchange.response)
         row.quota.add(exchange, throttle_ms)
         if throttle_ms:
@@ -219,9 +257,16 @@ class Pace(OneTable[_Key, _Pace]):
         assert exchange.response is not None
         seen = exchange.response.survey()
         size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
+        row.answered.add(size)
         if not size:
             return
         longest, least = asked_wait(exchange.request)
+        row.least = max(row.least, least)
+        if size >= BEYOND_BYTES:
+            limit = exchange.request.body().get("maxBytes", 0)
+            if 0 < limit < size:
+                row.beyond.add(size, exchange)
+                row.beyond_limit = max(row.beyond_limit, limit)
         if wait is Wait.WAITED_OUT and longest is not None and least > 1:
             row.held.add(longest * MILLISECOND, exchange)
             row.min_bytes, row.max_wait_ms = max(row.min_bytes, least), max(row.max_wait_ms, longest)
@@ -277,6 +322,15 @@ def _result(key: _Key, row: _Pace) -> Row:
         "held_last_ns": row.held.span.last_ns,
         "held_min_bytes": row.min_bytes,
         "held_max_wait_ms": row.max_wait_ms,
+        "answered_bytes_p50": row.answered.percentiles(50)[0],
+        "least_bytes": row.least,
+        "large_count": row.large.count,
+        "large_bytes": row.large.most_ns,
+        "large_exchanges": row.large.exchanges,
+        "beyond_count": row.beyond.count,
+        "beyond_bytes": row.beyond.most_ns,
+        "beyond_limit_bytes": row.beyond_limit,
+        "beyond_exchanges": row.beyond.exchanges,
         "away_count": row.away.count,
         "away_p50_ns": away_50,
         "away_p90_ns": away_90,

@@ -39,7 +39,7 @@ class OtherSideFailed(click.ClickException):
     exit_code = OTHER_SIDE_FAILED
 
 
-class Refused(click.ClickException):
+class CaptureRefused(click.ClickException):
     """The system does not permit to capture."""
 
     exit_code = NOT_PERMITTED

@@ -26,7 +26,7 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.analysis.slow import Slowness
-    from kdissect.cli.moments import Moment
+    from kdissect.cli.moments import MomentOption
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
     from kdissect.insight.evidence import Evidence
@@ -37,30 +37,38 @@ MILLISECOND = 1_000_000
 def filter_options(function: click.decorators.FC) -> click.decorators.FC:
     """``-Y`` and ``--slow``."""
     slow = click.option(
-        "--slow", is_flag=True, help="Only what took longer than nearly all of its API, or than slow_ms."
+        "--slow",
+        is_flag=True,
+        help="Only slow exchanges: slower than nearly all of their API, or than slow_ms.",
     )
     of_filter = click.option(
         "-Y",
         "filter",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="Only what this display filter shows.",
+        help="Only what this display filter selects.",
     )
     return of_filter(slow(function))
 
 
 def chooser_of(
-    text: str | None, slow: bool, table: str, options: Options, slow_ms: int | None
+    text: str | None,
+    slow: bool,
+    table: str,
+    options: Options,
+    slow_ms: int | None,
+    within: Within | None = None,
 ) -> Chooser | None:
     """What chooses the rows of a table; None where all are shown.
 
     :param text: the filter, if there is one.
     :param slow: whether only what is slow is shown.
     :param slow_ms: what the configuration calls slow.
+    :param within: a span of time in which an exchange must begin.
     :raises Wrong: the filter is none; the text tells where, and what was meant.
     """
     texts = [*((text,) if text is not None else ()), *(("slow",) if slow else ())]
-    return Chooser(texts, table, options, slow_ms) if texts else None
+    return None if not texts and within is None else Chooser(texts, table, options, slow_ms, within)
 
 
 class Chooser:
@@ -187,21 +195,17 @@ class Chooser:
 
 
 class Within:
-    """The span of ``--since`` and ``--until``.
+    """The span of ``--since`` and ``--until``."""
 
-    :param first_ns: tells the time of the first packet, once there is one.
-    """
-
-    def __init__(
-        self, since: Moment | None, until: Moment | None, first_ns: Callable[[], int | None]
-    ) -> None:
+    def __init__(self, since: MomentOption | None, until: MomentOption | None) -> None:
         self._since = since
         self._until = until
-        self._first_ns = first_ns
+        self.first_ns: Callable[[], int | None] = lambda: None
+        """Tells the time of the first packet, once there is one."""
 
     def has(self, exchange: Exchange) -> bool:
         """Whether an exchange begins in it."""
-        first_ns, ns = self._first_ns() or 0, begun_ns(exchange)
+        first_ns, ns = self.first_ns() or 0, begun_ns(exchange)
         if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
             return False
         return self._until is None or ns < self._until.ns_since_epoch(first_ns)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kdissect.cli.filters import Chooser
-from kdissect.cli.formats import Printer
 from kdissect.cli.jobs import Outlet, problems_so_far
+from kdissect.cli.printers import Printer
 from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
@@ -21,7 +21,7 @@ from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
 
 
-class Part(NamedTuple):
+class ListedBatch(NamedTuple):
     """What comes of a batch, beside the rows."""
 
     rows: int
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     problems: list[Problem]
 
 
-class Rows:
+class ListedRows:
     """Prints rows, and counts them."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Rows:
         for told in news:
             self.history.learn(*told)
 
-    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Part]:
+    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, ListedBatch]:
         """Print the rows of a batch."""
         outlet, printer = self._outlet, self._printer
         before = outlet.to, printer.state  # a batch that waits for its turn may be interrupted by another
@@ -114,7 +114,7 @@ class Rows:
         finally:
             outlet.to, printer.state = before
 
-    def _do(self, batch: bytes, write: Write) -> Part:
+    def _do(self, batch: bytes, write: Write) -> ListedBatch:
         self._clock.first_ns, events = opened(batch, self.history, self._limits)
         tally = self._reading.tally.part()
         found = None if self._found is None else ShownPackets()
@@ -132,7 +132,7 @@ class Rows:
                 if found is not None:
                     found.add(each)
         chosen = frozenset(() if chooser is None else chooser.chosen)
-        return Part(rows, tally, found, chosen, problems_so_far())
+        return ListedBatch(rows, tally, found, chosen, problems_so_far())
 
     def _connection(self, connection: Connection, write: Write) -> None:
         """Print a connection that has no exchange in this batch that the filter shows; it may have others."""
@@ -154,7 +154,7 @@ class Rows:
         if self._flush:
             self._file.flush()
 
-    def done(self, part: Part) -> None:
+    def done(self, part: ListedBatch) -> None:
         """Count what was printed; print what only all batches together tell."""
         self.count += part.rows
         self._reading.tally.merge(part.tally)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, cast
@@ -14,8 +13,9 @@ from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import chooser_of, filter_options
 from kdissect.cli.formats import LINES, Form
+from kdissect.cli.inputs import ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
-from kdissect.cli.listed_rows import Rows
+from kdissect.cli.listed_rows import ListedRows
 from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
 from kdissect.cli.reading import Reading
 from kdissect.cli.row_options import (
@@ -45,8 +45,8 @@ _OPTIONS = (
         "form",
         metavar="FORMAT",
         shell_complete=a_form(LINES, TABLES),
-        help="text (the default), tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, connections, "
-        "faults: those tables as NDJSON, or records.parquet, faults.csv …",
+        help="Exchanges as text (the default), tree, ndjson, csv, tsv, parquet or arrow. Other "
+        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv …",
     ),
     filter_options,
     FIELDS,
@@ -55,54 +55,41 @@ _OPTIONS = (
     click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
     CLOCK,
     click.option(
-        "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's."
+        "-d",
+        "decode_as",
+        multiple=True,
+        metavar="tcp.port==N,kafka",
+        help="Treat traffic of this port as Kafka.",
     ),
     key_options,
     click.option(
         "-o",
         "output",
         metavar="FILE",
-        help="Write there instead of stdout; a file of that name is replaced.",
+        help="Write to this file instead of stdout. An existing file is replaced.",
     ),
     WITH_RECORDS,
     BYTES_FORM,
     EMBEDDED,
     SHOW_SECRETS,
     click.option(
-        "--explain-errors", is_flag=True, help="What errors mean and what causes them, below (text and tree)."
+        "--explain-errors", is_flag=True, help="Explain errors below each exchange (text and tree)."
     ),
     click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
     click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
     colour_option,
 )
 
 
-def showing_options(function: click.decorators.FC) -> click.decorators.FC:
-    """The options of :class:`Showing`, in order."""
+def listing_options(function: click.decorators.FC) -> click.decorators.FC:
+    """The options of :class:`Listing`, in order."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
-
-
-def ports_of(rules: tuple[str, ...]) -> frozenset[int]:
-    """The ports of ``-d`` rules.
-
-    :raises Wrong: a rule has another form.
-    """
-    ports = set()
-    for rule in rules:
-        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
-        if found is None or not 0 < int(found[1]) < 65_536:
-            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
-        ports.add(int(found[1]))
-    return frozenset(ports)
-
-
-class Showing:
+class Listing:
     """What is shown, by the options of a command.
 
     :raises Wrong: options do not go with each other, or are none.
@@ -111,12 +98,12 @@ class Showing:
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
-        self._rows: Rows | None = None
+        self._rows: ListedRows | None = None
         """What was printed, once something could be."""
         self.options = options_of(given, config)
         self.form = self._chosen_form()
         self._table = chosen_columns(given, self.form, config)
-        self.ports = config.ports | ports_of(given["decode_as"])
+        ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
         )
@@ -182,7 +169,9 @@ class Showing:
             *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
             *(self.options, flush, keep),
         )
-        self._rows = Rows(reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown)
+        self._rows = ListedRows(
+            reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown
+        )
         try:
             if jobs.processes > 1 and self._can_be_shared(clock):
                 share(reading, events, self._rows, jobs, self._rows.write)

@@ -209,5 +209,5 @@ class TextOutput:
 def colour_option(function: click.decorators.FC) -> click.decorators.FC:
     """``--color``."""
     return click.option(
-        "--color", type=click.Choice(COLOURS), default=None, help="Colour: auto is on a terminal only."
+        "--color", type=click.Choice(COLOURS), default=None, help="Use colour: auto means on a terminal only."
     )(function)

@@ -6,16 +6,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
+from typing import Any
 
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
+from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Unreadable, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.inputs import open_file
+from kdissect.cli.inputs import open_file, ports_of, read_twice
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.tally import Tally
-from kdissect.cli.tls_keys import Keys
+from kdissect.cli.tls_keys import Keys, keys_of
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -64,15 +66,16 @@ class Reading:
         """Is given every packet when it is read, if it is set before reading begins."""
         self.one_by_one = False
         """Whether nothing may be read, or counted, that is not asked for."""
-        self._paths = tuple(paths)
-        self._names_file = opener is None and len(self._paths) == 1
+        self.paths = tuple(paths)
+        """What is read; what can be read once only is kept in a file where it is read more often."""
+        self._names_file = opener is None and len(self.paths) == 1
         """Whether a complaint must name the file; of several, or of followed ones, the fault does."""
         known = Keys() if keys is None else keys
         source = Input(
-            self._paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener
+            self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
-        self._progress = Progress(self._paths) if progress else None
+        self._progress = ProgressLine(self.paths) if progress else None
         self._complaints = Complaints()
 
     def read_before(self, names: bool, learn: Callable[[Event], None] | None = None) -> None:
@@ -203,7 +206,7 @@ class Reading:
         self.is_damaged = True
         if self._progress is not None:
             self._progress.clear()
-        self._complaints.tell(self._paths[0] if self._names_file else None, fault)
+        self._complaints.tell(self.paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
         """Of connections that speak TLS, those of which nothing is decoded by now, in words; empty if there
@@ -250,7 +253,7 @@ class Reading:
         return f"{plural(self._pass.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
-class Progress:
+class ProgressLine:
     """A line on stderr that shows how far reading is."""
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -280,6 +283,42 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._shown = False
+
+
+@contextmanager
+def reading_of(
+    given: Mapping[str, Any],
+    paths: tuple[str, ...],
+    config: Config,
+    options: Options,
+    *,
+    twice: bool = False,
+    progress: bool = False,
+    count_faults: bool = False,
+    growing: bool = False,
+    opener: Callable[[], Packets] | None = None,
+) -> Iterator[Reading]:
+    """The captures that a command is given, as its options and the configuration ask for.
+
+    :param twice: whether they are read more than once.
+    :param growing: whether packets come as they are captured.
+    :param opener: gives the packets, where the files are not simply read from begin to end.
+    """
+    ports = config.ports | ports_of(given["decode_as"])
+    keys = keys_of(given, config.limits, growing=growing)
+    with read_twice(paths, twice) as readable:
+        reading = Reading(
+            readable,
+            options,
+            ports,
+            config.topics,
+            progress=progress,
+            count_faults=count_faults,
+            keys=keys,
+            opener=opener,
+        )
+        with closing(reading):
+            yield reading
 
 
 @contextmanager

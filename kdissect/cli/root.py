@@ -113,6 +113,6 @@ class Root(HelpfulGroup):
 def root() -> None:
     """The network protocol analyzer for Apache Kafka.
 
-    kdissect FILE… shows captures on the screen, as kdissect tui does; where there is no terminal it prints
-    them, as kdissect read does.
+    On a terminal, kdissect FILE… opens the screens, as kdissect tui does. Elsewhere it prints, as kdissect
+    read does.
     """

@@ -10,22 +10,18 @@ import click
 from kdissect.cli.completing import a_column_of
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.formats import (
+from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written
+from kdissect.cli.output import TextOutput, wants_colour
+from kdissect.cli.printers import (
     FieldsPrinter,
-    Form,
     Keep,
     LinePrinter,
     Printer,
     RecordsPrinter,
     TablePrinter,
     TreePrinter,
-    columns_of,
-    form_of,
     goes_in_pieces,
-    names_of,
-    see_that_it_can_be_written,
 )
-from kdissect.cli.output import TextOutput, wants_colour
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
@@ -37,23 +33,28 @@ FIELDS = click.option(
     multiple=True,
     metavar="FIELD",
     shell_complete=a_column_of(TABLES),
-    help="Only this column; may be given often.",
+    help="Print only this column. May be given often.",
 )
 AS_TREE = click.option("-V", "as_tree", is_flag=True, help="The same as -T tree.")
-DUMP = click.option("-x", "dump", is_flag=True, help="The bytes too (text and tree).")
+DUMP = click.option("-x", "dump", is_flag=True, help="Print the bytes too (text and tree).")
 CLOCK = click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help=f"Times: {', '.join(map(' '.join, TIMES.items()))}."
+    "-t",
+    "clock",
+    type=click.Choice(tuple(TIMES)),
+    help=f"How times are shown. {'. '.join(map(': '.join, TIMES.items()))}.",
 )
 WITH_RECORDS = click.option(
-    "--records", is_flag=True, help="Decoded record batches inside request and response."
+    "--records", is_flag=True, help="Show decoded record batches inside requests and responses."
 )
 BYTES_FORM = click.option(
-    "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
+    "--bytes",
+    "bytes_form",
+    type=click.Choice(BYTES_FORMS),
+    default="text",
+    help="How keys and values are shown.",
 )
-EMBEDDED = click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too.")
-SHOW_SECRETS = click.option(
-    "--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."
-)
+EMBEDDED = click.option("--embedded", is_flag=True, help="Decode bytes inside messages and records too.")
+SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 
 
 def options_of(given: Mapping[str, Any], config: Config) -> Options:

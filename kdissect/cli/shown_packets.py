@@ -75,7 +75,7 @@ def _is_secretive(message: Message) -> bool:
     return may_hold_secrets(apis.api_name(message.api_key) + message.kind.capitalize())
 
 
-class Shown:
+class ShownPacketsWriter:
     """Writes the packets of what is shown."""
 
     def __init__(

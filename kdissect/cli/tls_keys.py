@@ -27,15 +27,15 @@ def key_options(function: click.decorators.FC) -> click.decorators.FC:
         "rsa_keys",
         multiple=True,
         metavar="FILE",
-        help="A broker's private key, for TLS 1.2 with RSA key exchange.",
+        help="Private key of a broker, for TLS 1.2 with RSA key exchange.",
     )
     log = click.option(
         "--keylog",
         "key_logs",
         multiple=True,
         metavar="FILE",
-        help="TLS secrets: a key log, or a directory of them (kdissect doctor tls tells how to get one); "
-        f"else {ENVIRONMENT} counts.",
+        help=f"TLS secrets: a key log, or a directory of key logs. Default: what {ENVIRONMENT} names. How to "
+        "get one: kdissect doctor tls.",
     )
     return log(key(function))
 
@@ -43,7 +43,7 @@ def key_options(function: click.decorators.FC) -> click.decorators.FC:
 with_secrets_option = click.option(
     "--with-secrets",
     is_flag=True,
-    help="With -w: write the TLS secrets of the connections too; who has the file can decrypt them.",
+    help="With -w: write the TLS secrets of the connections too. Whoever has the file can decrypt them.",
 )
 
 

@@ -28,7 +28,7 @@ enough for rows to come steadily."""
 _EXCHANGE, _CONNECTION, _FAULT = 0, 1, 2
 
 
-class Batch:
+class EventBatch:
     """Gathers events."""
 
     def __init__(self, most_bytes: int | None = None, most_events: int | None = None) -> None:

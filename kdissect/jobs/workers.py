@@ -136,11 +136,6 @@ class Workers:
             for _ in range(count - 1):
                 self._fork()
 
-    @property
-    def pids(self) -> list[int]:
-        """The numbers of the other processes."""
-        return [process.pid for process in self._processes]
-
     def submit(self, batch: bytes, news: Sequence[Any] = ()) -> None:
         """Have a batch done; what is ready is written.
 

@@ -39,13 +39,14 @@ PLACES = {
     "bytes": "In the bytes",
     "panes": "In tree and bytes",
     "text": "In the text",
+    "time": "In the line of time",
     "filter": "In the filter line",
     "start": "At the start",
 }
 """Where actions work, and the heading that help gives them."""
 
 
-PANES = ("list", "tree", "bytes", "text", "panes", "ladder")
+PANES = ("list", "tree", "bytes", "text", "time", "panes", "ladder")
 """The places within a screen."""
 
 
@@ -127,7 +128,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
-    _A("copy", "exchanges", "y", "Copy", "copy value, path, filter, JSON, hex, kcat, tshark", "copy", True),
+    _A("copy", "exchanges", "y", "Copy", "copy value, path, filter, JSON, hex, kcat, tshark", "copy"),
     _A("save", "exchanges", "w", "Save", "save shown, marked or this one to a file", "save", True),
     _A("wireshark", "exchanges", "W", "Wireshark", "open Wireshark at this exchange", "wireshark"),
     _A("columns", "exchanges", "c", "Columns", "choose the columns of the list", "columns"),
@@ -222,6 +223,15 @@ ACTIONS: tuple[Action, ...] = (
         "ladder of the client, or of what is marked",
         "app.ladder",
     ),
+    _A(
+        "story",
+        "exchanges records ladder",
+        "i",
+        "Story",
+        "what led to this exchange, and what followed",
+        "app.story",
+        True,
+    ),
     _A("next-error", "ladder", "e", "Next error", "next response with an error", "next_bad(1)", True),
     _A("error-before", "ladder", "E", "Error before", "response with an error before", "next_bad(-1)"),
     _A("times", "ladder", "t", "Times", "times: relative, of day", "times"),
@@ -244,6 +254,27 @@ ACTIONS: tuple[Action, ...] = (
     _A("first", "text", "g home", "First", "first line", "scroll_home"),
     _A("last", "text", "G end", "Last", "last line", "scroll_end"),
     _A("open", "text", "enter", "Into", "its place in the exchange's tree, and its bytes", "choose"),
+    # -- the line of time
+    _A("earlier", "time", "left h", "Earlier", "a moment earlier", "move(-1)", True),
+    _A("later", "time", "right l", "Later", "a moment later", "move(1)", True),
+    _A("range-earlier", "time", "shift+left", "Range earlier", "begin a range, and earlier", "stretch(-1)"),
+    _A("range-later", "time", "shift+right", "Range later", "begin a range, and later", "stretch(1)"),
+    _A("range", "time", "r", "Range", "begin a range here; again: none", "begin", True),
+    _A("open", "time", "enter", "Only this", "show only this time, on all screens", "choose", True),
+    _A("page-up", "time", "pageup", "Much earlier", "ten moments earlier", "page(-1)"),
+    _A("page-down", "time", "pagedown", "Much later", "ten moments later", "page(1)"),
+    _A("first", "time", "g home", "Start", "the start of the capture", "to(0)"),
+    _A("last", "time", "G end", "End", "the end of the capture", "to(-1)"),
+    # -- findings
+    _A(
+        "explain",
+        "findings",
+        "i",
+        "All of it",
+        "all that is said of the finding; again: the list",
+        "explain",
+        True,
+    ),
     # -- figures
     _A("group", "grouped", "g", "Group", "put the figures together in another way", "group", True),
     _A("save", "statistics", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
@@ -277,8 +308,6 @@ ACTIONS: tuple[Action, ...] = (
     _A("first", "bytes", "g home", "First", "first byte", "to(0)"),
     _A("last", "bytes", "G end", "Last", "last byte", "to(-1)"),
 )
-
-MOST_IN_FOOTER = 9
 
 IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
 """The names, each once."""

@@ -32,3 +32,5 @@ class Settings(NamedTuple):
     """What takes longer is slow; None: what takes longer than nearly all of its API."""
     rules: Rules = Rules()
     """What is configured of the rules that findings come from."""
+    page: str | None = None
+    """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""

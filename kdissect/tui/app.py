@@ -41,6 +41,7 @@ from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
@@ -72,6 +73,7 @@ class Kdissect(Host):
         rates: Looks | None = None,
     ) -> None:
         """:param rates: tells of the interfaces that can be captured from."""
+        self.home = settings.page or ("exchanges" if settings.filter else "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
         super().__init__(feed, options, settings, remembered or Remembered())
@@ -118,6 +120,7 @@ class Kdissect(Host):
             "problems": ProblemsPage(),
             "records": RecordsPage(),
             "ladder": LadderPage(),
+            "story": StoryPage(),
             "capture": CapturePage(),
             "findings": FindingsPage(),
         }
@@ -125,7 +128,9 @@ class Kdissect(Host):
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
-        self.push_screen("exchanges")
+        self.push_screen("exchanges")  # made in any case: other screens lead to it
+        if self.home != "exchanges":
+            self.switch_screen(self.home)
         if self.settings.filter:
             self.shown.push(self.settings.filter)
         if self.ended is None:
@@ -167,7 +172,7 @@ class Kdissect(Host):
     def filter_by(self, text: str) -> None:
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
-        self.shown.push(text)
+        self.shown.push(self.shown.within_span(text))
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_by(*USUAL)
@@ -305,6 +310,23 @@ class Kdissect(Host):
         self._jump("ladder", self.shown.depth)
         if here is ladder:
             ladder.index_grew()
+
+    def action_story(self) -> None:
+        """Tell what led to the exchange under the cursor, and what followed."""
+        story, here = self.pages["story"], self.screen
+        assert isinstance(story, StoryPage)
+        place = here.chosen_place() if isinstance(here, Page) else None
+        if place is None:
+            return
+        try:
+            exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
+        except OSError as error:
+            assert isinstance(here, Page)
+            here.say(f"the exchange cannot be read: {error.strerror or error}")
+            return
+        exchange.topic_names = self.index.all_names()
+        story.about(exchange)
+        self._jump("story", self.shown.depth)
 
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         page, before = self.pages["exchanges"], self.shown.depth

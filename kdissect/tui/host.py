@@ -63,6 +63,8 @@ class Host(App[None]):
 
     pages: Mapping[str, Screen[None]]
     """Those that the numbers lead to, by name."""
+    home: str
+    """The one that is shown first."""
 
     def __init__(
         self, feed: Feed | None, options: Options, settings: Settings, remembered: Remembered
@@ -159,6 +161,10 @@ class Host(App[None]):
     def name_of(self, page: Screen[Any]) -> str:
         """The name of one of the screens."""
         raise NotImplementedError
+
+    def is_home(self, page: Screen[Any]) -> bool:
+        """Whether a screen is the one that is shown first."""
+        return self.pages.get(self.home) is page
 
     def action_page(self, name: str) -> None:
         """Show one of the screens."""

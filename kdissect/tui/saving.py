@@ -22,7 +22,7 @@ from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
 from kdissect.source import Pass
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.index import Index, Places

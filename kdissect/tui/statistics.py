@@ -21,6 +21,7 @@ from kdissect.tui.feed.counting import Rows as Piece
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.statistics import Counter, StatisticsHere, StatisticsProcess
+from kdissect.tui.feed.stories import is_story
 from kdissect.tui.filtering import Shown
 
 MOST_AT_ONCE = 100_000
@@ -95,6 +96,8 @@ class Statistics:
             self._counter = start(self._feed.descriptor, self._feed.source.limits, self._rules)
             self._begin()
         self._next_piece = 0
+        for other in [each for each in self._results if each != asked and any(map(is_story, each))]:
+            del self._results[other]
         self._counter.send(Ask(asked))
         self.sync()
 

@@ -28,7 +28,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
-from tests.cli.run import run, spawn
+from tests.cli.run import run, run_with
 from tests.kafka import METADATA_RESPONSE_1 as ANSWER
 from tests.kafka import framed, request, response
 from tests.lab import LAB
@@ -236,7 +236,7 @@ def test_late_secrets_count_from_the_start_where_all_is_read_twice(
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    ran = spawn("read", "-", "--keylog", KEY_LOG, stdin=CAPTURE.read_bytes())
+    ran = run_with(CAPTURE.read_bytes(), "read", "-", "--keylog", KEY_LOG)
     assert len(ran.lines) == EXCHANGES
 
 

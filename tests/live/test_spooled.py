@@ -11,10 +11,10 @@ import pytest
 from kdissect.capture.blocks import statistics_block
 from kdissect.capture.reader import Item
 from kdissect.live.journal import Complete, Gone, JournalWriter, Lost
-from kdissect.live.session import wait_until
 from kdissect.live.spooled import Spooled
 from kdissect.model import Fault, Packet
 from tests.capture.test_following import ETH0, capture_of, data_of
+from tests.waiting import wait_until
 
 
 class Spool:

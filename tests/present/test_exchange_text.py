@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from kdissect.present import columns
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import row_line, table_writer
+from kdissect.present.tables import row_line
+from kdissect.present.writers import table_writer
+from tests.amount import some
 from tests.present.captures import SECRET, secret_talks, write_capture
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
@@ -41,8 +44,7 @@ def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
     return [event for event in dissect(packets) if isinstance(event, Exchange)]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS), 20))
 def test_lines(path: Path, options: Options) -> None:
     for seed in (None, 1, 2):
         out = BytesIO()

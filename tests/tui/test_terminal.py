@@ -29,6 +29,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 
     def start(*arguments: object, **given: object) -> Terminal:
         home = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        home["KDISSECT_PAGE"] = "exchanges"
         begun.append(Terminal(*arguments, **{**home, **given}))  # type: ignore[arg-type]
         return begun[-1]
 

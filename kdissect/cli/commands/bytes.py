@@ -33,17 +33,17 @@ LONGEST_LINE = 512 << 20
 def shared_options(function: click.decorators.FC) -> click.decorators.FC:
     """What all three commands have."""
     for option in (
-        click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they are."),
-        click.option("-o", "output", metavar="FILE", help="Write there instead of stdout."),
-        click.option("-x", "dump", is_flag=True, help="The bytes beside the tree."),
+        click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys."),
+        click.option("-o", "output", metavar="FILE", help="Write to this file instead of stdout."),
+        click.option("-x", "dump", is_flag=True, help="Print the bytes beside the tree."),
         click.option(
-            "-T", "form", type=click.Choice(("tree", "ndjson")), default="tree", help="How it prints."
+            "-T", "form", type=click.Choice(("tree", "ndjson")), default="tree", help="Output format."
         ),
+        click.option("--input", "input_form", type=click.Choice(FORMS), default="auto", help="Form of DATA."),
+        click.option("--encode", is_flag=True, help="Encode: Kafka's JSON in, bytes out."),
         click.option(
-            "--input", "input_form", type=click.Choice(FORMS), default="auto", help="How DATA is written."
+            "--ndjson", is_flag=True, help="Read one question per line from stdin; print one answer per line."
         ),
-        click.option("--encode", is_flag=True, help="The other way: Kafka's JSON in, bytes out."),
-        click.option("--ndjson", is_flag=True, help="One question a line on stdin, one answer a line out."),
         click.argument("data", required=False, metavar="[DATA | FILE | -]"),
     ):
         function = option(function)
@@ -54,7 +54,7 @@ def shared_options(function: click.decorators.FC) -> click.decorators.FC:
 def command() -> None:
     """Decode raw bytes: hex, base64, a file, stdin, or NDJSON lines on stdin.
 
-    The fields of a line, and of its answer (both with an id that is handed through):
+    Fields of a line and of its answer (an id is passed through):
 
     \b
     message   kind (request, response, data), api_key or api, version, hex
@@ -62,7 +62,7 @@ def command() -> None:
     records   hex                                         → batches, records, faults
     internal  family, key_hex, value_hex, perhaps name    → name, version, key, body, faults
 
-    A line that cannot be understood is answered with an error, and the exit code is 3.
+    A line that is not understood is answered with an error; the exit code is then 3.
     """
 
 
@@ -75,7 +75,7 @@ def command() -> None:
     "--api",
     metavar="NAME|KEY",
     shell_complete=an_api,
-    help="Without it DATA is a whole request, header first.",
+    help="API of the message. Without it DATA is a whole request, header first.",
 )
 @click.option(
     "--api-version",
@@ -92,7 +92,7 @@ def command() -> None:
     help="Kafka's message class, with --kind data.",
 )
 @click.option("--embedded", is_flag=True, help="Decode bytes inside the message too.")
-@click.option("--records", is_flag=True, help="Decoded record batches inside the message.")
+@click.option("--records", is_flag=True, help="Show decoded record batches inside the message.")
 def message(**given: Any) -> int:
     """A request or response without its header, or any other message class."""
     return _run(given, raw.decode_message, raw.encode_message, _asked_message, message_tree_of)
@@ -107,9 +107,9 @@ def records(**given: Any) -> int:
 
 @command.command()
 @shared_options
-@click.option("--family", type=click.Choice(FAMILIES), help="Which topic or protocol the bytes are of.")
-@click.option("--key", "key_hex", metavar="HEX", help="The key of the record; DATA is its value.")
-@click.option("--name", metavar="CLASS", help="Which class of the family, where the bytes do not say it.")
+@click.option("--family", type=click.Choice(FAMILIES), help="Topic or protocol that the bytes belong to.")
+@click.option("--key", "key_hex", metavar="HEX", help="Key of the record; DATA is its value.")
+@click.option("--name", metavar="CLASS", help="Class within the family, where the bytes do not say it.")
 def internal(**given: Any) -> int:
     """A record of one of Kafka's own topics, or a blob that group members exchange."""
     decode, encode = raw.decode_internal_record, raw.encode_internal_record

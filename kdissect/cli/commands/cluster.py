@@ -18,7 +18,7 @@ from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.fold import Row, Statistic, View
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import filter_options
-from kdissect.cli.folding import Folding
+from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.moments import moment_of
@@ -62,46 +62,48 @@ _SHOWN = {
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
     "--at",
     metavar="TIME",
-    help="How it was then: +30s after the beginning, -5s before the end, a date and time, or @MS; without it,"
-    " at the end.",
+    help="Show the state at this time: +30s after the beginning, -5s before the end, a date and "
+    "time, or @MS. Default: the end.",
 )
 @click.option(
     "-z",
     "tables",
     multiple=True,
     type=click.Choice(tuple(_TABLES)),
-    help="Only this table; may be given often.",
+    help="Print only this table. May be given often.",
 )
 @click.option(
     "-T",
     "form",
     type=click.Choice(("text", *FORMATS)),
     default="text",
-    help="How it prints; several tables go into text and ndjson only.",
+    help="Output format. Several tables need text or ndjson.",
 )
 @filter_options
 @click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in text, as those of read; r by default."
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
-    """Brokers, topics, leaders, replicas and settings of the clusters in captures, and what changed.
+    """Show the clusters in captures: brokers, topics, leaders, replicas, settings, and what changed.
 
-    Told is only what the capture tells: by answers to clients, by what brokers and controllers tell each
-    other, and by the metadata log of KRaft. In text, settings that have their defaults are left out. kdissect
-    stats -z cluster_partitions (and so on) has all rows, with the time from and to which each held.
+    The capture is the only source: answers to clients, messages between brokers and controllers, and the
+    metadata log of KRaft. Text leaves out settings that have their defaults. All rows, with the
+    times from and to which they held, come from kdissect stats -z cluster_partitions (and so on).
     """
     return _Cluster(given).run()
 
@@ -117,14 +119,14 @@ class _Cluster:
             raise Wrong(f"-T {self._form} has room for one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
         self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, self._make)
+        self._folding = TableFolding(given, self._make)
+        self._views = [each for each in self._folding.statistics if isinstance(each, View)]
 
     def _make(self, limits: Limits) -> list[Statistic]:
-        self._views = [_TABLES[name](limits) for name in self._names]
-        return list(self._views)
+        return [_TABLES[name](limits) for name in self._names]
 
     def run(self) -> int:
-        return self._folding.run(self._print)
+        return self._folding.print(self._print)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         end_ns = self._views[0].basis.end_ns

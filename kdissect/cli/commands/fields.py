@@ -40,11 +40,13 @@ _LIST, _FILTER = "list", "filter"
 def command(pattern: str | None, form: str) -> None:
     """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
 
-    kdissect fields filter lists what a display filter can ask beside the columns of exchanges and Kafka's
-    fields by their path, kdissect fields list the columns that only the list on the screen has, kdissect
-    fields faults the kinds of faults, kdissect fields errors Kafka's error codes, what they mean, how grave
-    they are and within what bound they are routine, kdissect fields aliases every other name of a column or
-    an API, kdissect fields actions what the screens can do and its keys, for [keymap] in the configuration.
+    \b
+    kdissect fields filter    fields of display filters, beside columns and Kafka's fields by their path
+    kdissect fields list      columns that only the list on the screen has
+    kdissect fields faults    the kinds of faults
+    kdissect fields errors    Kafka's error codes: what they mean, how grave they are, when they are routine
+    kdissect fields aliases   other names of columns and APIs
+    kdissect fields actions   actions of the screens and their keys, for [keymap] in the configuration
     """
     rows = list(_rows(pattern))
     if not rows and pattern:

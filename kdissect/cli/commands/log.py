@@ -31,7 +31,7 @@ from kdissect.present.options import BYTES_FORMS, Options
     default="text",
     metavar="FORMAT",
     shell_complete=a_form(("text",), LOG_TABLES),
-    help=f"text (the default), or a table as NDJSON: {', '.join(LOG_TABLES)}; or records.parquet …",
+    help=f"text (the default), or a table: {', '.join(LOG_TABLES)} (NDJSON), or records.parquet …",
 )
 @click.option(
     "-e",
@@ -39,22 +39,27 @@ from kdissect.present.options import BYTES_FORMS, Options
     multiple=True,
     metavar="FIELD",
     shell_complete=a_column_of(LOG_TABLES),
-    help="Only this column; may be given often.",
+    help="Print only this column. May be given often.",
 )
 @click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 @click.option(
-    "--bytes", "bytes_form", type=click.Choice(BYTES_FORMS), default="text", help="Keys and values."
+    "--bytes",
+    "bytes_form",
+    type=click.Choice(BYTES_FORMS),
+    default="text",
+    help="How keys and values are shown.",
 )
 @click.option("--embedded", is_flag=True, help="Decode records of Kafka's own topics.")
-@click.option("--show-secrets", is_flag=True, help="Passwords and keys as they are stored.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords and keys.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
 def command(paths: tuple[str, ...], form: str, **given: Any) -> int:
-    """Read a broker's log directories: folders of partitions, or .log, .checkpoint, .index, .timeindex,
-    .txnindex and .snapshot files.
+    """Read a broker's log directories: folders of partitions, or single files.
+
+    Files may be .log, .checkpoint, .index, .timeindex, .txnindex and .snapshot files.
     """
     return _Log(paths, _form(form), given).run()
 

@@ -14,47 +14,46 @@ from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.inputs import read_twice
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
-from kdissect.cli.listing import Showing, showing_options
+from kdissect.cli.listing import Listing, listing_options
 from kdissect.cli.output import inputs_of, open_output
-from kdissect.cli.reading import Reading
-from kdissect.cli.shown_packets import Shown
-from kdissect.cli.tls_keys import keys_of, with_secrets_option
+from kdissect.cli.reading import Reading, reading_of
+from kdissect.cli.shown_packets import ShownPacketsWriter
+from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
-@showing_options
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@listing_options
 @click.option(
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets of what is shown, as pcapng, with the handshakes and ends of its connections:"
-    " as they were captured, passwords and tokens included.",
+    help="Write the packets of what is shown as pcapng, with the handshakes and ends of their "
+    "connections. They contain passwords and tokens.",
 )
 @with_secrets_option
 @click.option(
     "--two-pass",
     is_flag=True,
-    help="Names of topic ids, and TLS secrets, count from the start (reads twice).",
+    help="Read twice, so that topic names and TLS secrets are known from the start.",
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Wait for more at the end: of files that are still written, and of folders with rotated files.",
+    help="Wait for more at the end: files that still grow, folders with rotated files.",
 )
 @jobs_option
 def command(**given: Any) -> int:
-    """Read captures: pcap or pcapng, also gzip, zstd or lz4 compressed; - is standard input.
+    """Print the exchanges of captures: pcap or pcapng, also compressed with gzip, zstd or lz4.
 
-    Several FILEs are one capture.
+    Several FILEs are one capture; - is standard input.
 
     A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
-    'record.key contains "u-1"'; kdissect fields filter lists what it can ask beside the columns.
+    'record.key contains "u-1"'. All fields of filters: kdissect fields filter.
     """
     paths = (*given["more_files"], *given["files"])
     if not paths:
@@ -71,17 +70,17 @@ class _Read:
         self._paths = paths
         self._given = given
         self._config = config
-        self._showing = Showing(given, config)
-        chooser = self._showing.chooser
+        self._listing = Listing(given, config)
+        chooser = self._listing.chooser
         self._must_learn = chooser is not None and chooser.must_learn
         if chooser is not None:
             chooser.refuse_to_judge(paths)
         if given["packets_to"] is not None:
-            self._showing.refuse_packets()
+            self._listing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong("--with-secrets goes with -w: rows have no secrets")
         self._following: FollowedFiles | None = None
-        self._jobs = jobs_of(given, paths, is_dear=self._showing.is_dear)
+        self._jobs = jobs_of(given, paths, is_dear=self._listing.is_dear)
         if given["follow"]:
             if self._jobs.processes > 1 and self._jobs.at_once:
                 raise Wrong("--follow shows each row as it comes, which is the work of one: leave out --jobs")
@@ -99,20 +98,28 @@ class _Read:
 
     def run(self) -> int:
         given = self._given
-        with (
-            read_twice(self._paths, given["two_pass"] or self._must_learn) as paths,
-            closing(self._reading(paths)) as reading,
-        ):
+        listing, output, follows = self._listing, given["output"], given["follow"]
+        with reading_of(
+            given,
+            self._paths,
+            self._config,
+            listing.options,
+            twice=given["two_pass"] or self._must_learn,
+            progress=listing.talks and (output is not None or not sys.stdout.isatty()),
+            count_faults=listing.talks or given["strict"],
+            growing=follows,
+            opener=self._follow if follows else None,
+        ) as reading:
             reading.one_by_one = given["count"] is not None
             reading.open()
             if given["packets_to"] is None:
                 with open_output(given["output"], inputs_of(given)) as file:
                     self._print(reading, file, None)
             else:
-                self._print_and_write(reading, self._shown(paths))
-        return self._showing.exit_code(reading)
+                self._print_and_write(reading, self._shown(reading.paths))
+        return self._listing.exit_code(reading)
 
-    def _print_and_write(self, reading: Reading, shown: Shown) -> None:
+    def _print_and_write(self, reading: Reading, shown: ShownPacketsWriter) -> None:
         """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
         piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
         given = self._given
@@ -129,37 +136,26 @@ class _Read:
             finally:
                 shown.write(capture, reading.packets, reading.secrets)
 
-    def _shown(self, paths: tuple[str, ...]) -> Shown:
+    def _shown(self, paths: tuple[str, ...]) -> ShownPacketsWriter:
         given = self._given
-        return Shown(paths, self._config.limits, given["follow"], with_secrets=given["with_secrets"])
-
-    def _reading(self, paths: tuple[str, ...]) -> Reading:
-        showing, output = self._showing, self._given["output"]
-        return Reading(
-            paths,
-            showing.options,
-            showing.ports,
-            self._config.topics,
-            progress=showing.talks and (output is not None or not sys.stdout.isatty()),
-            count_faults=showing.talks or self._given["strict"],
-            opener=self._follow if self._given["follow"] else None,
-            keys=keys_of(self._given, self._config.limits, growing=self._given["follow"]),
+        return ShownPacketsWriter(
+            paths, self._config.limits, given["follow"], with_secrets=given["with_secrets"]
         )
 
     def _follow(self) -> Packets:
         following = self._following = FollowedFiles(self._paths, self._config.limits)
         return following
 
-    def _print(self, reading: Reading, file: BinaryIO, shown: Shown | None) -> None:
+    def _print(self, reading: Reading, file: BinaryIO, shown: ShownPacketsWriter | None) -> None:
         flush = "-" in self._paths or self._given["follow"]
         found = None if shown is None else shown.found
         ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
         with ends, closing(self._events(reading)) as events:
-            self._showing.print(reading, events, file, flush, found, self._jobs)
+            self._listing.print(reading, events, file, flush, found, self._jobs)
 
     def _events(self, reading: Reading) -> Generator[Sequence[Event]]:
         """What the capture holds, read before as often as it must be."""
-        chooser, two_pass = self._showing.chooser, self._given["two_pass"]
+        chooser, two_pass = self._listing.chooser, self._given["two_pass"]
         if chooser is not None and self._must_learn:
             chooser.learn(reading, two_pass)
         elif two_pass:

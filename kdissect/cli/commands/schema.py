@@ -20,7 +20,8 @@ from kdissect.present.schemas import (
     struct_object,
     versions_text,
 )
-from kdissect.present.tables import json_line, table_writer
+from kdissect.present.tables import json_line
+from kdissect.present.writers import table_writer
 from kdissect.protocol import apis
 from kdissect.protocol.describe import describe
 from kdissect.protocol.library import user_folder
@@ -37,7 +38,9 @@ _form = click.option("-T", "form", type=click.Choice(("text", "ndjson", "csv", "
 
 
 @command.command("list")
-@click.option("--all", "classes", is_flag=True, help="Every other message class instead: headers, records …")
+@click.option(
+    "--all", "classes", is_flag=True, help="List the other message classes instead: headers, records …"
+)
 @_form
 def list_apis(classes: bool, form: str) -> None:
     """Every API with its versions."""
@@ -56,10 +59,18 @@ def list_apis(classes: bool, form: str) -> None:
 @command.command()
 @click.argument("name", metavar="API | KEY | CLASS", shell_complete=a_message_class)
 @click.argument("version", type=int, required=False, shell_complete=a_version)
-@click.option("-k", "--kind", type=click.Choice(("request", "response")), help="Only one of the two.")
+@click.option(
+    "-k",
+    "--kind",
+    type=click.Choice(("request", "response")),
+    help="Show only the request, or only the response.",
+)
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def show(name: str, version: int | None, kind: str | None, form: str) -> None:
-    """The fields of an API's messages or of another message class, in one version (by default the newest)."""
+    """Print the fields of an API's messages, or of another message class, in one version.
+
+    The default is the newest version.
+    """
     structs = _structs(name, version, kind)
     with open_output(None) as file:
         if form == "ndjson":
@@ -105,17 +116,19 @@ def _version(name: str, version: int | None, versions: range) -> int:
 
 @command.command("import")
 @click.argument("source", metavar="JAR | FOLDER")
-@click.option("--release", metavar="X.Y.Z", help="The Kafka release, where the source does not say it.")
-@click.option("--to", "target", metavar="FOLDER", help="Where to write, instead of the user's definitions.")
+@click.option("--release", metavar="X.Y.Z", help="Kafka release, where the source does not say it.")
+@click.option(
+    "--to", "target", metavar="FOLDER", help="Folder to write to, instead of the user's definitions."
+)
 @click.option(
     "--vendor",
     metavar="NAME",
-    help="Whose definitions these are, if not Kafka's: what Kafka does not have is taken in beside it.",
+    help="Vendor of the definitions, if not Kafka. They are added beside Kafka's own.",
 )
 def import_definitions(source: str, release: str | None, target: str | None, vendor: str | None) -> None:
     """Take in Kafka's own definitions from a kafka-clients jar or a folder of its JSON files.
 
-    They are merged with what is known, newer releases first, and used from then on.
+    They are merged with the known ones, newer releases first, and used from then on.
     """
     from zipfile import BadZipFile
 

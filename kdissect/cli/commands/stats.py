@@ -11,7 +11,7 @@ from kdissect.analysis.fold import Statistic
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import filter_options
-from kdissect.cli.folding import Folding
+from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import names_of, see_that_it_can_be_written
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.reading import Reading
@@ -29,7 +29,7 @@ _HELP = f"""Tables of facts: response times, traffic, groups, connections, clien
 \b
 {chr(10).join(f"{name:<{_WIDTH}}{each.about}" for name, each in NAMES.items())}
 
-With -Y FILTER only exchanges that the filter shows are counted, and connections that have one.
+With -Y, only exchanges that the filter selects are counted, and their connections.
 
 kdissect fields lists the columns. Several FILEs are one capture.
 """
@@ -37,7 +37,7 @@ kdissect fields lists the columns. Several FILEs are one capture.
 
 @click.command(help=_HELP)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
     "-z",
     "tables",
@@ -45,15 +45,15 @@ kdissect fields lists the columns. Several FILEs are one capture.
     required=True,
     metavar="TABLE",
     shell_complete=a_statistic,
-    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; errors,group; io,100ms. "
-    "May be given often.",
+    help="A table of the list above, or its grouping: srt,broker; srt,client,client_id; errors,group; "
+    "io,100ms. May be given often.",
 )
 @click.option(
     "-T",
     "form",
     type=click.Choice(("table", *FORMATS)),
     default="table",
-    help="How it prints; several tables go into table and ndjson only.",
+    help="Output format. Several tables need table or ndjson.",
 )
 @filter_options
 @click.option(
@@ -62,19 +62,21 @@ kdissect fields lists the columns. Several FILEs are one capture.
     multiple=True,
     metavar="FIELD",
     shell_complete=a_column_of_statistics,
-    help="Only this column; may be given often.",
+    help="Print only this column. May be given often.",
 )
 @click.option(
-    "-t", "clock", type=click.Choice(tuple(TIMES)), help="Times in a table, as those of read; r by default."
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
     """Print statistics of captures."""
@@ -87,7 +89,7 @@ class _Stats:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._form: str = given["form"]
-        self._folding = Folding(given, self._statistics)
+        self._folding = TableFolding(given, self._statistics)
         asked = zip(given["tables"], self._folding.statistics, strict=True)
         self._asked = [(text, fold.name, fold) for text, fold in asked]
         refuse_several(self._form, len(self._asked))
@@ -112,7 +114,7 @@ class _Stats:
             raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
     def run(self) -> int:
-        return self._folding.run(self._print)
+        return self._folding.print(self._print)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""

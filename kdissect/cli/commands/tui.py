@@ -23,8 +23,7 @@ from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import packets_of, ports_of
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.cli.tls_keys import Keys, key_options, keys_of
@@ -42,18 +41,18 @@ KEPT_BYTES = 2 << 30
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE… | -]")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
-    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Begin with this display filter."
+    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Start with this display filter."
 )
 @capturing_options
+@click.option("--follow", is_flag=True, help="Wait for more: files that grow, folders with rotated files.")
 @click.option(
-    "--follow", is_flag=True, help="Wait for more: of files that grow, of folders in which files appear."
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
 )
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
 @key_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
-@click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -68,9 +67,8 @@ def command(
 ) -> int:
     """Look through captures on the screen: the list of exchanges, each as a tree and as bytes.
 
-    Several FILEs are one capture; - is standard input, the keys come from the terminal then. Without a FILE
-    the captures opened last are listed, and the interfaces. Decoding goes on beside the screen; ? shows the
-    keys.
+    Several FILEs are one capture; - is standard input. Without a FILE, the start screen lists the captures
+    opened last, and the interfaces. The key ? shows all keys.
     """
     paths = (*more_files, *files)
     if paths and capturing["interfaces"]:
@@ -122,6 +120,7 @@ def command(
                 filter or "",
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
+                config.page,
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,

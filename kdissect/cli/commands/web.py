@@ -9,8 +9,7 @@ import click
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import packets_of, ports_of
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.wording import how_to_install
@@ -20,14 +19,16 @@ PORT = 8_000
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE…]")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
-@click.option("-Y", "filter", metavar="FILTER", help="Begin with this display filter.")
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@click.option("-Y", "filter", metavar="FILTER", help="Start with this display filter.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option("--theme", metavar="NAME", help="Colours, as for kdissect tui.")
-@click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent.")
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Serve at this address (127.0.0.1).")
-@click.option("--port", type=click.IntRange(1, 65_535), default=PORT, help=f"Serve at this port ({PORT}).")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to serve at (127.0.0.1).")
+@click.option("--port", type=click.IntRange(1, 65_535), default=PORT, help=f"Port to serve at ({PORT}).")
 def command(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -42,8 +43,8 @@ def command(
 ) -> int:
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
-    The address that is printed has a random token, and only who has it sees them. Only this machine can reach
-    them, unless --host gives another of its addresses. It needs textual-serve.
+    The printed address has a random token; only who has it sees the screens. Only this machine can reach
+    them, unless --host gives another of its addresses. This needs textual-serve.
     """
     paths = (*more_files, *files)
     if "-" in paths:

@@ -55,6 +55,8 @@ class ExchangesPage(SplitPage):
         self._rest: Timer | None = None
         self._place: int | None = None
         """Of the exchange that is shown."""
+        self._wanted_error: int | None = None
+        """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
         self._going_on: Mapping[int, Connection] = {}
         """By what it was said why there is nothing."""
 
@@ -260,7 +262,11 @@ class ExchangesPage(SplitPage):
     def _decoded(self, place: int, detail: Detail) -> None:
         if place == self._place:
             self.panes.show(detail)
-            self.finder.show_match(detail)
+            if detail.exchange.number == self._wanted_error:
+                self.panes.point_at_line(Detail.path_to_error)
+            else:
+                self.finder.show_match(detail)
+            self._wanted_error = None
 
     @on(VirtualTable.Chosen)
     def _chosen(self) -> None:
@@ -285,17 +291,19 @@ class ExchangesPage(SplitPage):
             return True
         if step is not None and shown.depth <= step.filters_there:
             return self.kdissect.go_back()
-        return shown.pop()
+        return shown.pop() or self.kdissect.go_back()
 
     @property
     def ends_here(self) -> bool:
-        return not (self.is_in or self.is_zoomed or len(self.kdissect.way) or self.kdissect.shown.depth)
+        app = self.kdissect
+        return app.is_home(self) and not (self.is_in or self.is_zoomed or len(app.way) or app.shown.depth)
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)
         if row is None:
             self.say("no exchange with an error or fault " + ("after this" if step > 0 else "before this"))
         else:
+            self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
             self.list_pane.cursor = row
 
     def action_sort(self) -> None:

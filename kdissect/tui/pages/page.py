@@ -175,7 +175,7 @@ class Page(Screen[None]):
 
     def action_out(self) -> None:
         if not self.kdissect.go_back():
-            self.kdissect.action_page("exchanges")
+            self.kdissect.action_page(self.kdissect.home)
 
     def action_out_or_end(self) -> None:
         self.action_out()

@@ -269,7 +269,9 @@ class DetailPanes(Vertical):
             return
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
-            self.screen.query_one("#where", Static).update(Text(where_text(spot), no_wrap=True))
+            meaning = self.detail.meaning_of(spot)
+            text = where_text(spot) if meaning is None else f" {meaning}"
+            self.screen.query_one("#where", Static).update(Text(text, no_wrap=True))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()

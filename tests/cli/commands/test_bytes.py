@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import ROOT, Ran, run, spawn
+from tests.cli.run import ROOT, Ran, run, run_with
 from tests.kafka import request
 
 OFFICIAL = ROOT / "tests" / "data" / "official"
@@ -24,7 +24,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 def asked(what: str, *questions: dict[str, Any], more: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     lines = b"".join(json.dumps(question).encode() + b"\n" for question in questions)
-    ran = spawn("bytes", what, "--ndjson", *more, stdin=lines)
+    ran = run_with(lines, "bytes", what, "--ndjson", *more)
     assert ran.err == ""
     return [json.loads(line) for line in ran.lines]
 
@@ -128,7 +128,7 @@ def test_bytes_left_and_bytes_missing_are_told() -> None:
 )
 def test_a_line_that_makes_no_sense_is_answered_and_costs_only_itself(line: bytes) -> None:
     good = b'{"id":8,"kind":"request","api_key":18,"version":0,"hex":""}'
-    ran = spawn("bytes", "message", "--ndjson", stdin=line + b"\n\n" + good)
+    ran = run_with(line + b"\n\n" + good, "bytes", "message", "--ndjson")
     bad, right = map(json.loads, ran.lines)
     assert (ran.code, ran.err) == (3, "")
     assert bad["error"]
@@ -249,7 +249,7 @@ def test_the_configured_limits_hold_for_raw_bytes() -> None:
     found = {}
     for limit in ("1", "2"):
         line = json.dumps(question).encode()
-        ran = spawn("bytes", "message", "--ndjson", stdin=line, KDISSECT_LIMITS_ELEMENTS=limit)
+        ran = run_with(line, "bytes", "message", "--ndjson", KDISSECT_LIMITS_ELEMENTS=limit)
         found[limit] = json.loads(ran.out)
     assert found["2"]["faults"] == []
     assert [fault["message"] for fault in found["1"]["faults"]] == [
@@ -315,7 +315,7 @@ def test_one_message_comes_in_many_ways(form: str, tmp_path: Path) -> None:
     elif form == "stdin":
         data, stdin = "-", BODY.encode()
     which = ("--api", "Heartbeat", "--api-version", 0)
-    ran = spawn("bytes", "message", *which, *more, "-T", "ndjson", data, stdin=stdin)
+    ran = run_with(stdin, "bytes", "message", *which, *more, "-T", "ndjson", data)
     assert json.loads(ran.out)["body"] == {"groupId": "g", "generationId": 1, "memberId": "m"}
 
 

@@ -21,7 +21,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.live.journal import status_of
 from kdissect.model import Fault, Packet
 from kdissect.system import landlock, seccomp
-from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.cli.run import CAPTURES, ROOT, run, run_with, spawn
 from tests.lab import LAB
 from tests.live.machine import (
     Network,
@@ -118,10 +118,10 @@ def test_rows_are_those_that_reading_the_spool_gives(
     live.replay(BASIC, ERRORS)
     code, rows, error = live.end()
     assert (code, error) == (0, "")
-    read = spawn("read", out, "-T", form)
+    read = run_with(b"", "read", out, "-T", form)
     assert rows == [json.loads(line) for line in read.lines]
     assert rows or form == "faults"
-    original = spawn("read", BASIC, "-T", form)
+    original = run_with(b"", "read", BASIC, "-T", form)
     assert len(rows) >= len(original.lines)
 
 
@@ -174,7 +174,7 @@ def test_with_a_filter_the_packets_of_what_is_shown_are_written(
     live = begin(cable, "-T", "ndjson", "-Y", "api == Produce", "-w", out)
     live.replay(BASIC)
     _, rows, _ = live.end()
-    again = [json.loads(line) for line in spawn("read", out, "-T", "ndjson").lines]
+    again = [json.loads(line) for line in run_with(b"", "read", out, "-T", "ndjson").lines]
     assert [each["correlation_id"] for each in rows] == [each["correlation_id"] for each in again]
     assert {each["api"] for each in again} == {"Produce"}
     assert out.stat().st_mode & 0o777 == 0o600
@@ -187,7 +187,7 @@ def test_files_turn_and_together_are_the_capture(begin: Begin, cable: Network, t
     _, rows, _ = live.end()
     files = sorted(tmp_path.glob("out_*.pcapng"))
     assert len(files) > 1
-    together = [json.loads(line) for line in spawn("read", *files, "-T", "ndjson").lines]
+    together = [json.loads(line) for line in run_with(b"", "read", *files, "-T", "ndjson").lines]
     assert rows == together
 
 
@@ -201,7 +201,7 @@ def test_a_trigger_writes_what_came_around_a_hit(begin: Begin, cable: Network, t
     assert files
     assert error.count("--trigger: writing") == len(files)
     with_error = [each for each in rows if each["error"]]
-    found = [json.loads(line) for line in spawn("read", *files, "-T", "ndjson").lines]
+    found = [json.loads(line) for line in run_with(b"", "read", *files, "-T", "ndjson").lines]
     assert {(each["correlation_id"], each["error"]) for each in with_error} <= {
         (each["correlation_id"], each["error"]) for each in found
     }
@@ -247,7 +247,7 @@ def test_whoever_is_killed_the_spool_is_whole_and_the_rest_ends(
     if who == "capture":
         assert live.process.returncode == 3
         assert b"the capture process was killed by signal 9" in error
-        assert len(rows.splitlines()) == len(spawn("read", BASIC, "-T", "ndjson").lines)
+        assert len(rows.splitlines()) == len(run_with(b"", "read", BASIC, "-T", "ndjson").lines)
 
 
 def _family(pid: int) -> list[int]:
@@ -295,7 +295,7 @@ def test_who_decodes_has_no_packet_socket_and_is_confined(begin: Begin, cable: N
     if landlock.version() and seccomp.is_offered():
         eventually(lambda: re.search(r"Seccomp:\s+2", _of(decoder, "status")) is not None)
     code, rows, error = live.end()
-    assert (code, error, len(rows)) == (0, "", len(spawn("read", BASIC, "-T", "ndjson").lines))
+    assert (code, error, len(rows)) == (0, "", len(run_with(b"", "read", BASIC, "-T", "ndjson").lines))
 
 
 def _of(pid: int, name: str) -> str:
@@ -337,7 +337,7 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
     live = begin(cable, "-T", "ndjson", "-e", "api", "--prometheus", ":19464")
     live.replay(BASIC)
     script = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:19464').read().decode())"
-    expected = len(spawn("read", BASIC, "-T", "ndjson", "-Y", "api == Metadata").lines)
+    expected = len(run_with(b"", "read", BASIC, "-T", "ndjson", "-Y", "api == Metadata").lines)
 
     def counted() -> bool:
         done = subprocess.run(cable.command("-c", script), capture_output=True, check=True, cwd=ROOT)
@@ -355,7 +355,7 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
 def test_a_capture_on_standard_input_is_live(tmp_path: Path) -> None:
     done = spawn("live", AS_ROOT, "-i", "-", "-T", "ndjson", stdin=BASIC.read_bytes())
     assert done.code == 0
-    expected = [json.loads(line) for line in spawn("read", BASIC, "-T", "ndjson").lines]
+    expected = [json.loads(line) for line in run_with(b"", "read", BASIC, "-T", "ndjson").lines]
     assert [json.loads(line) for line in done.lines] == expected
 
 
@@ -371,7 +371,7 @@ def test_a_file_that_grows_is_followed_until_it_is_stopped(tmp_path: Path) -> No
     time.sleep(0.3)
     code, out, error = end(process)
     assert (code, error) == (0, "")
-    assert (first + out).decode().splitlines() == spawn("read", BASIC, "-T", "ndjson").lines
+    assert (first + out).decode().splitlines() == run_with(b"", "read", BASIC, "-T", "ndjson").lines
 
 
 @pytest.mark.parametrize(

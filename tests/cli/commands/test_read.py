@@ -15,7 +15,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet
-from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.cli.run import CAPTURES, ROOT, run, run_with, spawn
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tcp.segments import CLIENT
@@ -64,9 +64,9 @@ def test_a_named_pipe_reads_as_the_file_does(
 
 @pytest.mark.parametrize("more", [(), ("--two-pass",)])
 def test_standard_input_is_called_so_whatever_is_wrong_with_it(more: tuple[str, ...]) -> None:
-    refused = spawn("read", "-", *more, stdin=b"hello")
+    refused = run_with(b"hello", "read", "-", *more)
     assert (refused.code, refused.err.startswith("kdissect: standard input: is not a capture")) == (3, True)
-    damaged = spawn("read", "-", *more, stdin=CAPTURE.read_bytes()[:3000])
+    damaged = run_with(CAPTURE.read_bytes()[:3000], "read", "-", *more)
     assert damaged.err.startswith("kdissect: -: the file ends inside a block")
 
 
@@ -102,7 +102,7 @@ def test_written_packets_are_those_of_what_is_shown(tmp_path: Path, capsysbinary
 
 def test_packets_of_standard_input_can_be_written_too(tmp_path: Path, capsysbinary: Capsys) -> None:
     path, other = tmp_path / "out.pcapng", tmp_path / "other.pcapng"
-    assert spawn("read", "-", "-w", path, stdin=CAPTURE.read_bytes()).code == 0
+    assert run_with(CAPTURE.read_bytes(), "read", "-", "-w", path).code == 0
     assert run(capsysbinary, CAPTURE, "-w", other).code == 0
     assert path.read_bytes() == other.read_bytes()
 
@@ -331,19 +331,20 @@ def test_a_closed_pipe_ends_quietly() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("form", ["text", "ndjson", "parquet"])
-def test_an_output_that_is_full_is_one_line(form: str) -> None:
-    for arguments, target in (((), "/dev/full"), (("-o", "/dev/full"), os.devnull)):
-        with open(target, "wb") as stdout:
-            ran = subprocess.run(
-                [sys.executable, "-m", "kdissect", "read", str(CAPTURE), "-T", form, *arguments],
-                stdout=stdout,
-                stderr=subprocess.PIPE,
-                cwd=ROOT,
-                check=False,
-            )
-        assert ran.returncode == 2
-        assert b"No space left" in ran.stderr
-        assert ran.stderr.count(b"\n") == 1
+def test_an_output_that_is_full_is_one_line(form: str, capsysbinary: Capsys) -> None:
+    with open("/dev/full", "wb") as stdout:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kdissect", "read", str(CAPTURE), "-T", form],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            check=False,
+        )
+    file = run(capsysbinary, "read", CAPTURE, "-T", form, "-o", "/dev/full")
+    for code, said in ((ran.returncode, ran.stderr.decode()), (file.code, file.err)):
+        assert code == 2
+        assert "No space left" in said
+        assert said.count("\n") == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
@@ -455,4 +456,4 @@ def test_options_that_would_do_nothing_are_refused(arguments: tuple[str, ...], c
 def test_a_pipe_that_must_be_read_twice_is(command: tuple[str, ...], capsysbinary: Capsys) -> None:
     data = CAPTURE.read_bytes()
     for path in ("-", "/dev/stdin"):
-        assert spawn(*command, path, stdin=data) == run(capsysbinary, *command, CAPTURE)
+        assert run_with(data, *command, path) == run(capsysbinary, *command, CAPTURE)

@@ -17,11 +17,13 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.insight.finding import Finding, Step, Subject
 from kdissect.present.form import Clock
 from kdissect.present.sanitise import width
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages import findings
 from kdissect.tui.pages.findings import FindingsPage
+from kdissect.tui.widgets.time_line import GUTTER, TimeLine
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
 
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 
@@ -213,3 +215,136 @@ def test_the_table_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["finding"] for row in rows] == ["session-timeout", "rebalance-long"]
     assert rows[1]["because"] == rows[0]["key"]
+
+
+async def on_first(pilot: Pilot[None]) -> FindingsPage:
+    page = pilot.app.screen
+    assert isinstance(page, FindingsPage)
+    return page
+
+
+def with_home(step: Pressing, path: Path = KILLED, width: int = 120, height: int = 40) -> None:
+    """Run a step on the screens as they begin."""
+
+    async def run() -> None:
+        async with running(app_of(path, home=None), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (240, 70)])
+def test_the_screens_begin_with_what_happened(size: tuple[int, int]) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        text = screen_text(page.kdissect)
+        assert "session-timeout" in text
+        assert "requests ≤" in text
+        assert "▲" in text
+        over = page.time_line.over_time
+        assert over is not None
+        assert int(over.requests.sum()) == len(page.kdissect.index)
+        assert page.ends_here
+
+    with_home(step, width=size[0], height=size[1])
+
+
+def test_with_a_filter_they_begin_with_the_exchanges() -> None:
+    app = app_of(KILLED, home=None, settings=Settings(filter="api == Metadata"))
+    assert app.home == "exchanges"
+    app.feed.close()
+
+
+def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        app = page.kdissect
+        whole = len(app.index)
+        text = await press(pilot, "right", "G", "r", *("left",) * 60, "enter")
+        assert "all screens show only this" in text
+        over, span = page.time_line.over_time, app.shown.span
+        assert over is not None
+        assert span == over.span(len(over) - 61, len(over) - 1)
+        times = app.index.column("time_ns")
+        wanted = int(((times >= span[0]) & (times < span[1])).sum())
+        assert 0 < wanted < whole
+        assert len(app.shown.places) == wanted
+        await press(pilot, "2")
+        assert app.shown.span == span
+        await press(pilot, "9", "tab", "enter")  # the exchanges of a finding
+        assert app.screen is app.pages["exchanges"]
+        assert app.shown.span == span
+        assert len(app.shown.places) <= wanted
+        await press(pilot, "escape")
+        assert app.screen is page
+        await press(pilot, "escape")
+        assert app.shown.span is None
+        assert len(app.shown.places) == whole
+
+    with_home(step)
+
+
+def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
+    findings = explain(KILLED).findings
+    first = min(each.first_ns for each in findings if each.first_ns is not None)
+
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        over = page.time_line.over_time
+        assert over is not None
+        last = over.at(first) - 1
+        assert last > 0
+        page.kdissect.shown.narrow_to(*over.span(0, last))
+        await filtered(pilot)
+        text = screen_text(page.kdissect)
+        assert "0 of 2 findings in this range of time" in text
+        assert "None of 2 findings is of this range" in text
+        text = await press(pilot, "escape")
+        assert "2 findings" in text
+
+    with_home(step)
+
+
+def test_another_range_takes_the_place_of_the_one_before() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        shown = page.kdissect.shown
+        shown.push("api == Metadata or api == Heartbeat")
+        await press(pilot, "left", "home", "enter", "right", "enter")
+        over = page.time_line.over_time
+        assert over is not None
+        assert shown.span == over.span(1, 1)
+        assert shown.text.count("time >=") == 1
+        assert "Metadata" in shown.text
+        await press(pilot, "escape")
+        assert shown.text == "api == Metadata or api == Heartbeat"
+
+    with_home(step)
+
+
+def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        text = await press(pilot, "i")
+        assert "why   It sent no heartbeat" in text
+        assert "do    " in text
+        assert "requests ≤" not in text
+        assert not page.ends_here
+        assert "requests ≤" in await press(pilot, "escape")
+        assert page.ends_here
+
+    with_home(step, width=80, height=24)
+
+
+def test_the_mouse_chooses_a_range() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        await pilot.mouse_down(TimeLine, offset=(GUTTER + 5, 1))
+        await pilot.hover(TimeLine, offset=(GUTTER + 9, 1))
+        await pilot.mouse_up(TimeLine, offset=(GUTTER + 9, 1))
+        await settle(pilot)
+        over = page.time_line.over_time
+        assert over is not None
+        assert page.kdissect.shown.span == over.span(5, 9)
+
+    with_home(step)

@@ -16,8 +16,8 @@ from kdissect.cli.group import HelpfulGroup
 def command() -> None:
     """Ask a broker exactly one thing, in exactly one version, and see the exchange to the last byte.
 
-    Versions are negotiated by ApiVersions unless --api-version forces one. The exit code is 6 where the
-    broker fails: it is not there, does not answer, refuses, or is none.
+    ApiVersions negotiates versions, unless --api-version forces one. The exit code is 6 if the broker fails:
+    it is absent, does not answer, refuses, or is no broker.
     """
 
 

@@ -24,7 +24,7 @@ from kdissect.cli.completing import a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import OtherSideFailed, Wrong, complain
 from kdissect.cli.exit_codes import DONE, OTHER_SIDE_FAILED
-from kdissect.cli.formats import LINES, Keep, Printer
+from kdissect.cli.formats import LINES
 from kdissect.cli.output import (
     colour_option,
     inputs_of,
@@ -33,6 +33,7 @@ from kdissect.cli.output import (
     refuse_terminal,
     stdout_pipe,
 )
+from kdissect.cli.printers import Keep, Printer
 from kdissect.cli.row_options import (
     AS_TREE,
     BYTES_FORM,
@@ -74,8 +75,8 @@ def packets_option(function: click.decorators.FC) -> click.decorators.FC:
         "-w",
         "packets_to",
         metavar="FILE",
-        help="Write what was said as pcapng; of TLS what went inside. Secrets are overwritten with * unless "
-        "--show-secrets is given.",
+        help="Write the conversation as pcapng, without TLS. Secrets are overwritten with * "
+        "unless --show-secrets is given.",
     )(function)
 
 
@@ -83,13 +84,15 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
     """How exchanges and records print: the letters of ``read``."""
     for option in (
         colour_option,
-        click.option("-q", "--quiet", is_flag=True, help="No closing line."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no closing line."),
         SHOW_SECRETS,
         EMBEDDED,
         BYTES_FORM,
         WITH_RECORDS,
-        click.option("--all", "everything", is_flag=True, help="Also what had to be asked before."),
-        click.option("-o", "output", metavar="FILE", help="Write there instead of stdout."),
+        click.option(
+            "--all", "everything", is_flag=True, help="Show also the requests that had to come before."
+        ),
+        click.option("-o", "output", metavar="FILE", help="Write to this file instead of stdout."),
         packets_option,
         CLOCK,
         DUMP,
@@ -100,8 +103,8 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
             "form",
             metavar="FORMAT",
             shell_complete=a_form(LINES, SHOWN),
-            help="text, tree, ndjson, csv, tsv, parquet, arrow: exchanges. records, faults: those tables as "
-            "NDJSON, or records.csv …",
+            help="Exchanges as text, tree, ndjson, csv, tsv, parquet or arrow. Other tables: "
+            "records or faults (NDJSON), or records.csv …",
         ),
     ):
         function = option(function)

@@ -31,17 +31,21 @@ from kdissect.present.tables import FORMATS
     type=click.Choice(("table", *FORMATS)),
     default="table",
     show_default=True,
-    help="How it prints.",
+    help="Output format.",
 )
-@click.option("-o", "output", metavar="FILE", help="Write there instead of stdout.")
-@click.option("--wrong", "only_wrong", is_flag=True, help="Only what is not right.")
-@click.option("--changing", is_flag=True, help="Also requests that may change data, with default values.")
-@click.option("--yes", is_flag=True, help="Needed for --changing: not on a broker that somebody needs.")
+@click.option("-o", "output", metavar="FILE", help="Write to this file instead of stdout.")
+@click.option("--wrong", "only_wrong", is_flag=True, help="Print only what is wrong.")
+@click.option(
+    "--changing", is_flag=True, help="Also send requests that may change data, with default values."
+)
+@click.option(
+    "--yes", is_flag=True, help="Confirm --changing. Do not use it on a broker that somebody needs."
+)
 @packets_option
 def command(**given: Any) -> int:
-    """Ask every version that a broker advertises, and see whether it answers as the schema says.
+    """Ask every version that a broker advertises, and check each answer against the schema.
 
-    Only requests that change nothing are sent. The exit code is 6 where something is wrong.
+    Only requests that change nothing are sent. The exit code is 6 if something is wrong.
     """
     if given["changing"] and not given["yes"]:
         raise Wrong("--changing sends requests that may change data: --yes says that this broker is for it")

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.client.io import Address
 from kdissect.client.sasl import MECHANISMS, Credentials
 from kdissect.client.security import Security, Tls
@@ -57,21 +57,27 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
             callback=_a_client_id,
             show_default=True,
             metavar="NAME",
-            help="Who asks, for the broker.",
+            help="Client id to send.",
         ),
         click.option(
             "--timeout",
-            type=Span("s", 0.01, LONGEST_TIMEOUT),
+            type=SpanOption("s", 0.01, LONGEST_TIMEOUT),
             default=30.0,
             show_default=True,
             metavar="TIME",
-            help="How long connecting may take, and each answer up to its last byte: 4s, 500ms.",
+            help="Longest time to connect, and for each answer: 4s, 500ms.",
         ),
         click.option(
-            "--token-file", metavar="FILE", help="Of --sasl OAUTHBEARER; else KDISSECT_TOKEN, or a prompt."
+            "--token-file",
+            metavar="FILE",
+            help="File with the token of OAUTHBEARER. Default: KDISSECT_TOKEN, or a prompt.",
         ),
-        click.option("--password-file", metavar="FILE", help="Else KDISSECT_PASSWORD, or a prompt."),
-        click.option("--user", metavar="NAME", help="Who logs in with --sasl."),
+        click.option(
+            "--password-file",
+            metavar="FILE",
+            help="File with the password. Default: KDISSECT_PASSWORD, or a prompt.",
+        ),
+        click.option("--user", metavar="NAME", help="User who logs in with --sasl."),
         click.option(
             "--sasl",
             type=click.Choice(MECHANISMS, case_sensitive=False),
@@ -79,16 +85,20 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
             help=f"Log in: {', '.join(MECHANISMS)}.",
         ),
         click.option(
-            "--tls-key-password-file", metavar="FILE", help="Of the key; else KDISSECT_TLS_KEY_PASSWORD."
+            "--tls-key-password-file",
+            metavar="FILE",
+            help="Password of the key. Default: KDISSECT_TLS_KEY_PASSWORD.",
         ),
-        click.option("--tls-key", metavar="FILE", help="The key of --tls-cert, where it is in another file."),
-        click.option("--tls-cert", metavar="FILE", help="The client's own certificate, PEM."),
-        click.option("--tls-name", metavar="NAME", help="What the broker's certificate must name."),
+        click.option("--tls-key", metavar="FILE", help="Key of --tls-cert, if it is in another file."),
+        click.option("--tls-cert", metavar="FILE", help="Certificate of the client, PEM."),
+        click.option("--tls-name", metavar="NAME", help="Name that the broker's certificate must have."),
         click.option(
             "--tls-insecure", is_flag=True, help="Do not verify the broker's certificate: anybody may answer."
         ),
-        click.option("--tls-ca", metavar="FILE", help="Who is trusted, PEM; else whom the system trusts."),
-        click.option("--tls", is_flag=True, help="Speak TLS (any other --tls-… says so too)."),
+        click.option(
+            "--tls-ca", metavar="FILE", help="Trusted certificates, PEM. Default: those of the system."
+        ),
+        click.option("--tls", is_flag=True, help="Use TLS. Any other --tls-… option implies it."),
         click.argument("address", metavar="HOST[:PORT]"),
     ):
         function = option(function)

@@ -12,7 +12,7 @@ from kdissect.cli.commands.client.asking import Asking, output_options
 from kdissect.cli.commands.client.connecting import INT32_MAX, api_version_option, connection_options
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import NOTHING_MATCHED
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.client import fetch as fetching
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError
@@ -29,7 +29,7 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
     type=click.IntRange(0, INT32_MAX),
     multiple=True,
     metavar="N",
-    help="Else all.",
+    help="Partition to read. Default: all.",
 )
 @click.option(
     "--from",
@@ -37,16 +37,16 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
     default="earliest",
     show_default=True,
     metavar="OFFSET|TIME",
-    help="An offset, earliest, latest, or a time: 2026-05-01T12:00:00Z, @1777636800000 (ms).",
+    help="Where to begin: an offset, earliest, latest, or a time: 2026-05-01T12:00:00Z, @1777636800000 (ms).",
 )
 @click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
-@click.option("--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("--follow", is_flag=True, help="Go on with new records.")
 @click.option(
     "--isolation",
     type=click.Choice(("read_uncommitted", "read_committed")),
     default="read_uncommitted",
     show_default=True,
-    help="Whether records of transactions that are open or aborted count.",
+    help="Whether to read records of open and aborted transactions.",
 )
 @click.option(
     "--max-bytes",
@@ -54,21 +54,21 @@ from kdissect.client.offsets import EARLIEST, LATEST, Start
     default=1 << 20,
     show_default=True,
     metavar="N",
-    help="Of a partition, in one answer.",
+    help="Most bytes of a partition in one answer.",
 )
 @click.option(
     "--max-wait",
-    type=Span("ms", 0, INT32_MAX, whole=True),
+    type=SpanOption("ms", 0, INT32_MAX, whole=True),
     default=500,
     show_default=True,
     metavar="TIME",
-    help="How long the broker may wait for something to answer with, in ms: 500, 2s.",
+    help="How long the broker may wait for data, in ms: 500, 2s.",
 )
 @api_version_option("Fetch")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
 @output_options
 def command(**given: Any) -> int:
-    """The records of TOPIC, from where it begins to where it ended when reading began."""
+    """Print the records of TOPIC, from its begin to its present end."""
     if given["max_wait"] >= given["timeout"] * 1_000:
         raise Wrong(f"--max-wait {given['max_wait']} is longer than --timeout: no answer could come in time")
     manner = fetching.Manner(

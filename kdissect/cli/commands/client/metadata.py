@@ -20,10 +20,10 @@ from kdissect.protocol.errors import error_name
 @connection_options
 @click.argument("topics", nargs=-1, metavar="[TOPIC…]")
 @api_version_option("Metadata")
-@click.option("--create", is_flag=True, help="Let the broker make topics that are not there.")
+@click.option("--create", is_flag=True, help="Let the broker create missing topics.")
 @output_options
 def command(**given: Any) -> int:
-    """The brokers, and these topics, or all of them."""
+    """Print the brokers, and these topics or all of them."""
     if given["api_version"] is not None:
         try:
             request_struct(METADATA, given["api_version"])

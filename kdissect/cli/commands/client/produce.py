@@ -33,16 +33,16 @@ _MOST_BYTES = 1 << 20
     "--partition",
     type=click.IntRange(0, INT32_MAX),
     metavar="N",
-    help="Else by the key, as Kafka does.",
+    help="Partition to write to. Default: by the key, as Kafka does.",
 )
-@click.option("--key", metavar="TEXT", help="Of the record that --value gives.")
-@click.option("--value", metavar="TEXT", help="One record, instead of FILE.")
-@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Of every record.")
+@click.option("--key", metavar="TEXT", help="Key of the record of --value.")
+@click.option("--value", metavar="TEXT", help="Write one record with this value, instead of FILE.")
+@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Header of every record.")
 @click.option(
     "--timestamp",
     type=click.IntRange(-1, (1 << 63) - 1),
     metavar="MS",
-    help="Of every record; else now, or what NDJSON says.",
+    help="Timestamp of every record. Default: now, or what NDJSON says.",
 )
 @click.option(
     "--input",
@@ -50,26 +50,25 @@ _MOST_BYTES = 1 << 20
     type=click.Choice(("lines", "ndjson")),
     default="lines",
     show_default=True,
-    help="What FILE holds: a value a line, or a row of the table records a line.",
+    help="Form of FILE: one value per line, or one row of the table records per line.",
 )
-@click.option("--key-separator", metavar="TEXT", help="What stands between key and value of a line.")
+@click.option("--key-separator", metavar="TEXT", help="Separator between key and value in a line.")
 @click.option(
     "--codec",
     type=click.Choice(CODECS),
     default="none",
     show_default=True,
-    help="How batches are compressed.",
+    help="Compression of the batches.",
 )
 @click.option(
     "--acks",
     type=click.Choice(tuple(_ACKS)),
     default="all",
     show_default=True,
-    help="Who must have it before the broker answers: all in sync (-1), the leader; 0: it never does.",
+    help="Who must have the records before the broker answers: all in sync (-1) or the leader "
+    "(1). 0: no answer.",
 )
-@click.option(
-    "--message-format", type=click.IntRange(0, 2), metavar="0|1|2", help="The magic of the records."
-)
+@click.option("--message-format", type=click.IntRange(0, 2), metavar="0|1|2", help="Magic of the records.")
 @api_version_option("Produce")
 @click.option(
     "--batch",
@@ -77,9 +76,9 @@ _MOST_BYTES = 1 << 20
     default=1_000,
     show_default=True,
     metavar="N",
-    help="Records that one request takes at most.",
+    help="Most records in one request.",
 )
-@click.option("--create", is_flag=True, help="Let the broker make the topic if it is not there.")
+@click.option("--create", is_flag=True, help="Let the broker create the topic if it is missing.")
 @output_options
 def command(**given: Any) -> int:
     """Write records to TOPIC: those of FILE, of stdin, or the one of --value."""

@@ -30,7 +30,7 @@ from kdissect.protocol.schema import Struct, message_struct
 
 @click.command("send")
 @connection_options
-@click.option("--api", metavar="NAME|KEY", shell_complete=an_api, help="What to ask.")
+@click.option("--api", metavar="NAME|KEY", shell_complete=an_api, help="API of the request.")
 @click.option(
     "--api-version",
     "--version",
@@ -38,33 +38,39 @@ from kdissect.protocol.schema import Struct, message_struct
     type=click.IntRange(0, NEWEST),
     metavar="N",
     shell_complete=a_version,
-    help="Else the newest that both sides know.",
+    help="Version of the request. Default: the newest that both sides know.",
 )
 @click.option(
     "--json",
     "body",
     metavar="JSON|FILE|-",
-    help="The body in Kafka's JSON; what is left out has its default.",
+    help="Body in Kafka's JSON. Missing fields have their defaults.",
 )
 @click.option(
     "--hex",
     "raw",
     metavar="HEX|FILE|-",
-    help="The bytes instead (base64 too): with --api those of the body, else a whole request, header first.",
+    help="Bytes in hex or base64: with --api the body, otherwise a whole request, header first.",
+)
+@click.option("--as-is", is_flag=True, help="Send the bytes of --hex unchanged: they include their size.")
+@click.option(
+    "--request-log", "log", metavar="FILE|-", help="Send the requests of a broker's request log again."
 )
 @click.option(
-    "--as-is", is_flag=True, help="The bytes of --hex have their size, and whatever else, themselves."
+    "--capture", "captures", multiple=True, metavar="FILE", help="Send the requests of a capture again."
 )
-@click.option("--request-log", "log", metavar="FILE|-", help="The requests of a broker's request log again.")
-@click.option("--capture", "captures", multiple=True, metavar="FILE", help="The requests of a capture again.")
 @click.option(
-    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Those of --capture that it shows."
+    "-Y",
+    "filter",
+    metavar="FILTER",
+    shell_complete=a_filter,
+    help="Send only those of --capture that this display filter selects.",
 )
-@click.option("--yes", is_flag=True, help="Also replay requests that may change data.")
-@click.option("--reading-only", is_flag=True, help="Leave out of a replay what may change data.")
+@click.option("--yes", is_flag=True, help="Send also requests that may change data.")
+@click.option("--reading-only", is_flag=True, help="Leave out requests that may change data.")
 @output_options
 def command(**given: Any) -> int:
-    """Send one request and show its answer; without --json and --hex every field has its default.
+    """Send one request and print its answer. Without --json and --hex every field has its default.
 
     \b
     kdissect client send localhost --api Metadata --version 1 --json '{"topics": null}'

@@ -62,12 +62,13 @@ Row = tuple[str, str, str]
 @click.argument("topic", required=False, type=click.Choice(tuple(_TOPICS)))
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def command(topic: str | None, form: str) -> int:
-    """Say what is installed and what is missing, which definitions and which configuration are in use.
+    """Say what is installed, what is missing, and which definitions and configuration are in use.
 
-    kdissect doctor tls tells how to get the secrets with which TLS is decrypted; kdissect doctor spark, where
-    the pipeline can run and what it needs there.
+    \b
+    kdissect doctor tls      how to get the secrets that decrypt TLS
+    kdissect doctor spark    where the pipeline can run, and what it needs there
 
-    The exit code is 3 if something is missing that kdissect needs.
+    The exit code is 3 if kdissect needs something that is missing.
     """
     if topic is not None:
         with open_output(None) as file:

@@ -14,74 +14,91 @@ from kdissect.present.tables import FORMATS
 
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
-Several FILEs are one capture; a FILE may be a log directory of a broker, too. A finding that another one
-explains stands below that one. With -Y FILTER only what the filter shows is judged.
+Several FILEs are one capture. A FILE may also be a log directory of a broker. A finding stands below the
+finding that explains it. With -Y, only what the filter selects is judged.
 
-kdissect help explain tells more; kdissect explain --rule ID prints what is known of a rule.
+\b
+kdissect help explain         more on findings
+kdissect explain --rule ID    what is known of a rule
 """
 
 
 @click.command(help=_HELP)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as tshark has it.")
-@click.option("-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="How findings print.")
-@click.option("--all", "all_of_them", is_flag=True, help="All findings; else the worst 20.")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@click.option(
+    "-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="Format of the findings."
+)
+@click.option("--all", "all_of_them", is_flag=True, help="Print all findings, not only the worst 20.")
 @click.option(
     "--severity",
     metavar="SEVERITY",
     shell_complete=a_severity,
-    help="Only findings that are so grave, or graver: critical, warning, notice, info.",
+    help="Print only findings of this severity or worse: critical, warning, notice, info.",
 )
 @click.option(
-    "--category", metavar="NAME,…", shell_complete=a_category, help="Only findings of these categories."
+    "--category", metavar="NAME,…", shell_complete=a_category, help="Print only findings of these categories."
 )
 @click.option(
-    "--id", "ids", metavar="ID,…", shell_complete=a_rule, help="Only these; 'rebalance-*' is a pattern."
+    "--id",
+    "ids",
+    metavar="ID,…",
+    shell_complete=a_rule,
+    help="Print only these findings. Patterns are allowed: 'rebalance-*'.",
 )
-@click.option("--subject", metavar="NAME=VALUE", multiple=True, help="Only of this subject: group=orders.")
+@click.option(
+    "--subject",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Print only findings about this subject: group=orders.",
+)
 @filter_options
-@click.option("--since", metavar="TIME", help="Judge only what begins then, or later: +30s, 12:03:01 …")
-@click.option("--until", metavar="TIME", help="Judge only what begins before that.")
 @click.option(
-    "--state", metavar="FILE", help="Add to what was counted of earlier captures, and keep it there."
+    "--since", metavar="TIME", help="Judge only what begins at this time or later: +30s, 12:03:01 …"
 )
-@click.option("--not-judged", is_flag=True, help="Rows of what could not be judged, and why.")
+@click.option("--until", metavar="TIME", help="Judge only what begins before this time.")
+@click.option("--state", metavar="FILE", help="Add this capture to the counts of earlier ones in this file.")
+@click.option("--not-judged", is_flag=True, help="Print what could not be judged, and why.")
 @click.option(
     "--fail-on",
     metavar="SEVERITY",
     shell_complete=a_severity,
-    help="Exit code 1 if a finding is so grave, or graver.",
+    help="Exit code 1 if a finding has this severity or worse.",
 )
-@click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="The page of a rule; no capture.")
+@click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="Explain a rule. Needs no capture.")
 @click.option(
     "--error",
     "error",
     metavar="NAME | CODE",
     shell_complete=an_error,
-    help="What an error of Kafka's means and what causes it; no capture.",
+    help="Explain an error of Kafka. Needs no capture.",
 )
 @click.option(
     "--exchange",
     "exchange",
     type=int,
     metavar="NUMBER",
-    help="Why this one took so long or failed, what happened beside it, what led to it and followed.",
+    help="Explain one exchange: why it was slow or failed, and what happened around it.",
 )
-@click.option("--group", "group", metavar="NAME", help="The story of a group, as lines in time.")
-@click.option("--topic", "topic", metavar="NAME", help="The story of a topic.")
-@click.option("--client", "client", metavar="NAME", help="The story of a client: its id or address.")
-@click.option("--transactional-id", "transactional_id", metavar="NAME", help="The story of its transactions.")
-@click.option("--offset", "offset", metavar="TOPIC/PARTITION/OFFSET", help="The story of a record.")
-@click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Take a port for Kafka's.")
+@click.option("--group", "group", metavar="NAME", help="Tell the story of a group, line by line in time.")
+@click.option("--topic", "topic", metavar="NAME", help="Tell the story of a topic.")
+@click.option("--client", "client", metavar="NAME", help="Tell the story of a client, by its id or address.")
+@click.option(
+    "--transactional-id", "transactional_id", metavar="NAME", help="Tell the story of its transactions."
+)
+@click.option("--offset", "offset", metavar="TOPIC/PARTITION/OFFSET", help="Tell the story of a record.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 @key_options
 @click.option(
-    "-o", "output", metavar="FILE", help="Write there instead of stdout; a file of that name is replaced."
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no line on what was judged.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""
-    from kdissect.cli.commands.explain.captures import Judging
+    from kdissect.cli.commands.explain.captures import Explanation
     from kdissect.cli.commands.explain.logs import explain_logs, is_of_logs
     from kdissect.cli.commands.explain.one_exchange import explain_exchange
     from kdissect.cli.commands.explain.pages import print_error, print_page
@@ -94,7 +111,7 @@ def command(**given: Any) -> int:
         return print_error(given["error"], given["form"])
     paths = (*given["more_files"], *given["files"])
     if not paths and given["state"] is not None:
-        return Judging(paths, given).run_state()
+        return Explanation(paths, given).run_state()
     if not paths:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
@@ -108,4 +125,4 @@ def command(**given: Any) -> int:
         return explain_exchange(paths, given)
     if stories:
         return tell_story(paths, given, stories[0])
-    return Judging(paths, given).run()
+    return Explanation(paths, given).run()

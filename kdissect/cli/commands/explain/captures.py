@@ -1,108 +1,62 @@
-"""One run of ``explain`` over captures: reads them once, runs the rules, prints findings."""
+"""``explain`` of captures: they are read once, rules look at what was counted, findings are printed."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import closing
 from typing import Any, BinaryIO
 
 from kdissect.cli.commands.explain.state import load, save
-from kdissect.cli.commands.explain.wanted import Wanted, is_so_grave, severity_of
-from kdissect.cli.config import load_config
-from kdissect.cli.counting import Counts, count
+from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
-from kdissect.cli.filters import Chooser, Within
+from kdissect.cli.filters import Within
+from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
-from kdissect.cli.inputs import read_twice
-from kdissect.cli.jobs import jobs_of
-from kdissect.cli.listing import ports_of
 from kdissect.cli.moments import moment_of
-from kdissect.cli.output import TextOutput, inputs_of, open_output
+from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.reading import Reading
-from kdissect.cli.tls_keys import keys_of
 from kdissect.insight.judge import Judge, Judged
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
-from kdissect.present.options import Options
 
 MOST_SHOWN = 20
 """Findings, without ``--all``; what is said of the capture itself is not counted."""
 
 
-class Judging:
+class Explanation:
     """One run."""
 
     def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
         self._paths = paths
         self._given = given
-        self._config = load_config()
-        self._options = Options(limits=self._config.limits, shown_fields=self._config.shown_fields)
-        self._ports = self._config.ports | ports_of(given["decode_as"])
         self._form: str = given["form"]
-        self._wanted = Wanted(given)
+        self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
-        self._reading_now: Reading | None = None
-        self._chooser = self._chooser_of(given)
-        if self._chooser is not None:
-            self._chooser.refuse_to_judge(paths)
-        self._jobs = jobs_of(given, paths, is_dear=True)
+        self._folding = Folding(given, paths, Judge, within=_within(given), is_dear=True)
+        self._config = self._folding.config
         self._state = None if given["state"] is None else load(given["state"])
-
-    def _chooser_of(self, given: dict[str, Any]) -> Chooser | None:
-        """What chooses the exchanges that are judged."""
-        since, until = (
-            None if given[name] is None else moment_of(given[name], f"--{name}")
-            for name in ("since", "until")
-        )
-        texts = [*((given["filter"],) if given["filter"] is not None else ()), *(("slow",) * given["slow"])]
-        if since is None and until is None:
-            within = None
-        else:
-            within = Within(since, until, self._first_ns)
-        if not texts and within is None:
-            return None
-        return Chooser(texts, "exchanges", self._options, self._config.slow_ms, within)
-
-    def _first_ns(self) -> int | None:
-        return None if self._reading_now is None else self._reading_now.first_ns
 
     def run(self) -> int:
         """Read, judge, print; gives the exit code."""
-        given = self._given
-        talks = sys.stderr.isatty() and not given["quiet"]
-        must_learn = self._chooser is not None and self._chooser.must_learn
-        with (
-            read_twice(self._paths, must_learn) as paths,
-            closing(self._reading(paths, talks)) as reading,
-        ):
-            self._reading_now = reading
-            reading.open()
-            with open_output(given["output"], inputs_of(given)) as file:
-                if self._chooser is not None and must_learn:
-                    self._chooser.learn(reading, names=False)
-                judge = self._judge()
-                try:
-                    count(
-                        reading,
-                        Counts(reading, self._judge, judge, self._config.limits, self._chooser),
-                        self._jobs,
-                    )
-                except KeyboardInterrupt:
-                    if reading.is_interrupted:  # else it was pressed twice
-                        self._print(file, self._judged(judge), reading.first_ns)
-                    raise
-                if self._state is not None:
-                    self._state.merge(judge)
-                    judge = self._state
-                judged = self._judged(judge)
-                first_ns = reading.first_ns if self._state is None else judged.context.first_ns
-                self._print(file, judged, first_ns)
-                if given["state"] is not None:
-                    save(given["state"], judge)
-        return self._exit_code(reading, judged)
+        reading, judged = self._folding.run(self._finish)
+        if reading.is_damaged:
+            return reading.exit_code(False, False, True)
+        return self._failed(judged)
+
+    def _finish(self, file: BinaryIO, reading: Reading) -> Judged:
+        judge = self._folding.counted
+        if self._state is None or reading.is_interrupted:
+            judged = self._judged(judge)
+            self._print(file, judged, reading.first_ns)
+            if self._given["state"] is not None and not reading.is_interrupted:
+                save(self._given["state"], judge)
+            return judged
+        self._state.merge(judge)
+        judged = self._judged(self._state)
+        self._print(file, judged, judged.context.first_ns)
+        save(self._given["state"], self._state)
+        return judged
 
     def run_state(self) -> int:
         """Judge what a state holds, and nothing else."""
@@ -115,27 +69,8 @@ class Judging:
             self._print(file, judged, judged.context.first_ns)
         return self._failed(judged)
 
-    def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
-        return Reading(
-            paths,
-            self._options,
-            self._ports,
-            self._config.topics,
-            progress=talks,
-            keys=keys_of(self._given, self._config.limits),
-        )
-
-    def _judge(self) -> Judge:
-        return Judge(self._config.limits)
-
     def _judged(self, judge: Judge) -> Judged:
         return judge.judged(self._config.thresholds, self._config.ignored)
-
-    def _exit_code(self, reading: Reading, judged: Judged) -> int:
-        """A capture without Kafka is told as a finding."""
-        if reading.is_damaged:
-            return reading.exit_code(False, False, True)
-        return self._failed(judged)
 
     def _failed(self, judged: Judged) -> int:
         """The exit code of ``--fail-on``."""
@@ -175,7 +110,7 @@ class Judging:
         return [*self._paths, *given]
 
     def _write(self, file: BinaryIO, table: Table, rows: list[Any]) -> None:
-        writer = writer_of(self._form, table, file, self._options)
+        writer = writer_of(self._form, table, file, self._folding.options)
         for row in rows:
             writer.write(row)
         writer.close()
@@ -183,6 +118,14 @@ class Judging:
     def _tell_judged(self, judged: Judged) -> None:
         if not self._given["quiet"]:
             complain(judged_text(judged))
+
+
+def _within(given: dict[str, Any]) -> Within | None:
+    """The span of time that is judged; None: all of it."""
+    since, until = (
+        None if given[name] is None else moment_of(given[name], f"--{name}") for name in ("since", "until")
+    )
+    return None if since is None and until is None else Within(since, until)
 
 
 def _first(findings: list[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from kdissect.cli.commands.explain.wanted import Wanted, is_so_grave, severity_of
+from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
@@ -56,7 +56,7 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
             option = "-Y" if name == "filter" else f"--{name.replace('_', '-')}"
             raise Wrong(f"{option}: log directories have no exchanges; give a capture")
     config = load_config()
-    wanted = Wanted(given)
+    wanted = WantedFindings(given)
     fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
     see_that_it_can_be_written(given["form"], given["output"])
     logs, complaints = Logs(config.limits), Complaints()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 from kdissect.analysis.beside import Beside
@@ -10,11 +9,8 @@ from kdissect.analysis.fold import begun_ns, told_ns
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import read_twice
-from kdissect.cli.listing import ports_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
-from kdissect.cli.reading import Reading
-from kdissect.cli.tls_keys import keys_of
+from kdissect.cli.reading import reading_of
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
@@ -29,7 +25,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         raise Wrong(f"-T {given['form']}: --exchange prints text; kdissect read -Y 'number == N' has rows")
     config, number = load_config(), given["exchange"]
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
-    judge, ports = Judge(config.limits), config.ports | ports_of(given["decode_as"])
+    judge = Judge(config.limits)
     found: list[Exchange] = []
     last = 0
 
@@ -41,12 +37,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
             if event.number == number:
                 found.append(event)
 
-    with (
-        read_twice(paths, True) as readable,
-        closing(
-            Reading(readable, options, ports, config.topics, keys=keys_of(given, config.limits))
-        ) as reading,
-    ):
+    with reading_of(given, paths, config, options, twice=True) as reading:
         reading.open()
         reading.read_before(names=False, learn=look)
         if not found:

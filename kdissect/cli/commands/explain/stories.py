@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any, NamedTuple
 
 from kdissect.analysis.story import (
@@ -20,11 +19,8 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
-from kdissect.cli.inputs import read_twice
-from kdissect.cli.listing import ports_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
-from kdissect.cli.reading import Reading
-from kdissect.cli.tls_keys import keys_of
+from kdissect.cli.reading import reading_of
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Subject
 from kdissect.insight.judge import Judge
@@ -72,13 +68,7 @@ def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) ->
     asked = _offset(name) if kind_name == "offset" else name
     see_that_it_can_be_written(given["form"], given["output"])
     story, judge = kind.begin(asked, config.limits), Judge(config.limits)
-    ports = config.ports | ports_of(given["decode_as"])
-    with (
-        read_twice(paths, False) as readable,
-        closing(
-            Reading(readable, options, ports, config.topics, keys=keys_of(given, config.limits))
-        ) as reading,
-    ):
+    with reading_of(given, paths, config, options) as reading:
         reading.open()
         for event in reading:
             judge.feed(event)

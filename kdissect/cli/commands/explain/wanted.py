@@ -30,7 +30,7 @@ def is_so_grave(finding: Finding, severity: int) -> bool:
     return SEVERITIES.index(finding.severity) <= severity
 
 
-class Wanted:
+class WantedFindings:
     """What was asked for of all findings."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
@@ -26,11 +26,11 @@ from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import UNREADABLE
 from kdissect.cli.interrupts import stopped_by_signals
-from kdissect.cli.listing import Showing, showing_options
+from kdissect.cli.listing import Listing, listing_options
 from kdissect.cli.output import inputs_of, open_output
-from kdissect.cli.reading import Reading
-from kdissect.cli.shown_packets import Shown, ShownPackets
-from kdissect.cli.tls_keys import keys_of, with_secrets_option
+from kdissect.cli.reading import Reading, reading_of
+from kdissect.cli.shown_packets import ShownPackets, ShownPacketsWriter
+from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.live.session import Session
 from kdissect.live.spooled import Spooled
 from kdissect.present.form import plural
@@ -39,13 +39,13 @@ from kdissect.system.confining import Allowed, confine
 
 @click.command(context_settings={"allow_extra_args": True})
 @capturing_options
-@showing_options
+@listing_options
 @click.option(
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets, as pcapng: all that are captured or, with -Y, those of what is shown;"
-    " passwords and tokens included.",
+    help="Write packets as pcapng: all of them, or with -Y those of what is shown. They contain "
+    "passwords and tokens.",
 )
 @with_secrets_option
 @click.option(
@@ -53,7 +53,8 @@ from kdissect.system.confining import Allowed, confine
     "rotation",
     multiple=True,
     metavar="RULE",
-    help="A new file of -w after duration:S, filesize:KB, packets:N, at each interval:S; keep files:N.",
+    help="Begin a new file of -w after duration:S, filesize:KB or packets:N, or at each "
+    "interval:S. files:N keeps the last N.",
 )
 @click.option(
     "-a",
@@ -63,12 +64,12 @@ from kdissect.system.confining import Allowed, confine
     help="End after duration:S, filesize:KB, packets:N or files:N.",
 )
 @condition_options
-@click.option("--spool", "folder", metavar="FOLDER", help="Keep packets there until they are decoded.")
+@click.option("--spool", "folder", metavar="FOLDER", help="Folder for packets until they are decoded.")
 def command(**given: Any) -> int:
-    """Capture on an interface and show what is captured as read does, row by row. Ctrl-C ends it.
+    """Capture on an interface and print exchanges as they come, like kdissect read. Ctrl-C ends it.
 
-    Packets go to a spool of files first, from which they are decoded: if decoding falls behind, none is lost.
-    What the system or the disk did not take is told on stderr.
+    Packets go to files first and are decoded from there, so that none is lost if decoding falls behind.
+    Losses of the system or the disk are reported on stderr.
     """
     context = click.get_current_context()
     if context.args:
@@ -87,15 +88,15 @@ class _Live:
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
-        self._showing = Showing(given, config)
-        chooser = self._showing.chooser
+        self._listing = Listing(given, config)
+        chooser = self._listing.chooser
         if chooser is not None and chooser.must_judge:
             raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
         if chooser is not None and chooser.must_learn:
             raise Wrong(
                 "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"
             )
-        self._conditions = Conditions(given, self._showing.options)
+        self._conditions = Conditions(given, self._listing.options)
         has_trigger = self._conditions.has_trigger
         self._writes_shown = given["packets_to"] is not None and chooser is not None and not has_trigger
         self._rotation = rotation_of(given["rotation"], self._keeps_all)
@@ -106,7 +107,7 @@ class _Live:
         if given["packets_to"] == "-":
             raise Wrong("-w - is not possible here: packets are read back from the file that is written")
         if self._writes_shown:
-            self._showing.refuse_packets()
+            self._listing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong(
                 "--with-secrets goes with -w and -Y: without a filter packets are written before secrets are "
@@ -129,18 +130,18 @@ class _Live:
                 lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
             )
             stack.enter_context(closing(session))
-            reading = stack.enter_context(closing(self._reading(session)))
+            reading = stack.enter_context(self._reading(session))
             reading.open()
             self._conditions.begin(stack, reading, session.status)
             silence = silence_of(given, found)
             stack.callback(silence.close)
-            shows_line = self._showing.talks and not _is_terminal(given["output"])
+            shows_line = self._listing.talks and not _is_terminal(given["output"])
             inputs = tuple(inputs_of(given))
             scratch = shown = packets = None
             if self._writes_shown:
                 scratch = stack.enter_context(TemporaryDirectory(prefix="kdissect-"))
                 limits, with_secrets = self._config.limits, given["with_secrets"]
-                shown = Shown((), limits, True, with_secrets=with_secrets, scratch=scratch)
+                shown = ShownPacketsWriter((), limits, True, with_secrets=with_secrets, scratch=scratch)
                 stack.enter_context(shown.kept(reading))
             file = stack.enter_context(open_output(given["output"], inputs))
             if shown is not None:
@@ -161,9 +162,9 @@ class _Live:
     def _end(self, session: Session, reading: Reading) -> int:
         session.join()
         status = session.status()
-        if self._showing.talks or status.dropped or status.lost:
+        if self._listing.talks or status.dropped or status.lost:
             complain(f"{plural(status.written, 'packet')} captured, {drops(status)}")
-        code = self._showing.exit_code(reading)
+        code = self._listing.exit_code(reading)
         death = session.death()
         if death is not None:
             complain(death)
@@ -171,16 +172,16 @@ class _Live:
         # Who stopped reading before the end was not told of what was lost behind it.
         return UNREADABLE if status.lost else code
 
-    def _reading(self, session: Session) -> Reading:
-        showing, limits = self._showing, self._config.limits
-        return Reading(
+    def _reading(self, session: Session) -> AbstractContextManager[Reading]:
+        limits = self._config.limits
+        return reading_of(
+            self._given,
             (),
-            showing.options,
-            showing.ports,
-            self._config.topics,
-            count_faults=showing.talks or self._given["strict"],
+            self._config,
+            self._listing.options,
+            count_faults=self._listing.talks or self._given["strict"],
+            growing=True,
             opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
-            keys=keys_of(self._given, limits, growing=True),
         )
 
     def _confine(self, session: Session, scratch: str | None) -> None:
@@ -197,12 +198,12 @@ class _Live:
         elif self._keeps_all:  # the end of the file is mended if the capture process was killed
             written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
         lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
-        if lacking and self._showing.talks and sys.platform == "linux":
+        if lacking and self._listing.talks and sys.platform == "linux":
             complain(f"the decoder is not confined, it can still {lacking}: kdissect doctor tells more")
 
     def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
         with closing(self._conditions.events(reading)) as events:
-            self._showing.print(reading, ((event,) for event in events), file, True, found)
+            self._listing.print(reading, ((event,) for event in events), file, True, found)
 
 
 def _is_terminal(output: str | None) -> bool:

@@ -30,27 +30,39 @@ _OPTIONS = (
         "--start-on",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="Show nothing before the first exchange that this display filter shows.",
+        help="Begin with the first exchange that this display filter selects.",
     ),
     click.option(
         "--stop-on",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="End with the first exchange that this display filter shows.",
+        help="End with the first exchange that this display filter selects.",
     ),
     click.option(
         "--trigger",
         metavar="FILTER",
         shell_complete=a_filter,
-        help="Write to -w only what came around the exchanges that this display filter shows.",
+        help="Write to -w only the packets around exchanges that this display filter selects.",
     ),
-    click.option("--before", default="30s", show_default=True, metavar="TIME", help="How long before them."),
-    click.option("--after", default="10s", show_default=True, metavar="TIME", help="How long after them."),
+    click.option(
+        "--before",
+        default="30s",
+        show_default=True,
+        metavar="TIME",
+        help="With --trigger: how long before them.",
+    ),
+    click.option(
+        "--after",
+        default="10s",
+        show_default=True,
+        metavar="TIME",
+        help="With --trigger: how long after them.",
+    ),
     click.option(
         "--prometheus",
         metavar="[ADDRESS]:PORT",
-        help="Serve metrics there, without a password: names of clients and topics are in them. Without an "
-        "address only to this machine. It needs kdissect[metrics].",
+        help="Serve metrics at this address, without a password. They contain names of clients "
+        "and topics. Without ADDRESS only this machine can read them. Needs kdissect[metrics].",
     ),
 )
 

@@ -51,56 +51,59 @@ _UNKNOWN_CORES = 8
 
 @click.command("batch")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT…")
-@click.option("--out", required=True, metavar="DIR", help="A folder for each table is made in it.")
+@click.option(
+    "--out", required=True, metavar="DIR", help="Folder for the tables, each in a folder of its own."
+)
 @click.option(
     "--table",
     "tables",
     multiple=True,
     type=click.Choice(TABLES),
-    help=f"May be given often; {', '.join(USUAL_TABLES)} by default.",
+    help=f"Table to write. May be given often. Default: {', '.join(USUAL_TABLES)}.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace tables that are there.")
+@click.option("--overwrite", is_flag=True, help="Replace existing tables.")
 @click.option(
     "--partition-by",
     multiple=True,
     metavar="COLUMN",
-    help=f"A column, or {' or '.join(TIME_PARTS)} of the time.",
+    help=f"Partition by a column, or by {' or '.join(TIME_PARTS)}.",
 )
-@click.option("-Y", "filter", metavar="FILTER", help="Only what this display filter shows.")
-@click.option("--two-pass", is_flag=True, help="Names of topic ids count from the start (reads twice).")
+@click.option("-Y", "filter", metavar="FILTER", help="Only what this display filter selects.")
+@click.option("--two-pass", is_flag=True, help="Read twice, so that topic names are known from the start.")
 @click.option(
     "--merge-points",
     is_flag=True,
-    help="With --capture-point: what several saw of one exchange is one row.",
+    help="With --capture-point: merge the copies of an exchange into one row.",
 )
 @content_options
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),
     default="auto",
-    help="How tasks share the work of a capture.",
+    help="How tasks share the work on a capture.",
 )
-@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Tasks for each capture point.")
+@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Number of tasks for each capture point.")
 @click.option(
     "--split-size",
     type=click.IntRange(1),
     default=256,
     show_default=True,
     metavar="MIB",
-    help="Of large files.",
+    help="Size of the pieces of large files.",
 )
-@click.option("--explain", is_flag=True, help="Print the plan, and do nothing.")
-@click.option("--scratch", metavar="DIR", help="A folder that workers share with us, for progress.")
+@click.option("--explain", is_flag=True, help="Print the plan and do nothing else.")
+@click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for progress.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:
     """Captures → Parquet.
 
-    INPUTs are files, directories and globs; together they are one capture, as for kdissect read, unless
-    --capture-point tells several apart ('directory', or a regular expression such as 'broker-(\\d+)').
-    A connection may have been captured in several places: as one capture, the copies of its packets are
-    put together; as several, --merge-points finds the copies of each exchange and keeps the one that lacks
-    the least, with where and when all of them were seen in the column seen_at.
+    INPUTs are files, directories and globs. Together they are one capture, as for kdissect read. With
+    --capture-point they are several: 'directory', or a regular expression such as 'broker-(\\d+)'.
+
+    A connection may have been captured in several places. In one capture, the copies of its packets are put
+    together. In several, --merge-points keeps the best copy of each exchange. The column seen_at then tells
+    where and when the others were seen.
     """
     return _Batch(given).run()
 

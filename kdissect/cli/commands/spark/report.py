@@ -35,16 +35,15 @@ _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "
     "sections",
     multiple=True,
     type=click.Choice(SECTIONS),
-    help="May be given often; all by default.",
+    help="Section to print. May be given often. Default: all.",
 )
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows of a section.")
-@click.option("-T", "form", type=click.Choice(("table", "ndjson")), default="table", help="How it prints.")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows in each section.")
+@click.option("-T", "form", type=click.Choice(("table", "ndjson")), default="table", help="Output format.")
 @session_options
 def command(**given: Any) -> int:
     """Tables of batch or stream → what they say together.
 
-    It needs the tables exchanges and connections. What several capture points saw of one exchange counts
-    once.
+    It needs the tables exchanges and connections. An exchange that several capture points saw counts once.
     """
     out = within_reach(given["tables"], given["master"]).rstrip("/")
     for name in ("exchanges", "connections"):

@@ -12,7 +12,7 @@ import click
 
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
-from kdissect.cli.listing import ports_of
+from kdissect.cli.inputs import ports_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
@@ -32,9 +32,9 @@ def session_options(function: Any) -> Any:
         click.option("--master", default="local[*]", show_default=True, help="Spark's master, or sc://HOST."),
         click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark's configuration."),
         click.option(
-            "--spark-log", metavar="FILE", help="Where Spark's own messages go; - is stderr. Else nowhere."
+            "--spark-log", metavar="FILE", help="File for Spark's own messages; - is stderr. Default: none."
         ),
-        click.option("-q", "--quiet", is_flag=True, help="No progress and no closing line."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
     )
     for each in reversed(options):
         function = each(function)
@@ -45,11 +45,16 @@ def reading_options(function: Any) -> Any:
     """What says how captures are read."""
     options = (
         click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
-        click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets; workers read it."),
+        click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets. Workers read this file."),
         click.option(
-            "--rsa-key", multiple=True, metavar="FILE", help="A broker's private key; workers read it."
+            "--rsa-key",
+            multiple=True,
+            metavar="FILE",
+            help="Private key of a broker. Workers read this file.",
         ),
-        click.option("--capture-point", metavar="REGEX", help="What in a path tells captures apart."),
+        click.option(
+            "--capture-point", metavar="REGEX", help="Which part of a path names the capture point."
+        ),
     )
     for each in reversed(options):
         function = each(function)
@@ -59,10 +64,14 @@ def reading_options(function: Any) -> Any:
 def content_options(function: Any) -> Any:
     """What says how captures are read and values shown."""
     options = (
-        click.option("--payload", default="full", metavar="none|head:N|full", help="Keys, values, bodies."),
-        click.option("--records", is_flag=True, help="Decoded record batches inside request and response."),
-        click.option("--embedded", is_flag=True, help="Decode the bytes inside messages and records too."),
-        click.option("--show-secrets", is_flag=True, help="Passwords, tokens and keys as they were sent."),
+        click.option(
+            "--payload", default="full", metavar="none|head:N|full", help="Keep keys, values and bodies."
+        ),
+        click.option(
+            "--records", is_flag=True, help="Show decoded record batches inside requests and responses."
+        ),
+        click.option("--embedded", is_flag=True, help="Decode bytes inside messages and records too."),
+        click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys."),
     )
     for each in reversed(options):
         function = each(function)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.analysis.catalogue import STATISTICS as NAMES
 from kdissect.cli.commands.spark.batch import refuse_existing
 from kdissect.cli.commands.spark.sessions import (
     conf_of,
@@ -53,33 +52,38 @@ FOLDER = "stats"
     multiple=True,
     metavar="TABLE",
     shell_complete=a_statistic,
-    help=f"{', '.join(NAMES)}; srt,broker or srt,client,client_id; errors,group; io,100ms. "
+    help="A table of kdissect stats, or its grouping: srt; srt,broker; errors,group; io,100ms. "
     "May be given often.",
 )
-@click.option("--findings", is_flag=True, help="The table findings too: those of kdissect explain --all.")
+@click.option(
+    "--findings", is_flag=True, help="Add the table findings, as kdissect explain --all prints them."
+)
 @click.option(
     "-T",
     "form",
     type=click.Choice(("table", *FORMATS)),
-    help="How it prints, table by default; several tables go into table and ndjson only.",
+    help="Output format, table by default. Several tables need table or ndjson.",
 )
-@click.option("--out", metavar="DIR", help="Print nothing; write Parquet to DIR/stats/TABLE.")
-@click.option("--overwrite", is_flag=True, help="Replace tables that are there.")
+@click.option("--out", metavar="DIR", help="Write Parquet to DIR/stats/TABLE instead of printing.")
+@click.option("--overwrite", is_flag=True, help="Replace existing tables.")
 @click.option(
-    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Only what this display filter shows."
+    "-Y",
+    "filter",
+    metavar="FILTER",
+    shell_complete=a_filter,
+    help="Only what this display filter selects.",
 )
 @reading_options
-@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Tasks for each capture point.")
+@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Number of tasks for each capture point.")
 @session_options
 def command(**given: Any) -> int:
     """Captures → statistics and findings.
 
-    The rows are those of kdissect stats and kdissect explain. INPUTs are files, directories and globs;
-    together they are one capture, unless --capture-point tells several apart, each of which is counted for
-    itself.
+    The rows are those of kdissect stats and kdissect explain. INPUTs are files, directories and globs.
+    Together they are one capture; with --capture-point they are several, and each is counted for itself.
 
-    Tasks share decoding and counting. Each task of a capture point reads all of it, and one task adds what
-    they counted: more than four tasks help only where there are several capture points.
+    Tasks share decoding and counting. Each task reads all of a capture point, and one task adds the counts.
+    More than four tasks help only with several capture points.
     """
     return _Stats(given).run()
 

@@ -21,7 +21,7 @@ from kdissect.cli.commands.spark.sessions import (
 )
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.spans import Span
+from kdissect.cli.spans import SpanOption
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
@@ -32,44 +32,56 @@ from kdissect.spark.tables import TABLES
 
 @click.command("stream")
 @click.argument("folder", metavar="DIR")
-@click.option("--out", required=True, metavar="DIR", help="A folder for each table is made in it.")
+@click.option(
+    "--out", required=True, metavar="DIR", help="Folder for the tables, each in a folder of its own."
+)
 @click.option(
     "--table",
     "tables",
     multiple=True,
     type=click.Choice([name for name in TABLES if name != "packets"]),
-    help=f"May be given often; {', '.join(USUAL_TABLES)} by default.",
+    help=f"Table to write. May be given often. Default: {', '.join(USUAL_TABLES)}.",
 )
 @click.option(
-    "--checkpoint", metavar="DIR", help="Where is kept how far it is; your own. OUT/_checkpoint by default."
+    "--checkpoint",
+    metavar="DIR",
+    help="Folder that keeps how far the stream has read. Default: OUT/_checkpoint.",
 )
-@click.option("--available-now", is_flag=True, help="Read what is there, and end.")
-@click.option("--close", "closes", is_flag=True, help="With it: nothing more comes; write what is open too.")
+@click.option("--available-now", is_flag=True, help="Read what is there, then end.")
+@click.option(
+    "--close",
+    "closes",
+    is_flag=True,
+    help="With --available-now: nothing more comes, so write what is still open.",
+)
 @click.option(
     "--trigger",
-    type=Span("s", 0),
+    type=SpanOption("s", 0),
     default=10.0,
     show_default=True,
     metavar="TIME",
-    help="Time between looks: 10, 500ms, 1m.",
+    help="Time between two looks for files: 10, 500ms, 1m.",
 )
 @click.option(
     "--settle",
-    type=Span("s", 0),
+    type=SpanOption("s", 0),
     default=SETTLE_SECONDS,
     show_default=True,
     metavar="TIME",
-    help="A file that waits, or ends in the middle, is told of when nobody wrote to it for so long.",
+    help="Report an incomplete file when nobody has written to it for this long.",
 )
 @click.option(
-    "--max-bytes-per-batch", type=click.IntRange(1), metavar="N", help="Of files, but at least one."
+    "--max-bytes-per-batch",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Bytes of files in one batch; at least one file.",
 )
 @content_options
 @session_options
 def command(**given: Any) -> int:
     """A folder in which rotated captures appear → Parquet that grows, each row exactly once.
 
-    Killed at any moment, it goes on where it was when it is started again with the same folders.
+    If it is killed, start it again with the same folders: it goes on where it was.
     """
     if given["closes"] and not given["available_now"]:
         raise Wrong("--close goes with --available-now")

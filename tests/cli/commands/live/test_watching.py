@@ -9,8 +9,8 @@ from typing import Any
 from kdissect.cli.commands.live.watching import Watch
 from kdissect.live.journal import Status
 from kdissect.live.probing import Probe
-from kdissect.live.session import wait_until
 from kdissect.live.silence import Silence
+from tests.waiting import wait_until
 
 
 def test_sockets_that_see_other_ports_are_closed_once_there_is_kafka() -> None:

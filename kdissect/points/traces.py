@@ -20,7 +20,7 @@ MOST_HOSTS = 100_000
 Ends = tuple[Endpoint, Endpoint]
 
 
-class Line:
+class Trace:
     """A connection, as several points saw it."""
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Line:
                 self.before[point] = min(self.before.get(point, before), before)
 
 
-class Lines:
+class Traces:
     """The connections that are remembered."""
 
     def __init__(self, ahead_ns: Sequence[int]) -> None:
@@ -87,17 +87,17 @@ class Lines:
         self._ahead_ns = ahead_ns
         self.count = 0
         """How many there were, each once."""
-        self._by_ends: dict[Ends, list[Line]] = {}
-        self._by_number: dict[int, Line] = {}
-        self._ended: deque[tuple[int, Line]] = deque()
+        self._by_ends: dict[Ends, list[Trace]] = {}
+        self._by_number: dict[int, Trace] = {}
+        self._ended: deque[tuple[int, Trace]] = deque()
         self._nearest: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         """Of client and broker, by their hosts, points, the one nearest to the broker first."""
 
-    def get(self, number: int) -> Line | None:
+    def get(self, number: int) -> Trace | None:
         """A connection by its number; None if it was forgotten."""
         return self._by_number.get(number)
 
-    def begin(self, point: int, segment: Segment, now_ns: int) -> Line:
+    def begin(self, point: int, segment: Segment, now_ns: int) -> Trace:
         """The connection that begins with a segment at a point."""
         self._forget_ended(now_ns)
         source, destination = segment.source, segment.destination
@@ -107,12 +107,12 @@ class Lines:
             initial[source] = segment.seq
             if segment.flags & ACK and segment.ack is not None:
                 initial[destination] = (segment.ack - 1) & 0xFFFFFFFF
-        lines = self._by_ends.setdefault(ends, [])
-        found = next((each for each in reversed(lines) if _is_same(each, point, initial)), None)
+        traces = self._by_ends.setdefault(ends, [])
+        found = next((each for each in reversed(traces) if _is_same(each, point, initial)), None)
         if found is None:
-            found = Line(self.count, ends, now_ns)
+            found = Trace(self.count, ends, now_ns)
             self.count += 1
-            lines.append(found)
+            traces.append(found)
             self._by_number[found.number] = found
         found.initial |= initial
         found.since[point] = now_ns
@@ -120,32 +120,32 @@ class Lines:
             found.opened.add(point)
         return found
 
-    def again(self, number: int, point: int, exchange: Exchange, now_ns: int) -> Line:
+    def again(self, number: int, point: int, exchange: Exchange, now_ns: int) -> Trace:
         """The connection of an exchange. What only comes to light at the end may be of one that was
         forgotten."""
-        line = self._by_number.get(number)
-        if line is None:
-            line = Line(number, (exchange.client_endpoint, exchange.broker_endpoint), now_ns)
-            self._by_number[number] = line
-        line.since.setdefault(point, now_ns)
-        return line
+        trace = self._by_number.get(number)
+        if trace is None:
+            trace = Trace(number, (exchange.client_endpoint, exchange.broker_endpoint), now_ns)
+            self._by_number[number] = trace
+        trace.since.setdefault(point, now_ns)
+        return trace
 
-    def rank(self, line: Line, done: Mapping[int, Exchange]) -> list[int]:
+    def rank(self, trace: Trace, done: Mapping[int, Exchange]) -> list[int]:
         """The points of these copies of an exchange, the one nearest to the broker first: there the answer
         took least. What the first exchange says that several saw both sides of holds for its connection, and,
         where others say nothing themselves, for those between the same hosts. Until then requests pass the
         nearest last and responses first, by clocks that are set right as far as it is known."""
-        if not line.nearest:
+        if not trace.nearest:
             took = [(each.latency_ns, point) for point, each in done.items() if each.latency_ns is not None]
             exchange = next(iter(done.values()))
             hosts = (exchange.client_endpoint[:-2], exchange.broker_endpoint[:-2])
             if len(took) > 1:
-                line.nearest = self._nearest[hosts] = tuple(point for _, point in sorted(took))
+                trace.nearest = self._nearest[hosts] = tuple(point for _, point in sorted(took))
                 if len(self._nearest) > MOST_HOSTS:
                     del self._nearest[next(iter(self._nearest))]
             elif len(done) > 1:
-                line.nearest = self._nearest.get(hosts, ())
-        nearest = [point for point in line.nearest if point in done]
+                trace.nearest = self._nearest.get(hosts, ())
+        nearest = [point for point in trace.nearest if point in done]
         others = [point for point in done if point not in nearest]
         return [*nearest, *sorted(others, key=lambda point: (self._passed_ns(point, done[point]), point))]
 
@@ -155,25 +155,25 @@ class Lines:
             return exchange.response_start_ns - self._ahead_ns[point]
         return self._ahead_ns[point] - (exchange.request_time_ns or 0)
 
-    def end(self, point: int, line: Line, now_ns: int) -> None:
+    def end(self, point: int, trace: Trace, now_ns: int) -> None:
         """A connection is over at a point."""
-        line.over.add(point)
-        if line.over >= line.since.keys():
-            self._ended.append((now_ns, line))
+        trace.over.add(point)
+        if trace.over >= trace.since.keys():
+            self._ended.append((now_ns, trace))
 
     def _forget_ended(self, now_ns: int) -> None:
         while self._ended and now_ns - self._ended[0][0] > APART_NS:
-            _, line = self._ended.popleft()
-            if line.over >= line.since.keys() and self._by_number.pop(line.number, None) is not None:
-                lines = self._by_ends.get(line.ends, [])
-                if line in lines:
-                    lines.remove(line)
-                if not lines:
-                    self._by_ends.pop(line.ends, None)
+            _, trace = self._ended.popleft()
+            if trace.over >= trace.since.keys() and self._by_number.pop(trace.number, None) is not None:
+                traces = self._by_ends.get(trace.ends, [])
+                if trace in traces:
+                    traces.remove(trace)
+                if not traces:
+                    self._by_ends.pop(trace.ends, None)
 
 
-def _is_same(line: Line, point: int, initial: Mapping[Endpoint, int]) -> bool:
-    if point in line.since:
+def _is_same(trace: Trace, point: int, initial: Mapping[Endpoint, int]) -> bool:
+    if point in trace.since:
         return False
-    known = [line.initial[end] == number for end, number in initial.items() if end in line.initial]
-    return all(known) if known else not line.over >= line.since.keys()
+    known = [trace.initial[end] == number for end, number in initial.items() if end in trace.initial]
+    return all(known) if known else not trace.over >= trace.since.keys()

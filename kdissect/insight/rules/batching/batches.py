@@ -1,4 +1,4 @@
-"""Batching, compression and skew: how records travel, and how they are spread."""
+"""How many records travel together, in which format, and how evenly they are spread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdissect.insight.rules.produce import by, sent
 from kdissect.insight.words import having, named, share
 from kdissect.wording import plural
 
-_OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 
 
 def _median(rows: list[Row], name: str) -> int:
@@ -182,7 +182,7 @@ def hot_partition(facts: Facts) -> Iterator[Finding]:
     for topic, rows in produced.items():
         number = max(known.get(topic, 0), len(rows))
         records, size = sum(row["records"] for row in rows), sum(row["bytes"] for row in rows)
-        if topic in _OWN_TOPICS or number < facts.limit("partitions"):
+        if topic in OWN_TOPICS or number < facts.limit("partitions"):
             continue
         if records < facts.limit("records") and size < facts.limit("bytes"):
             continue
