@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from kdissect.analysis.waits import Known, split
+from kdissect.analysis.waits import WaitAndWork, split
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import DecodeError, Endpoint, endpoint_text
@@ -128,7 +128,7 @@ class ExchangeLines:
         """Those that were needed, by the struct of the body."""
         self._endpoints: dict[Endpoint, bytes] = {}
         """Their texts."""
-        self._known: Known | None = None
+        self._known: WaitAndWork | None = None
         """Wait and work of the exchange that is being written, once one is asked for."""
         self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
