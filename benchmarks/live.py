@@ -25,7 +25,6 @@ from typing import Any
 
 from benchmarks.screens_figures import Figure
 from kdissect.live.journal import Status, status_of
-from kdissect.live.session import wait_until
 from tests.live.machine import (
     ROOT,
     children,
@@ -38,6 +37,7 @@ from tests.live.machine import (
     until_it_captures,
 )
 from tests.tui.terminals import Terminal
+from tests.waiting import wait_until
 
 _RATES = {"capture": 100_000, "screens": 5_000, "client": 2_000, "broker": 2_000}
 _END_SECONDS = 60.0
@@ -122,7 +122,9 @@ class _Screen:
         self._figures = Path(self._folder.name) / "figures.json"
         command = [*python, "-m", "benchmarks.live_screens", str(self._figures)]
         given = ("tui", "-i", interface, "-f", capture_filter, "--allow-root")
-        self._terminal = Terminal(command=[*command, *given], TMPDIR=self._folder.name)
+        self._terminal = Terminal(
+            command=[*command, *given], TMPDIR=self._folder.name, KDISSECT_PAGE="exchanges"
+        )
         self._terminal.until(b"0 dropped")
         self._terminal.send(b"F")  # the end of the list is shown, and so every row is for a moment
         self._terminal.until(b"following")

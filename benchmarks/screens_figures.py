@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Feed
-from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.findings import FindingsPage
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "E")
 """Pressed again and again."""
@@ -63,7 +63,11 @@ class Watched(Kdissect):
         super()._display(screen, renderable)
         self.drawn_at = time.perf_counter()
         self.drawn.set()
-        if not self.first_page and len(self.index) and isinstance(screen, ExchangesPage):
+        if (
+            not self.first_page
+            and isinstance(screen, FindingsPage)
+            and screen.time_line.over_time is not None
+        ):
             self.first_page = time.time() - self.since
 
 
@@ -131,6 +135,7 @@ async def measure(feed: Feed, since: float, keys: int = 300, wait: float = 3_600
 async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     app = bench.app
     await bench.until(lambda: app.first_page > 0, 60)
+    await bench.pilot.press("1")
     out = [_ms("start to first page", app.first_page, 1_500)]
     loading = await bench.keys(keys // 3, pause=0.05)
     if app.ended is None and loading:

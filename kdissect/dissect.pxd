@@ -65,4 +65,4 @@ cdef class Dissector:
     cdef list _publish(self, list step)
     cdef _learn(self, Exchange exchange)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation, newest=Conversation)
-    cpdef list feed_segment(self, Segment segment)
+    cdef list _feed_segment(self, Segment segment)

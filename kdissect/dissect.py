@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
+from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
@@ -152,6 +153,7 @@ class Dissector:
         self._late_bytes = 0
         self._numbering = Numbering() if numbering is None else numbering
         self.packets = 0
+        """How many packets of the capture were read; who feeds segments counts them."""
         self.names = TopicNames() if names is None else names
         self._names_are_complete = names is not None
         self._names_left_out = 0
@@ -171,23 +173,31 @@ class Dissector:
         """What everything costs that waits now, to which a limit applies."""
         return self._held_bytes
 
-    def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
-        """What one packet brings to light, in order."""
+    def feed(self, item: Item | Segment | int) -> Sequence[Event]:
+        """What one packet brings to light, in order.
+
+        :param item: a packet, or the segment that it holds. Key logs and faults of the capture go in where
+            they stand in it. A number is the time, in nanoseconds, of a segment that somebody else dissects.
+        """
+        if isinstance(item, Packet):
+            self.packets += 1
+            segment = self._segments.feed(item)
+            if segment is None:
+                return ()
+            if isinstance(segment, Fault):
+                return (segment,)
+            return self._feed_segment(segment)
+        if isinstance(item, Segment):
+            return self._feed_segment(item)
         if isinstance(item, Fault):
             return (item,)
         if isinstance(item, Secrets):
-            return self.learn_secrets(item.data, self.packets) if item.kind == TLS_KEY_LOG else ()
-        self.packets += 1
-        segment = self._segments.feed(item)
-        if segment is None:
-            return ()
-        if isinstance(segment, Fault):
-            return (segment,)
-        return self.feed_segment(segment)
+            return self._learn_secrets(item.data) if item.kind == TLS_KEY_LOG else ()
+        return self._elapse(item)
 
-    def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
-        """What several bring to light, in order, in lists. A list ends before what is wrong with a file, and
-        where its messages have :data:`PART_BYTES`: what they decode to takes many times that."""
+    def feed_all(self, items: Iterable[Item]) -> Iterator[list[Event]]:
+        """:meth:`feed` of several, in lists of what came to light. A list ends before what is wrong with a
+        file, and where its messages have :data:`PART_BYTES`: what they decode to takes many times that."""
         out: list[Event] = []
         size = 0
         for item in items:
@@ -217,7 +227,7 @@ class Dissector:
                 if segment is not None:
                     out.append(segment)
                 return 0
-            events = self.feed_segment(segment)
+            events = self._feed_segment(segment)
             if ends is not None and self._uses_lanes:
                 self._open_lane(ends, segment)
         size = 0
@@ -262,10 +272,10 @@ class Dissector:
         for one, two in ((first, other), (other, first)):
             self._lanes.pop(one[:-2] + two[:-2] + one[-2:] + two[-2:], None)
 
-    def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
-        """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
+    def _learn_secrets(self, key_log: bytes) -> list[Event]:
+        """Take in lines of a key log; what waited for them comes out."""
         step: list[_Step] = []
-        self._retry(self.secrets.add(key_log), packet, step)
+        self._retry(self.secrets.add(key_log), self.packets, step)
         step += self._too_many_secrets()
         return self._publish(step) if step else []
 
@@ -311,8 +321,7 @@ class Dissector:
             yield fault("too-many-names", message)
         yield from self._too_many_secrets()
 
-    def feed_segment(self, segment: Segment) -> list[Event]:
-        """As :meth:`feed`, for who has segments already."""
+    def _feed_segment(self, segment: Segment) -> list[Event]:
         timestamp_ns, flags, network = segment.timestamp_ns, segment.flags, segment.network
         source, destination = segment.source, segment.destination
         key: Key = (source, destination, network) if network else (source, destination)
@@ -377,7 +386,7 @@ class Dissector:
                 self._relieve(packet, step)
         return self._publish(step) if step else []
 
-    def elapse(self, now_ns: int) -> list[Event]:
+    def _elapse(self, now_ns: int) -> list[Event]:
         """What the time of a segment brings to light that somebody else dissects."""
         step: list[_Step] = []
         self._forget_lingering(now_ns, step)
@@ -566,7 +575,7 @@ class Dissector:
 
 
 def dissect(
-    items: Iterable[Packet | Secrets | Fault],
+    items: Iterable[Item],
     limits: Limits = DEFAULTS,
     broker_ports: frozenset[int] = frozenset(),
     names: TopicNames | None = None,

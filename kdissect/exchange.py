@@ -188,12 +188,8 @@ class Exchange:
             return (self._first(),)
         return self.request, self.response
 
-    @property
-    def first_message(self) -> Message:
-        """The request, else the response."""
-        return self._first()
-
     def _first(self) -> Message:
+        """The request, else the response."""
         first: Message | None = self.request if self.request is not None else self.response
         assert first is not None
         return first

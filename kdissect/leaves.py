@@ -1,8 +1,20 @@
-"""Which modules are compiled where a compiler is there: the hot ones, and nothing else is changed by it.
+"""Which modules are compiled where a compiler is there. What to know before you edit one of them:
 
-A leaf is an ordinary module. Beside it stands a ``.pxd`` file with the C types of its classes and variables,
-which only Cython reads: the one source runs as it is, and compiled at the speed of C. ``kdissect doctor``
-tells which form is active.
+1. A leaf is an ordinary module. It runs as it is, and compiled several times faster; both do the same.
+2. The ``.pxd`` beside it has the C types of its classes, functions and variables. Only Cython reads it. An
+   attribute, argument or local that you add or rename in the ``.py`` must change there too.
+3. After an edit the sources run, with a warning, until all is compiled: ``python .build/compile.py``.
+   ``find kdissect -name '*.so' -delete`` takes the compiled modules away, ``KDISSECT_PURE=1`` ignores them.
+4. A variable without a C type is a Python object: right, but slow. ``python .build/hot_lines.py MODULE``
+   names the lines that work on objects; ``tests/compiled/test_hot_lines.py`` watches the hottest functions.
+5. A number over 32 bits in an expression makes it one of Python objects, ``1 << 32`` too.
+6. C numbers wrap around and a ``None`` has no attributes: check sizes before you calculate with them.
+7. Tests cannot patch the inside of a leaf: compiled, its functions call each other in C.
+8. ``kdissect doctor`` tells which form is active. ``tests/compiled`` compares both.
+9. Why no annotations instead of a ``.pxd``: C classes and functions need decorators of ``cython``, which
+   costs 20 ms to import and 17 MB to install. Annotations alone leave classes to Python: half as slow again,
+   measured on ``tcp.copies``. And what another leaf uses in C must stand in a ``.pxd``: that is so for 30 of
+   43 leaves.
 """
 
 from __future__ import annotations
@@ -33,6 +45,7 @@ LEAVES = (
     "kdissect.protocol.places",
     "kdissect.protocol.json_form",
     "kdissect.protocol.json_text",
+    "kdissect.protocol.json_way",
     "kdissect.protocol.json_walk",
     "kdissect.record.records",
     "kdissect.record.messages",
@@ -61,6 +74,28 @@ LEAVES = (
     "kdissect.present.text",
 )
 """The modules."""
+
+LOOPS = frozenset(
+    {
+        "kdissect.protocol.cursor",
+        "kdissect.protocol.decode",
+        "kdissect.protocol.survey",
+        "kdissect.protocol.json_form",
+        "kdissect.protocol.json_text",
+        "kdissect.protocol.json_walk",
+        "kdissect.protocol.json_way",
+        "kdissect.record.records",
+        "kdissect.present.exchange_text",
+        "kdissect.present.form",
+        "kdissect.present.record_batches",
+        "kdissect.present.record_text",
+        "kdissect.present.records",
+        "kdissect.present.sanitise",
+        "kdissect.present.text",
+    }
+)
+"""Those of them whose C goes through bytes and text. Only these gain from a compiler's second level of
+optimisation; the others call Python most of the time, and the level takes the compiler twice as long."""
 
 PURE = "KDISSECT_PURE"
 """The environment variable with which compiled modules are left alone: ``KDISSECT_PURE=1``."""
@@ -96,12 +131,15 @@ def is_pure() -> bool:
 
 
 def is_outdated(top: Path) -> bool:
-    """Whether compiled modules of the checkout ``top`` are older than their sources, or only some are there.
+    """Whether compiled modules of the checkout ``top`` are older than their sources, only some are there, or
+    some are of modules that are no leaves any more.
 
     Modules that were installed from a wheel are never outdated: nobody edits them.
     """
     if not (top / "pyproject.toml").exists():
         return False
+    if _has_leftovers(top):
+        return True
     compiled = [_compiled(top, leaf) for leaf in LEAVES]
     if not any(compiled):
         return False
@@ -109,6 +147,22 @@ def is_outdated(top: Path) -> bool:
         library is None or _edited(top, leaf) > library
         for leaf, library in zip(LEAVES, compiled, strict=True)
     )
+
+
+def _has_leftovers(top: Path) -> bool:
+    """Whether there are compiled modules that are no leaves: Python would load them before their source."""
+    leaves = {leaf.replace(".", "/") for leaf in LEAVES}
+    packages = {leaf.rpartition("/")[0] for leaf in leaves} | {"kdissect"}
+    for package in packages:
+        try:
+            names = os.listdir(top / package)
+        except OSError:
+            continue
+        for name in names:
+            suffix = next((each for each in EXTENSION_SUFFIXES if name.endswith(each)), None)
+            if suffix is not None and f"{package}/{name.removesuffix(suffix)}" not in leaves:
+                return True
+    return False
 
 
 def _compiled(top: Path, leaf: str) -> float | None:
@@ -124,7 +178,7 @@ def _compiled(top: Path, leaf: str) -> float | None:
 def _edited(top: Path, leaf: str) -> float:
     """When the newest source of a module was written."""
     times = []
-    for suffix in (".py", ".pxd"):
+    for suffix in (".py", ".pxd", ".pyx"):
         try:
             times.append(os.stat(top / (leaf.replace(".", "/") + suffix)).st_mtime)
         except OSError:

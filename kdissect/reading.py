@@ -1,4 +1,4 @@
-"""Files → exchanges in one call, for programs: captures, key logs and private keys are opened here."""
+"""Captures → exchanges in one call, for programs."""
 
 from __future__ import annotations
 
@@ -6,32 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from os import PathLike, fspath
 
-from kdissect.capture.files import read_packets
-from kdissect.capture.keylogs import KeyLogs
-from kdissect.capture.points import find_points
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import CaptureError, Fault
-from kdissect.points.dissector import dissector_of
+from kdissect.model import Fault
 from kdissect.session.conversation import Connection
-from kdissect.tls.crypto import load_rsa_key
-from kdissect.tls.keylog import Secrets
-
-
-def read_rsa_key(path: str) -> bytes:
-    """A private key with which TLS is decrypted, from a file.
-
-    :raises CaptureError: it cannot be read, or is none; the text has one line.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        load_rsa_key(data)
-    except OSError as error:
-        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CaptureError(f"{path}: cannot be used as an RSA private key: {error}") from error
-    return data
+from kdissect.source import Input, Pass, secrets_of
 
 
 def read(
@@ -57,25 +36,15 @@ def read(
     :param on_connection: is given what is known of every connection when it is over.
     :raises CaptureError: none of the files can be read as a capture, or not all key logs and keys can be.
     """
-    secrets = Secrets(limits)
-    secrets.rsa_keys = tuple(read_rsa_key(fspath(path)) for path in rsa_keys)
-    for key_log in KeyLogs(fspath(path) for path in key_logs).read():
-        secrets.add(key_log.data)
-    files = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    broker_ports = frozenset(ports)
-    names = None
-    points = find_points(files, limits)
+    files = (paths,) if isinstance(paths, str | PathLike) else paths
+    secrets = secrets_of([fspath(each) for each in key_logs], [fspath(each) for each in rsa_keys], limits)
+    source = Input(tuple(fspath(each) for each in files), limits, frozenset(ports))
+    reading = Pass(source.with_points(), secrets)
     if two_pass:
-        first = dissector_of(points, limits, broker_ports, secrets=secrets)
-        for item in read_packets(files, limits, points=points):
-            for _ in first.feed(item):
-                pass
-        for _ in first.close():
+        for _ in reading.events():
             pass
-        names = first.names
-    dissector = dissector_of(points, limits, broker_ports, names, secrets=secrets)
-    found = map(dissector.feed, read_packets(files, limits, points=points))
-    for event in chain(chain.from_iterable(found), dissector.close()):
+        reading = reading.again(with_names=True)
+    for event in chain.from_iterable(reading.events()):
         if isinstance(event, Exchange):
             yield event
         elif isinstance(event, Fault):

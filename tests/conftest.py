@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP
+from tests.amount import VARIABLE
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
 _NOWHERE = str(Path(__file__).parent / "no-user-data")
-for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name != PURE]:
+for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name not in (PURE, VARIABLE)]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 
@@ -30,6 +33,20 @@ for _number in HANGING_UP:
 # How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
 settings.register_profile("kdissect", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kdissect")
+
+
+class OneSpark(LoadFileScheduling):  # type: ignore[misc]
+    """A file's tests run in one process, so that what they share is made once; Spark's all in one, the first:
+    each process that needs Spark starts a Java of its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "tests/spark" if file.startswith("tests/spark/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    return OneSpark(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

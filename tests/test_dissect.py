@@ -45,7 +45,7 @@ def with_a_hole(port: int) -> list[Segment]:
 def run(dissector: Dissector, segments: list[Segment]) -> list[Event]:
     out: list[Event] = []
     for segment in segments:
-        out += dissector.feed_segment(segment)
+        out += dissector.feed(segment)
     return out
 
 
@@ -211,7 +211,7 @@ def test_what_is_remembered_of_clients_is_bounded_too() -> None:
     talks = [Talk(client=endpoint(1, 1000 + i), broker=endpoint(2, 9092)) for i in range(150)]
     events: list[Event] = []
     for segment in renumbered(*(talk.ask(ask).answer(answer).segments for talk in talks)):
-        events += dissector.feed_segment(segment)
+        events += dissector.feed(segment)
         assert dissector.held_bytes <= limit
     assert {row.end for row in connections(events)} == {"evicted"}
     assert [row.connection for row in connections(events)] == list(range(len(connections(events))))
@@ -450,9 +450,9 @@ def test_time_that_passes_elsewhere_forgets_what_is_over() -> None:
     segments = renumbered(talk(1001).close().segments)
     assert connections(run(dissector, segments)) == []
     last_ns = segments[-1].timestamp_ns
-    assert dissector.elapse(last_ns + LINGER_NS) == []
+    assert dissector.feed(last_ns + LINGER_NS) == []
     assert dissector.remembered == 1
-    (row,) = dissector.elapse(last_ns + LINGER_NS + 1)
+    (row,) = dissector.feed(last_ns + LINGER_NS + 1)
     assert isinstance(row, Connection)
     assert (row.end, dissector.remembered) == ("fin", 0)
 
@@ -464,7 +464,7 @@ def test_a_clock_that_ran_ahead_does_not_keep_others() -> None:
     segments = [s._replace(packet=at) for at, s in enumerate([*ahead, *other], 1)]
     dissector = Dissector()
     run(dissector, segments)
-    (row,) = connections(dissector.elapse(other[-1].timestamp_ns + LINGER_NS + 1))
+    (row,) = connections([*dissector.feed(other[-1].timestamp_ns + LINGER_NS + 1)])
     assert row.connection == 1
 
 
@@ -476,7 +476,7 @@ def test_a_connection_that_goes_on_after_its_end_and_ends_again_waits_once() -> 
         one.say(one.client, b"x").say(one.broker, b"y").close()
     run(dissector, [segment._replace(timestamp_ns=0) for segment in one.segments])
     assert len(dissector._lingering) == 1
-    (row,) = connections(dissector.elapse(LINGER_NS + 1))
+    (row,) = connections([*dissector.feed(LINGER_NS + 1)])
     assert row.packets == len(one.segments)
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
+from kdissect.capture.segments import SegmentReader
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS
 from kdissect.message import Message
 from kdissect.model import Packet, parts
 from tests.cli.run import CAPTURES
@@ -80,22 +82,24 @@ def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
     )
 
 
-class Watched(Dissector):
-    """Counts what takes the long way."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.long = 0
-
-    def feed_segment(self, segment: Any) -> list[Event]:
-        self.long += 1
-        return super().feed_segment(segment)
-
-
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_most_packets_take_it(path: Path) -> None:
-    dissector = Watched()
+def test_most_packets_are_ordinary_and_their_connections_have_the_short_way(path: Path) -> None:
+    dissector, reader = Dissector(), SegmentReader()
     packets = [item for item in read_packets([str(path)]) if isinstance(item, Packet)]
     for _ in dissector.feed_all(packets):
         pass
-    assert dissector.long < len(packets) / 2
+    ends = [found for packet in packets if (found := reader.glance(packet)) is not None]
+    assert len(ends) > len(packets) / 2
+    open_ways = {each for each in ends if each in dissector._lanes}
+    assert open_ways == set(dissector._lanes)
+    assert open_ways
+
+
+def test_a_connection_that_is_forgotten_leaves_no_short_way() -> None:
+    path = next(each for each in SHIPPED if each.stem.startswith("basic"))
+    dissector = Dissector(DEFAULTS._replace(connections=2))
+    for _ in dissector.feed_all(read_packets([str(path)])):
+        pass
+    assert len(dissector._lanes) <= 4
+    assert list(dissector.close())
+    assert not dissector._lanes

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.leaves import LEAVES, OUTDATED, PURE, is_outdated
+from kdissect.leaves import LEAVES, LOOPS, OUTDATED, PURE, is_outdated
 
 TOP = Path(__file__).resolve().parents[1]
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -36,7 +36,7 @@ def test_what_was_compiled_after_its_last_edit_is_not_outdated(checkout: Path) -
     assert not is_outdated(checkout)
 
 
-@pytest.mark.parametrize("suffix", [".py", ".pxd"])
+@pytest.mark.parametrize("suffix", [".py", ".pxd", ".pyx"])
 def test_one_edited_source_outdates_the_checkout(checkout: Path, suffix: str) -> None:
     edited = checkout / f"kdissect/tcp/reassembly{suffix}"
     edited.touch()
@@ -46,6 +46,16 @@ def test_one_edited_source_outdates_the_checkout(checkout: Path, suffix: str) ->
 
 def test_a_module_that_was_not_compiled_outdates_the_checkout(checkout: Path) -> None:
     (checkout / f"kdissect/dissect{SUFFIX}").unlink()
+    assert is_outdated(checkout)
+
+
+def test_a_leftover_of_a_module_that_is_no_leaf_any_more_outdates_the_checkout(checkout: Path) -> None:
+    leftover = checkout / f"kdissect/tcp/troubles{SUFFIX}"
+    leftover.touch()
+    assert is_outdated(checkout)
+    for library in checkout.rglob(f"*{SUFFIX}"):
+        library.unlink()
+    leftover.touch()
     assert is_outdated(checkout)
 
 
@@ -81,3 +91,7 @@ def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
     )
     assert run.stdout.strip().endswith("dissect.py")
     assert run.stderr == OUTDATED + "\n"
+
+
+def test_what_is_optimised_more_is_compiled() -> None:
+    assert set(LEAVES) > LOOPS

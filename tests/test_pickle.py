@@ -20,7 +20,7 @@ def talk() -> Talk:
 def exchanges(dissector: Dissector, between: Any = lambda dissector: dissector) -> list[Exchange]:
     found: list[Any] = []
     for segment in talk().close().segments:
-        found += dissector.feed_segment(segment)
+        found += dissector.feed(segment)
         dissector = between(dissector)
     found += dissector.close()
     return [event for event in found if isinstance(event, Exchange)]

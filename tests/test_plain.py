@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_header_comes_back() -> None:
 
 def test_a_token_comes_back_with_the_client_that_sent_it() -> None:
     exchange = next(iter(read(CASES[0])))
-    exchange.request = Token(exchange.first_message.frame, "request")
+    exchange.request = Token(exchange.messages[0].frame, "request")
     exchange.request.client_id = "a client"
     assert again(exchange).client_id == "a client"
 

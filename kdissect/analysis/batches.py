@@ -12,6 +12,8 @@ from kdissect.limits import Limits
 from kdissect.record.records import wrap64
 from kdissect.record.sets import read_record_set
 
+_BROKEN = ("bad-batch", "bad-magic")
+
 
 @dataclass(slots=True)
 class Batches:
@@ -27,6 +29,8 @@ class Batches:
     """Batches of control records, which are not among the above: transaction markers and the like."""
     partial: int = 0
     """Batches that the end of the set cuts; their records are not counted."""
+    corrupt: int = 0
+    """Batches whose checksum is wrong, and sets of which the rest cannot be read."""
     set_bytes: int = 0
     """Of the record sets, cut batches and all."""
     batch_bytes: int = 0
@@ -40,11 +44,14 @@ class Batches:
     def add(self, data: bytes, limits: Limits) -> None:
         """Count a record set."""
         self.set_bytes += len(data)
-        for batch in read_record_set(data, limits).batches:
+        found = read_record_set(data, limits)
+        self.corrupt += sum(each.kind in _BROKEN for each in found.own_faults)
+        for batch in found.batches:
             if batch.partial:
                 self.partial += 1
                 continue
             self.end = wrap64(batch.last_offset + 1)
+            self.corrupt += batch.crc_valid is False
             if batch.is_control:
                 self.control += 1
                 continue
@@ -66,6 +73,7 @@ class Batches:
         self.uncounted += later.uncounted
         self.control += later.control
         self.partial += later.partial
+        self.corrupt += later.corrupt
         self.set_bytes += later.set_bytes
         self.batch_bytes += later.batch_bytes
         sizes = [size for size in (self.smallest, self.largest, later.smallest, later.largest) if size]

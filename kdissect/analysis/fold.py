@@ -71,6 +71,10 @@ class Fold(ABC):
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
+    def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
+        """What :meth:`feed` and :meth:`see` do with an exchange, for a caller that knows that it is one."""
+        return self._exchange, self._other
+
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""
         if isinstance(event, Exchange):
@@ -244,6 +248,11 @@ class Span:
         mine, theirs = (self.last_ns, self.last_exchange), (later.last_ns, later.last_exchange)
         if self.last_ns is None or theirs > mine:
             self.last_ns, self.last_exchange = theirs
+
+    @property
+    def numbers(self) -> list[int]:
+        """The first and the last exchange, each once."""
+        return sorted({each for each in (self.first_exchange, self.last_exchange) if each is not None})
 
     def rate(self, count: int) -> float | None:
         """How many a second between the first and the last; None where no time passed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import begun_ns, told_ns
 from kdissect.analysis.labels import Labels, Topic
@@ -22,6 +22,18 @@ _EPOCHS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbe
 
 _First = tuple[int, bool, bool, str]
 """When something was first told; whether that is a moment to be marked, and counts; what was told."""
+
+
+REBALANCE, LEADER, TRANSACTION = "rebalance", "leader", "transaction"
+
+
+class Moment(NamedTuple):
+    """Something that happened."""
+
+    ns: int
+    kind: str
+    """:data:`REBALANCE`, :data:`LEADER` or :data:`TRANSACTION`."""
+    text: str
 
 
 class Moments:
@@ -130,20 +142,21 @@ class Moments:
 
     def texts(self, length_ns: int) -> dict[int, list[str]]:
         """What happened in each interval, by its number; of many, the first and how many more."""
-        self._labels.settle()
         found: dict[int, dict[str, list[int]]] = {}
-        for ns, text in self._marks():
+        for ns, _, text in self.moments():
             times = found.setdefault(ns // length_ns, {})
             times.setdefault(text, []).append(ns)
         return {number: _told(texts) for number, texts in found.items()}
 
-    def _marks(self) -> Iterator[tuple[int, str]]:
+    def moments(self) -> Iterator[Moment]:
+        """What happened, in no order."""
+        self._labels.settle()
         for (group, generation), (ns, is_moment, counts, what) in self._generations.items():
             if is_moment and counts:
-                yield ns, f"group {group}: {what} {generation}"
+                yield Moment(ns, REBALANCE, f"group {group}: {what} {generation}")
         for (transactional_id, _), (ns, _, counts, outcome) in self._ended.items():
             if counts:
-                yield ns, f"transaction {transactional_id} {outcome}"
+                yield Moment(ns, TRANSACTION, f"transaction {transactional_id} {outcome}")
         leaders: dict[tuple[str, int], list[tuple[int, _First]]] = {}
         for (topic, partition, epoch), first in self._leaders.items():
             name = self._labels.name(topic) or ""
@@ -152,7 +165,8 @@ class Moments:
             epochs.sort()
             for (_, (_, _, _, before)), (_, (ns, _, counts, leader)) in pairwise(epochs):
                 if leader != before and counts:
-                    yield ns, f"leader of {name}-{partition}: broker {leader}, before {before}"
+                    text = f"leader of {name}-{partition}: broker {leader}, before {before}"
+                    yield Moment(ns, LEADER, text)
 
 
 def _told(texts: dict[str, list[int]]) -> list[str]:

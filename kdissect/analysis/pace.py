@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address, begun_ns
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
-from kdissect.analysis.waits import LONG_POLLS, Wait, asked_wait, split
+from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import FETCH
@@ -31,6 +31,10 @@ POLLED_NS = 50 * MILLISECOND
 """The same behind a long poll."""
 BACKWARDS_NS = MILLISECOND
 """An answer so long before its request shows a clock that goes wrong."""
+LARGE_BYTES = 100_000_000
+"""What librdkafka takes by default (``receive.message.max.bytes``)."""
+BEYOND_BYTES = 64 << 10
+"""Answers with less are small, whatever was asked for."""
 WORST = 8
 MOST_SECONDS = 10_000
 """So many seconds with such waits are kept."""
@@ -45,7 +49,7 @@ def is_of_brokers(exchange: Exchange) -> bool:
 
 @dataclass(slots=True)
 class _Worst:
-    """How often something took long, and the exchanges in which it did longest."""
+    """How often something took long (or was large), and the exchanges in which it was worst."""
 
     count: int = 0
     total_ns: int = 0
@@ -75,7 +79,7 @@ class _Worst:
 
 
 @dataclass(slots=True)
-class _Pace:
+class _PaceRow:
     latency: Histogram = field(default_factory=Histogram)
     broker: Histogram = field(default_factory=Histogram)
     known_ns: int = 0
@@ -92,21 +96,39 @@ class _Pace:
     away_worst: _Worst = field(default_factory=_Worst)
     backwards: _Worst = field(default_factory=_Worst)
     quota: Quota = field(default_factory=Quota)
+    answered: Histogram = field(default_factory=Histogram)
+    least: int = 0
+    large: _Worst = field(default_factory=_Worst)
+    beyond: _Worst = field(default_factory=_Worst)
+    beyond_limit: int = 0
     min_bytes: int = 0
     max_wait_ms: int = 0
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Pace) -> None:
+    def merge(self, later: _PaceRow) -> None:
         self.latency.merge(later.latency)
         self.broker.merge(later.broker)
         self.known_ns += later.known_ns
         self.behind_ns += later.behind_ns
-        for name in ("behind", "polled", "throttled", "broken", "held", "away_worst", "backwards"):
+        for name in (
+            "behind",
+            "polled",
+            "throttled",
+            "broken",
+            "held",
+            "away_worst",
+            "backwards",
+            "large",
+            "beyond",
+        ):
             getattr(self, name).merge(getattr(later, name))
         for second, (count, total) in later.behind_seconds.items():
             self.waited(second, count, total)
         self.away.merge(later.away)
         self.quota.merge(later.quota)
+        self.answered.merge(later.answered)
+        self.least = max(self.least, later.least)
+        self.beyond_limit = max(self.beyond_limit, later.beyond_limit)
         self.min_bytes = max(self.min_bytes, later.min_bytes)
         self.max_wait_ms = max(self.max_wait_ms, later.max_wait_ms)
         self.span.merge(later.span)
@@ -122,7 +144,7 @@ _Key = tuple[str, str, str, str]
 """Broker, client, client id, API."""
 
 
-class Pace(OneTable[_Key, _Pace]):
+class Pace(OneTable[_Key, _PaceRow]):
     """A row a broker, client, client id and API."""
 
     name = "pace"
@@ -167,6 +189,20 @@ class Pace(OneTable[_Key, _Pace]):
         column("held_last_ns", "int64", "when the last of them was asked", unit="time"),
         column("held_min_bytes", "int64", "how many they asked for, at the most"),
         column("held_max_wait_ms", "int64", "for how long, at the most"),
+        column(
+            "answered_bytes_p50",
+            "int64",
+            "bytes of records in half of its answers, at the most",
+            unit="bytes",
+        ),
+        column("least_bytes", "int64", "for how many bytes its Fetches wait, at the most"),
+        column("large_count", "int64", "answers of more than 100,000,000 bytes"),
+        column("large_bytes", "int64", "the largest of them"),
+        column("large_exchanges", "int64s", "the largest few"),
+        column("beyond_count", "int64", "answers with more bytes of records than were asked for, and a lot"),
+        column("beyond_bytes", "int64", "the largest of them"),
+        column("beyond_limit_bytes", "int64", "how many were asked for, at the most"),
+        column("beyond_exchanges", "int64s", "the largest few"),
         column("away_count", "int64", "Fetches that were answered with records at once, after one before"),
         column("away_p50_ns", "int64", "half of the times between the two are no longer"),
         column("away_p90_ns", "int64", "90 % are no longer"),
@@ -179,7 +215,7 @@ class Pace(OneTable[_Key, _Pace]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Pace, limits)
+        super().__init__(_PaceRow, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         latency, api = exchange.latency_ns, exchange.api
@@ -205,23 +241,32 @@ class Pace(OneTable[_Key, _Pace]):
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     row.polled.add(behind, exchange)
         assert exchange.response is not None
+        if exchange.response.frame.size > LARGE_BYTES:
+            row.large.add(exchange.response.frame.size, exchange)
         throttle_ms = told_ms(exchange.response)
         row.quota.add(exchange, throttle_ms)
         if throttle_ms:
             row.throttled.add(throttle_ms * MILLISECOND, exchange)
         if exchange.breaks_quota:
             row.broken.add(0, exchange)
-        if api in LONG_POLLS:
+        if is_long_poll(api):
             self._count_poll(row, exchange, known.wait)
 
-    def _count_poll(self, row: _Pace, exchange: Exchange, wait: Wait) -> None:
+    def _count_poll(self, row: _PaceRow, exchange: Exchange, wait: Wait) -> None:
         assert exchange.request is not None
         assert exchange.response is not None
         seen = exchange.response.survey()
         size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
+        row.answered.add(size)
         if not size:
             return
         longest, least = asked_wait(exchange.request)
+        row.least = max(row.least, least)
+        if size >= BEYOND_BYTES:
+            limit = exchange.request.body().get("maxBytes", 0)
+            if 0 < limit < size:
+                row.beyond.add(size, exchange)
+                row.beyond_limit = max(row.beyond_limit, limit)
         if wait is Wait.WAITED_OUT and longest is not None and least > 1:
             row.held.add(longest * MILLISECOND, exchange)
             row.min_bytes, row.max_wait_ms = max(row.min_bytes, least), max(row.max_wait_ms, longest)
@@ -235,7 +280,7 @@ class Pace(OneTable[_Key, _Pace]):
         return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
 
 
-def _result(key: _Key, row: _Pace) -> Row:
+def _result(key: _Key, row: _PaceRow) -> Row:
     broker, client, client_id, api = key
     p50, p99 = row.broker.percentiles(50, 99)
     away_50, away_90 = row.away.percentiles(50, 90)
@@ -277,6 +322,15 @@ def _result(key: _Key, row: _Pace) -> Row:
         "held_last_ns": row.held.span.last_ns,
         "held_min_bytes": row.min_bytes,
         "held_max_wait_ms": row.max_wait_ms,
+        "answered_bytes_p50": row.answered.percentiles(50)[0],
+        "least_bytes": row.least,
+        "large_count": row.large.count,
+        "large_bytes": row.large.most_ns,
+        "large_exchanges": row.large.exchanges,
+        "beyond_count": row.beyond.count,
+        "beyond_bytes": row.beyond.most_ns,
+        "beyond_limit_bytes": row.beyond_limit,
+        "beyond_exchanges": row.beyond.exchanges,
         "away_count": row.away.count,
         "away_p50_ns": away_50,
         "away_p90_ns": away_90,

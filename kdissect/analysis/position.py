@@ -34,6 +34,11 @@ class Position:
     max_lag: int | None = None
     unplaced: int | None = None
     """The largest high watermark told while no position was known."""
+    full: int = 0
+    """Answers with its records that came near what the request allows as a whole."""
+    beyond_stable: Span = field(default_factory=Span)
+    """Exchanges that brought records from the last stable offset on, to whom only reads what is committed."""
+    beyond_stable_count: int = 0
     batches: Batches = field(default_factory=Batches)
     errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
@@ -105,6 +110,9 @@ class Position:
         for name in ("position", "high_watermark", "last_stable_offset", "log_start_offset"):
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
+        self.full += later.full
+        self.beyond_stable.merge(later.beyond_stable)
+        self.beyond_stable_count += later.beyond_stable_count
         self.batches.merge(later.batches)
         self.errors.merge(later.errors)
         self.span.merge(later.span)

@@ -47,7 +47,8 @@ from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, leas
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
-from kdissect.analysis.progress import progress
+from kdissect.analysis.progress import NEARLY, progress
+from kdissect.analysis.sets import RecordSet, record_sets
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -57,6 +58,9 @@ from kdissect.protocol.schema import ZERO_UUID
 FETCH = api_key("Fetch")
 NEW_SESSION, NO_SESSION = 0, -1
 """Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
+
+READ_COMMITTED = 1
+"""The isolation level of who only reads what is committed (KIP-98)."""
 
 _Place = tuple[Topic, int]
 _Key = tuple[int, Topic, int]
@@ -75,6 +79,8 @@ class _Fetcher:
     """When it last asked."""
     session_id: int | None = None
     steps: int = 0
+    sessions: int = 0
+    """Steps that began a session."""
     began_anew: int | None = None
     """The first step that named all."""
     asked: dict[_Place, Position] = field(default_factory=dict)
@@ -90,6 +96,7 @@ class _Fetcher:
         if later.began_anew is not None and self.began_anew is None:
             self.began_anew = self.steps + later.began_anew
         self.steps += later.steps
+        self.sessions += later.sessions
 
 
 class Positions(Statistic):
@@ -124,6 +131,28 @@ class Positions(Statistic):
         column("named", "int64", "of them, those that name it"),
         column("records", "int64", "records that responses brought, as the headers of batches announce"),
         column("bytes", "int64", "bytes of their record sets"),
+        column("answers", "int64", "answers that brought records of it"),
+        column("max_bytes", "int64", "how many bytes of it the requests allow"),
+        column("cut", "int64", "answers that came to 90 % of that, with more records to come", rare=True),
+        column(
+            "full",
+            "int64",
+            "answers that came to 90 % of what the request allows for all partitions, with more to come",
+            rare=True,
+        ),
+        column(
+            "beyond_stable",
+            "int64",
+            "answers to a reader of committed records with batches from the last stable offset on",
+            rare=True,
+            kept=True,
+        ),
+        column("beyond_stable_exchanges", "int64s", "the first and the last of them"),
+        column(
+            "reading",
+            "json",
+            "times from and to which records came, with no more than 2 s between them, ns; the first 64",
+        ),
         column(
             "stalled",
             "int64",
@@ -150,6 +179,7 @@ class Positions(Statistic):
         column("rewound_to", "int64", "and to where", rare=True),
         *graded_errors("error codes of the partition"),
         column("asked", "bool", "whether it is still asked for at the end"),
+        column("sessions", "int64", "requests of the connection that begin a fetch session"),
         column("session_id", "int32", "the connection's last fetch session (KIP-227)"),
         time_column("fetched_last_ns", "when it asked for it last, by name or by its session"),
         column(
@@ -166,7 +196,7 @@ class Positions(Statistic):
         self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, limits.rows)
         self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
         self._affiliations = Affiliations(limits)
-        self._moves: Ledgers[_Key] = Ledgers(8, limits.rows, limits.timeline_events)
+        self._moves: Ledgers[_Key] = Ledgers(9, limits.rows, limits.timeline_events)
 
     def _exchange(self, exchange: Exchange) -> None:
         for row in self._replay(exchange):
@@ -213,6 +243,7 @@ class Positions(Statistic):
             for asked in fetcher.asked.values():
                 asked.let_go(step)
             fetcher.asked.clear()
+            fetcher.sessions += body.get("sessionEpoch") == NEW_SESSION
         for topic, number in self._forgotten(exchange, body):
             row = self._row(exchange, topic, number, touched)
             if row is not None:
@@ -224,7 +255,8 @@ class Positions(Statistic):
                 row.ask(step, partition["fetchOffset"])
                 key = exchange.connection, topic, partition["partition"]
                 ns, offset = begun_ns(exchange), partition["fetchOffset"]
-                self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0)
+                most_bytes = partition.get("partitionMaxBytes", 0)
+                self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
                 fetcher.asked[topic, partition["partition"]] = row
 
     def _answer(
@@ -232,20 +264,42 @@ class Positions(Statistic):
     ) -> None:
         if body.get("sessionId"):
             fetcher.session_id = body["sessionId"]
+        asked = exchange.request.body() if exchange.request is not None else {}
+        reads_committed = asked.get("isolationLevel") == READ_COMMITTED
+        sets: dict[tuple[str | None, int | None], RecordSet] = {}
+        for each in record_sets(exchange, self.limits):
+            place = each.place
+            if place.message is exchange.response:
+                sets.setdefault((place.topic_id or place.topic, place.partition), each)
+        brought: list[tuple[Position, int]] = []
+        size = 0
         for topic, partition in self._partitions(exchange, body.get("responses")):
             row = self._row(exchange, topic, partition.get("partitionIndex"), touched)
             if row is not None:
                 code = partition.get("errorCode")
                 row.tell(partition, exchange.class_of(code) if code else None)
-                before = row.batches.records
-                row.batches.add(partition.get("records") or b"", self.limits)
+                found = sets.pop((topic.topic_id or topic.name, partition["partitionIndex"]), None)
+                records = partition.get("records") or b""
+                news = 0
+                if found is not None:
+                    news = found.batches.records
+                    row.batches.merge(found.batches)
                 told = (
                     value if (value := partition.get(name, -1)) >= 0 else NONE
                     for name in ("highWatermark", "lastStableOffset", "logStartOffset")
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
-                news = row.batches.records - before
-                self._moves.add(key, told_ns(exchange), exchange.number, NONE, *told, news, code or 0)
+                ns, number = told_ns(exchange), exchange.number
+                self._moves.add(key, ns, number, NONE, *told, news, code or 0, len(records))
+                if news:
+                    size += len(records)
+                    brought.append((row, partition.get("highWatermark", -1)))
+                    if reads_committed and found is not None and _is_beyond(found, partition):
+                        row.beyond_stable.add(ns, number)
+                        row.beyond_stable_count += 1
+        if size >= NEARLY * asked.get("maxBytes", size + 1):
+            for row, high in brought:
+                row.full += row.batches.end is not None and row.batches.end < high
 
     def _row(
         self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
@@ -345,6 +399,13 @@ class Positions(Statistic):
             "named": row.named,
             "records": row.batches.records,
             "bytes": row.batches.set_bytes,
+            "answers": moved.answers,
+            "max_bytes": moved.max_bytes,
+            "cut": moved.cut,
+            "full": row.full,
+            "beyond_stable": row.beyond_stable_count,
+            "beyond_stable_exchanges": row.beyond_stable.numbers,
+            "reading": moved.reading,
             "stalled": stall.answers if stall is not None else 0,
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,
@@ -361,6 +422,7 @@ class Positions(Statistic):
             "rewound_to": moved.rewound[1] if moved.rewound is not None else None,
             **row.errors.columns(),
             "asked": row.since is not None,
+            "sessions": fetcher.sessions,
             "session_id": fetcher.session_id,
             "fetched_last_ns": fetcher.last_ns if row.since is not None else row.span.last_ns,
             "from_start": fetcher.began_anew == 0,
@@ -373,3 +435,11 @@ class Positions(Statistic):
             return None
         who = Speaker(address(fetcher.client), fetcher.client_id)
         return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)
+
+
+def _is_beyond(found: RecordSet, partition: dict[str, Any]) -> bool:
+    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
+    stable, end = partition.get("lastStableOffset", -1), found.batches.end
+    if stable < 0 or end is None or end <= stable:
+        return False
+    return any(not each.is_control and each.base_offset >= stable for each in found.headers)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kdissect.analysis.fold import SECOND
 from kdissect.analysis.ledgers import NONE
 from kdissect.analysis.trend import sampled, slope_per_s
 from kdissect.record.records import wrap64
@@ -16,7 +17,13 @@ OUT_OF_RANGE = 1
 
 Move = tuple[int, ...]
 """Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset,
-log start that were told, or NONE; records that came; error code."""
+log start that were told, or NONE; records that came; error code; bytes: those that a request allows, or those
+that came."""
+NEARLY = 0.9
+"""An answer with so much of what was allowed was cut by it."""
+APART_NS = 2 * SECOND
+"""Answers with records that lie no further apart are of one stretch of reading."""
+MOST_STRETCHES = 64
 
 
 class Stall(NamedTuple):
@@ -55,6 +62,14 @@ class Progress:
     starved: int = 0
     """The most answers without a whole record at one offset, which is below the high watermark."""
     starved_at: int | None = None
+    answers: int = 0
+    """With records."""
+    max_bytes: int | None = None
+    """How many bytes were allowed last."""
+    cut: int = 0
+    """Answers that came near that, with more to come."""
+    reading: list[tuple[int, int]] = field(default_factory=list)
+    """Stretches in which records came: first and last time."""
     _hungry: int = 0
     _at: int | None = None
     _answers: int = 0
@@ -71,10 +86,17 @@ class Progress:
             self.rewinds, self.rewound = self.rewinds + 1, (self._at, offset)
         self._at, self._answers, self._hungry = offset, 0, 0
 
-    def answer(self, ns: int) -> None:
+    def answer(self, ns: int, records: int, size: int, high: int) -> None:
         """Records came."""
+        self.answers += 1
+        if self.reading and ns - self.reading[-1][1] <= APART_NS:
+            self.reading[-1] = self.reading[-1][0], max(ns, self.reading[-1][1])
+        elif len(self.reading) < MOST_STRETCHES:
+            self.reading.append((ns, ns))
         if self._at is None:
             return
+        has_more = high != NONE and self._at + records < high
+        self.cut += has_more and bool(self.max_bytes) and size >= NEARLY * (self.max_bytes or 0)
         self._first_ns = self._first_ns if self._answers else ns
         self._answers += 1
         self._hungry = 0
@@ -110,13 +132,14 @@ class Progress:
 def progress(moves: Iterable[Move]) -> Progress:
     """What the moves of a fetcher in a partition come to, in the order of its requests."""
     out = Progress()
-    for ns, exchange, offset, high, stable, _, records, code in moves:
+    for ns, exchange, offset, high, stable, _, records, code, size in moves:
         if offset != NONE:
+            out.max_bytes = size
             out.ask(offset)
         if high != NONE:
             out.watermark(ns, high)
         if records:
-            out.answer(ns)
+            out.answer(ns, records, size, high)
         elif high != NONE:
             out.nothing(high, stable)
         if code == OUT_OF_RANGE:

@@ -42,6 +42,8 @@ class _Follower:
     lag: int | None = None
     lag_exchange: int | None = None
     truncations: int = 0
+    version: int = -1
+    """Of its Fetches, the highest."""
     span: Span = field(default_factory=Span)
 
     def merge(self, later: _Follower) -> None:
@@ -62,6 +64,7 @@ class _Follower:
         if later.lag is not None and (self.lag is None or later.lag > self.lag):
             self.lag, self.lag_exchange = later.lag, later.lag_exchange
         self.truncations += later.truncations
+        self.version = max(self.version, later.version)
         self.span.merge(later.span)
 
 
@@ -74,6 +77,7 @@ class Replication(Statistic):
         column("node_id", "int32", "the broker that copies", unit=ID),
         BROKER_COLUMN,
         column("fetches", "int64", "its Fetches"),
+        column("fetch_version", "int16", "the highest version of them"),
         column("gap_p50_ns", "int64", "half of the times between them are no longer"),
         column("gap_max_ns", "int64", "the longest, on one connection"),
         time_column("gap_from_ns", "when that began"),
@@ -125,7 +129,7 @@ class Replication(Statistic):
         if row is None:
             return
         ns = begun_ns(exchange)
-        one = _Follower(1, first=(ns, exchange.number), last_ns=ns)
+        one = _Follower(1, first=(ns, exchange.number), last_ns=ns, version=exchange.api_version or 0)
         one.span.add(ns, exchange.number)
         if exchange.response is not None and (request.get("topics") or exchange.error is not None):
             self._answered(one, exchange, request)
@@ -182,6 +186,7 @@ class Replication(Statistic):
                     "node_id": node,
                     "broker": broker,
                     "fetches": row.fetches,
+                    "fetch_version": row.version,
                     "gap_p50_ns": row.gaps.percentiles(50)[0],
                     "gap_max_ns": gap if row.gaps.count else None,
                     "gap_from_ns": gap_from if row.gaps.count else None,

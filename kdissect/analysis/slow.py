@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS
+from kdissect.analysis.waits import is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 
 PERCENT = 99
@@ -40,9 +40,9 @@ def taken_ns(exchange: Exchange) -> int | None:
     """How long an exchange took that was no wait for certain; None where it has no time, or it cannot be
     told."""
     own = exchange.served_ns
-    if own is None or exchange.request is None or exchange.api in WAIT_FOR_MEMBERS:
+    if own is None or exchange.request is None or waits_for_members(exchange.api):
         return None
-    if exchange.api not in LONG_POLLS:
+    if not is_long_poll(exchange.api):
         return own
     longest = exchange.request.body().get("maxWaitMs")
     return None if longest is None else max(0, own - max(0, longest) * MILLISECOND)

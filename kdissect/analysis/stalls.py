@@ -14,7 +14,7 @@ from kdissect.analysis.declared import BROKER_COLUMN, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.pace import is_of_brokers
-from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait, split
+from kdissect.analysis.waits import asked_wait, is_long_poll, split, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -101,9 +101,9 @@ class Stalls(OneTable[str, _Broker]):
         if request is None or answered_ns - request.frame.last_ns < SILENCE_NS or len(row.long) >= MOST_LONG:
             return
         served, api = exchange.served_ns, exchange.api
-        if served is None or served < SILENCE_NS or api in WAIT_FOR_MEMBERS:
+        if served is None or served < SILENCE_NS or waits_for_members(api):
             return
-        if api in LONG_POLLS:
+        if is_long_poll(api):
             longest, _ = asked_wait(request)
             if longest is None or served - longest * MILLISECOND < OVERDUE_NS:
                 return

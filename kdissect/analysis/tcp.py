@@ -13,12 +13,13 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    ID,
     Declared,
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
-from kdissect.analysis.waits import LONG_POLLS, WAIT_FOR_MEMBERS, asked_wait
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most, told_ns
+from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -57,7 +58,7 @@ _FACTS: tuple[Declared, ...] = (
         "the same of medians; acknowledgements that a receiver delays (up to 40 ms and more) are among them",
     ),
     column(
-        "capture_point",
+        "captured_near",
         "text",
         "near what the capture was taken: client, broker or between, by the round trips; null where both are "
         "as near, or not known",
@@ -99,7 +100,7 @@ _FACTS: tuple[Declared, ...] = (
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionTcp:
     over: Connection | None = None
     client_id: str | None = None
     ready_ns: int | None = None
@@ -117,12 +118,14 @@ class _Line:
     """APIs of which requests were answered."""
     left_ns: int | None = None
     """When its client last left a group."""
+    last: tuple[int, int, str, str] | None = None
+    """The exchange whose last message came last: when, its number, its API, why one side is absent."""
     large: int = 0
     """Messages of :data:`LARGE_BYTES` and more."""
     slow_large: list[tuple[float, int, int]] = field(default_factory=list)
     """The slowest of them: bytes a second, for how long, the exchange's number."""
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _ConnectionTcp) -> None:
         self.over = later.over or self.over
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.ready_ns = least(self.ready_ns, later.ready_ns)
@@ -133,11 +136,13 @@ class _Line:
         self.waiting = sorted(self.waiting + later.waiting)[:MOST_SLOW]
         self.answered |= later.answered
         self.left_ns = most(self.left_ns, later.left_ns)
+        if later.last is not None and (self.last is None or later.last > self.last):
+            self.last = later.last
         self.large += later.large
         self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
 
 
-class Tcp(OneTable[int, _Line]):
+class Tcp(OneTable[int, _ConnectionTcp]):
     """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
 
     reads_tcp = True
@@ -166,6 +171,10 @@ class Tcp(OneTable[int, _Line]):
         column("answered_apis", "texts", "APIs of which requests were answered"),
         column("closed_ns", "int64", "when one end said that it is over, ns since the epoch", unit="time"),
         column("left_ns", "int64", "when its client last left a group, ns since the epoch", unit="time"),
+        column("last_exchange", "int64", "the exchange of the last message", unit=ID),
+        column("last_api", "text", "its API"),
+        column("last_missing", "text", "why one side of it is absent; null where both are there"),
+        column("idle_ns", "int64", "from the last message until one end said that it is over"),
         column("large", "int64", "messages of 256 KiB and more", rare=True),
         column(
             "slow_large",
@@ -194,13 +203,17 @@ class Tcp(OneTable[int, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_ConnectionTcp, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         row = self._rows.row(exchange.connection)
         if row is None:
             return
         row.exchanges += 1
+        api = exchange.api or ""
+        last = told_ns(exchange), exchange.number, api, exchange.missing or ""
+        if row.last is None or last > row.last:
+            row.last = last
         if exchange.client_id is not None:
             row.client_id = exchange.client_id
         for message in exchange.messages:
@@ -215,20 +228,19 @@ class Tcp(OneTable[int, _Line]):
         if exchange.missing == "connection closed" and exchange.response is None:
             waits = _may_wait_ns(exchange)
             if waits is not None:
-                asked = (exchange.request.frame.last_ns, exchange.number, waits, exchange.api or "")
+                asked = (exchange.request.frame.last_ns, exchange.number, waits, api)
                 row.waiting = sorted([*row.waiting, asked])[:MOST_SLOW]
-        if _leaves(exchange):
+        if _leaves(exchange, api):
             row.left_ns = most(row.left_ns, exchange.request.frame.last_ns)
         begin_ns = exchange.request.frame.first_ns
         row.first_ns = least(row.first_ns, begin_ns)
         if row.ready_ns is None or begin_ns < row.ready_ns:
-            api = exchange.api
             if api not in _MAKES_READY:
                 row.ready_ns = begin_ns
             elif api in _LOGIN:
                 row.login_ns += exchange.latency_ns or 0
         if exchange.response is not None:
-            row.answered.add(exchange.api or "")
+            row.answered.add(api)
             end_ns = exchange.response.frame.last_ns
             if end_ns - begin_ns >= SLOW_NS:
                 row.slow = sorted([*row.slow, (begin_ns - end_ns, exchange.number, begin_ns, end_ns)])[
@@ -260,24 +272,24 @@ def _oldest(waiting: list[tuple[int, int, int, str]], closed_ns: int | None) -> 
 def _may_wait_ns(exchange: Exchange) -> int | None:
     """How long the client agreed to wait; None where no one can tell."""
     assert exchange.request is not None
-    if exchange.api in WAIT_FOR_MEMBERS:
+    if waits_for_members(exchange.api):
         return None
-    if exchange.api not in LONG_POLLS:
+    if not is_long_poll(exchange.api):
         return 0
     longest, _ = asked_wait(exchange.request)
     return None if longest is None else max(0, longest) * MILLISECOND
 
 
-def _leaves(exchange: Exchange) -> bool:
+def _leaves(exchange: Exchange, api: str) -> bool:
     """Whether the client leaves a group: with a request of its own, or an epoch below 0 (KIP-848)."""
-    if exchange.api == "LeaveGroup":
+    if api == "LeaveGroup":
         return True
-    if exchange.api not in _MEMBER_BEATS or exchange.request is None:
+    if api not in _MEMBER_BEATS or exchange.request is None:
         return False
     return bool((exchange.request.body().get("memberEpoch") or 0) < 0)
 
 
-def _result(number: int, row: _Line, over: Connection) -> Row:
+def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
     facts = over.tcp or {}
     setup_ns = None
     if over.opened and row.ready_ns is not None:
@@ -304,6 +316,10 @@ def _result(number: int, row: _Line, over: Connection) -> Row:
         "answered_apis": sorted(row.answered),
         "closed_ns": closed_ns,
         "left_ns": row.left_ns,
+        "last_exchange": row.last[1] if row.last is not None else None,
+        "last_api": row.last[2] or None if row.last is not None else None,
+        "last_missing": row.last[3] or None if row.last is not None else None,
+        "idle_ns": closed_ns - row.last[0] if row.last is not None and closed_ns is not None else None,
         "large": row.large,
         "slow_large": len(large),
         "slow_large_bytes_per_s": large[0][0] if large else None,

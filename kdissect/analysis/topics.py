@@ -24,6 +24,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -36,12 +37,15 @@ DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "Fe
 class _Traffic:
     exchanges: int = 0
     batches: Batches = field(default_factory=Batches)
+    corrupt: Span = field(default_factory=Span)
+    """Exchanges with damaged records."""
     errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
 
     def merge(self, later: _Traffic) -> None:
         self.exchanges += later.exchanges
         self.batches.merge(later.batches)
+        self.corrupt.merge(later.corrupt)
         self.errors.merge(later.errors)
         self.span.merge(later.span)
 
@@ -76,6 +80,14 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
             "partial_batches", "int64", "batches that the end of a set cuts; not counted above", rare=True
         ),
         column(
+            "corrupt_batches",
+            "int64",
+            "batches whose checksum is wrong, and sets whose rest cannot be read",
+            rare=True,
+            kept=True,
+        ),
+        column("corrupt_exchanges", "int64s", "the first and the last exchange with such"),
+        column(
             "uncounted_batches", "int64", "batches that do not tell how many records they hold", rare=True
         ),
         *graded_errors("error codes of the partition in responses"),
@@ -94,10 +106,16 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         if direction == "fetch" and replica_id(exchange) >= 0:
             direction = "replicate"
         here: dict[int, _Traffic] = {}
-        for place in exchange.record_sets():
+        for found in record_sets(exchange, self.limits):
+            place = found.place
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
             if row is not None:
-                row.batches.add(place.data, self.limits)
+                row.batches.merge(found.batches)
+                if found.batches.corrupt:
+                    if place.message.is_cut:  # then the capture lacks bytes, not the log
+                        row.batches.corrupt -= found.batches.corrupt
+                    else:
+                        row.corrupt.add(begun_ns(exchange), exchange.number)
         for code, ancestors in exchange.error_codes():
             topic, topic_id, partition = partition_of(ancestors)
             if partition is not None:
@@ -166,6 +184,8 @@ def _result(key: tuple[int | str | None, ...], row: _Traffic) -> Row:
         "codecs": sorted(found.codecs),
         "control_batches": found.control,
         "partial_batches": found.partial,
+        "corrupt_batches": found.corrupt,
+        "corrupt_exchanges": row.corrupt.numbers,
         "uncounted_batches": found.uncounted,
         **row.errors.columns(),
         "first_ns": span.first_ns,

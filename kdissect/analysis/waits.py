@@ -6,7 +6,8 @@ be known of one exchange:
 * A request waits behind the one before it on its connection (``Exchange.behind_ns``) and for a quota
   (``throttle_ns``), and it travels (``network_ns``): that is neither a wait that was asked for nor work, and
   what follows is about the rest, ``served_ns``. Where that is not known, nothing is.
-* Fetch and ShareFetch name the longest wait (``maxWaitMs``) and what ends it sooner (``minBytes``).
+* A long poll (Fetch, ShareFetch) names the longest wait (``maxWaitMs``) and what ends it sooner
+  (``minBytes``).
   - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
   - It was waited out where the answer came no sooner than ``maxWaitMs`` after that, and the broker
     had no other reason to answer than that the time was over: fewer bytes than ``minBytes``, no error,
@@ -15,6 +16,8 @@ be known of one exchange:
   - Of all others nothing more is known than that some of the time may have been a wait.
 * JoinGroup and SyncGroup wait for other members, for a time that no field names.
 * All other requests do not wait for what the client asked to wait for.
+
+The definitions say which API waits for what.
 """
 
 from __future__ import annotations
@@ -26,15 +29,27 @@ from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.protocol.plan import STRING, WIDTHS
+from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import THROTTLE_FIELD
+from kdissect.protocol.traits import traits_of_api
 
 MILLISECOND = 1_000_000
 
-LONG_POLLS = ("Fetch", "ShareFetch")
-WAIT_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
-MAY_WAIT = LONG_POLLS + WAIT_FOR_MEMBERS
+
+def is_long_poll(api: str | None) -> bool:
+    """Whether a request names the longest wait for records."""
+    return traits_of_api(api).waits == "records"
+
+
+def waits_for_members(api: str | None) -> bool:
+    """Whether a request waits for other members of its group, for a time that no field names."""
+    return traits_of_api(api).waits == "members"
+
+
+def may_wait(api: str | None) -> bool:
+    """Whether a request may wait because the client asked for that."""
+    return traits_of_api(api).waits is not None
 
 
 class Wait(Enum):
@@ -45,7 +60,7 @@ class Wait(Enum):
     WAITED_OUT = "it lasted as long as was asked for"
 
 
-class Known(NamedTuple):
+class WaitAndWork(NamedTuple):
     """Wait and work of one exchange."""
 
     wait: Wait
@@ -55,28 +70,28 @@ class Known(NamedTuple):
     """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
-def split(exchange: Exchange) -> Known:
+def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
     turn, served = exchange.turn_ns, exchange.served_ns
     if turn is None or served is None:
-        return Known(Wait.POSSIBLE if exchange.api in MAY_WAIT else Wait.NONE, None, None)
+        return WaitAndWork(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
     api = exchange.api
-    if api in WAIT_FOR_MEMBERS:
-        return Known(Wait.POSSIBLE, None, None)
-    if api not in LONG_POLLS or exchange.request is None or exchange.response is None:
-        return Known(Wait.NONE, 0, served)
+    if waits_for_members(api):
+        return WaitAndWork(Wait.POSSIBLE, None, None)
+    if not is_long_poll(api) or exchange.request is None or exchange.response is None:
+        return WaitAndWork(Wait.NONE, 0, served)
     longest, least = asked_wait(exchange.request)
     if longest is None:
-        return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.POSSIBLE, None, None)
     if longest <= 0:
-        return Known(Wait.NONE, 0, served)
+        return WaitAndWork(Wait.NONE, 0, served)
     beyond = (
         turn - longest * MILLISECOND
     )  # with the network: the smallest round trip may be a little too long
     if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
         wait = min(served, longest * MILLISECOND)
-        return Known(Wait.WAITED_OUT, wait, served - wait)
-    return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.WAITED_OUT, wait, served - wait)
+    return WaitAndWork(Wait.POSSIBLE, None, None)
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
@@ -117,10 +132,22 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
         size = sum(seen.records[1::2]) - sum(seen.records[::2])
         if seen.error or seen.throttle_ms or size >= least:
             return True
+        struct = response.body_struct()
+        if struct is not None and len(response.frame.payload) - response.body_start < _with_a_topic(struct):
+            return False  # without a partition there is no other reason
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
         return True
     return _values_have_reason(exchange, body.values, least)
+
+
+@cache
+def _with_a_topic(struct: Struct) -> int:
+    """The fewest bytes of a response that tells anything of a topic; 0 where that is not known."""
+    for opcode, name, argument in struct.plan[1]:
+        if name == "responses" and opcode in (ARRAY, COMPACT_ARRAY):
+            return least_bytes(STRUCT, struct.plan) + int(argument[3])
+    return 0
 
 
 def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:

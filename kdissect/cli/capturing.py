@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from kdissect.cli.errors import Refused, Unreadable, Wrong
+from kdissect.cli.errors import CaptureRefused, Unreadable, Wrong
 from kdissect.filter.units import SIZES
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
@@ -37,8 +37,8 @@ _OPTIONS = (
         "interfaces",
         multiple=True,
         metavar="INTERFACE",
-        help="eth0, lo, any …; ssh://host/eth0 by tcpdump there; tcpdump:eth0 or dumpcap:eth0 by those here; "
-        "- for a capture on standard input. May be given often.",
+        help="eth0, lo, any …; ssh://host/eth0 (tcpdump there); tcpdump:eth0 or dumpcap:eth0 (on "
+        "this machine); - for a capture on standard input. May be given often.",
     ),
     click.option(
         "-f",
@@ -46,7 +46,7 @@ _OPTIONS = (
         metavar="BPF",
         default=DEFAULT_FILTER,
         show_default=True,
-        help="Capture only this: the system passes on nothing else. tcp port 9092 …",
+        help="Capture only what this system filter selects: tcp port 9092 …",
     ),
     click.option(
         "-s",
@@ -54,19 +54,21 @@ _OPTIONS = (
         type=click.IntRange(96, SNAP_LENGTH),
         default=SNAP_LENGTH,
         metavar="BYTES",
-        help="Keep so many bytes of a packet. Of messages that are cut only the beginning can be decoded.",
+        help="Keep this many bytes of each packet. Messages that are cut decode only up to the cut.",
     ),
     click.option(
         "--spool-size",
         metavar="SIZE",
-        help="How much the packets may take that wait to be decoded: 500MB, 2GiB …; by default half of what "
-        "is free on the disk. What comes when that is full is lost, and told.",
+        help="Space for packets that wait to be decoded: 500MB, 2GiB … By default half of the "
+        "free disk. When it is full, packets are lost, and their number is printed.",
     ),
-    click.option("-p", "not_promiscuous", is_flag=True, help="Only packets from and to this machine."),
+    click.option(
+        "-p", "not_promiscuous", is_flag=True, help="Capture only packets from and to this machine."
+    ),
     click.option(
         "--allow-root",
         is_flag=True,
-        help="Decode as root, too. Without it kdissect becomes the user behind sudo, or refuses.",
+        help="Decode as root. Otherwise kdissect becomes the user behind sudo, or refuses.",
     ),
 )
 
@@ -81,7 +83,7 @@ def capturing_options(function: click.decorators.FC) -> click.decorators.FC:
 def opened(given: dict[str, Any]) -> Opened:
     """What the options of a command want captured, opened; from here on without any privilege.
 
-    :raises Wrong: there is no such interface, the filter is none, or it would all be done as root.
+    :raises Wrong: there is no such interface, the filter is wrong, or all would run as root.
     :raises Refused: it is not permitted.
     """
     from kdissect.live import external, privileged
@@ -151,8 +153,8 @@ def silence_of(given: dict[str, Any], found: Opened) -> Silence:
 
 
 def live_in_own_home() -> None:
-    """By sudo, configuration and definitions are those of the user behind it, who reads them later: what sudo
-    leaves is root's home, also for who is that user already."""
+    """Use the configuration and definitions of the user behind sudo, who reads them later. sudo itself leaves
+    root's home in the environment."""
     if sys.platform == "win32":
         return
     from kdissect.live import privileged
@@ -189,7 +191,9 @@ def _failure(error: LiveError) -> click.ClickException:
         return Unreadable(str(error))
     if not isinstance(error, NotPermittedError):
         return Wrong(str(error))
-    return Refused(str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}")
+    return CaptureRefused(
+        str(error) if isinstance(error, NotPermittedThereError) else f"{error}: {way_out()}"
+    )
 
 
 def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
@@ -211,7 +215,7 @@ def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
 def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     """``-b``: when the next file is begun, and how many are kept.
 
-    :raises Wrong: a rule is none, or there is nothing to rotate.
+    :raises Wrong: a rule has another form, or there is nothing to rotate.
     """
     if not rules:
         return Bounds()
@@ -229,7 +233,7 @@ def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
 def stop_of(rules: tuple[str, ...]) -> Bounds:
     """``-a``: when the capture ends.
 
-    :raises Wrong: a rule is none.
+    :raises Wrong: a rule has another form.
     """
     try:
         return bounds_of(rules, ("duration", "filesize", "packets", "files"))

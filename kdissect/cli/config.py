@@ -7,6 +7,7 @@ color = "auto"                               # --color                KDISSECT_C
 time = "r"                                   # -t                     KDISSECT_TIME
 slow_ms = 200                                # what --slow is, or "4s" KDISSECT_SLOW_MS
 theme = "nord"                               # --theme                KDISSECT_THEME
+page = "exchanges"                           # the first screen       KDISSECT_PAGE
 [topics]                                     # names of topic ids that no capture tells
 "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
 [filters]                                    # display filters by name, for the screens
@@ -43,15 +44,16 @@ from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
-from kdissect.tui.list_columns import listed, printed
+from kdissect.settings.actions import PAGES
+from kdissect.settings.list_columns import listed, printed
 
 KEYS = (
-    *("columns", "ports", "color", "time", "slow_ms", "theme", "topics", "filters", "keymap", "limits"),
-    *("secrets", "findings"),
+    *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
+    *("limits", "secrets", "findings"),
 )
-_OF_SCREENS = ("theme", "filters", "keymap")
+_OF_SCREENS = ("theme", "page", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
-_FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme")
+_FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme", "page")
 SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
 """What a client logs in with; nothing but the client reads them."""
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
@@ -85,6 +87,8 @@ class Config(NamedTuple):
     """Of rules, by their ids."""
     ignored: tuple[str, ...] = ()
     """Rules that are not run, by id or pattern."""
+    page: str | None = None
+    """The screen to begin with; None for the usual one."""
 
 
 def is_public(variable: str) -> bool:
@@ -113,7 +117,7 @@ def load_config(environment: Mapping[str, str] = os.environ, *, for_screens: boo
 def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """The filters that have a name: those of the configuration, and those that the screens saved. A mistake
     in what is set for the screens is theirs to tell."""
-    from kdissect.tui.remembered import Remembered
+    from kdissect.settings.remembered import Remembered
 
     path = config_path(environment)
     own: Mapping[str, str] = {}
@@ -184,6 +188,10 @@ def _set(config: Config, key: str, value: Any) -> Config:
         if not isinstance(value, str):
             raise _WrongKeyError(key, "theme: a name is needed, as text")
         return config._replace(theme=value)
+    if key == "page":
+        if value not in PAGES:
+            raise _WrongKeyError(key, f"page: one of {', '.join(PAGES)} is needed")
+        return config._replace(page=value)
     if not isinstance(value, dict):
         raise _WrongKeyError(key, f"{key}: a table is needed")
     if key == "topics":
@@ -276,8 +284,8 @@ def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
 
 
 def _keymap(table: dict[str, Any]) -> dict[str, str]:
-    from kdissect.tui.actions import IDS
-    from kdissect.tui.key_names import clash, key_name
+    from kdissect.settings.actions import IDS
+    from kdissect.settings.key_names import clash, key_name
 
     for name, keys in table.items():
         if name not in IDS:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from kdissect.cli import NOT_PERMITTED, OTHER_SIDE_FAILED, UNREADABLE, USAGE
+from kdissect.cli.exit_codes import NOT_PERMITTED, OTHER_SIDE_FAILED, UNREADABLE, USAGE
 from kdissect.model import Fault
 from kdissect.present.sanitise import sanitise
 
@@ -39,14 +39,14 @@ class OtherSideFailed(click.ClickException):
     exit_code = OTHER_SIDE_FAILED
 
 
-class Refused(click.ClickException):
+class CaptureRefused(click.ClickException):
     """The system does not permit to capture."""
 
     exit_code = NOT_PERMITTED
 
 
 class ClosedPipeError(Exception):
-    """Whoever read our output has gone."""
+    """The reader of our output has gone."""
 
 
 class StoppedError(Exception):

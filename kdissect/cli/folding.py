@@ -1,38 +1,47 @@
-"""Captures → statistics that were fed with them: what commands share that print what follows from these."""
+"""Captures → what counts of them: statistics for tables, or a judge for findings.
+
+One process feeds event by event; several share batches. What a batch counts is added in the order of the
+batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import click
 
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.part import C, Part, add, counted
 from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
-from kdissect.cli.counts import Counts, count
 from kdissect.cli.errors import complain
-from kdissect.cli.filtering import chooser_of
-from kdissect.cli.inputs import read_twice
-from kdissect.cli.jobs import jobs_of
-from kdissect.cli.keys import keys_of
+from kdissect.cli.filters import Chooser, Within, chooser_of
+from kdissect.cli.jobs import Jobs, jobs_of, problems_so_far, share
 from kdissect.cli.output import inputs_of, open_output
-from kdissect.cli.reading import Reading
-from kdissect.cli.showing import ports_of
+from kdissect.cli.reading import Reading, reading_of
+from kdissect.cli.tally import Tally
+from kdissect.dissect import Event
+from kdissect.jobs.batches import EventBatch, opened
+from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
+from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.protocol.library import Problem
 
-Print = Callable[[BinaryIO, Reading], int]
-"""Prints to a file what was counted; gives how many rows that were."""
+COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
+"""A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
+
+
+R = TypeVar("R")
 
 
 def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
     """The captures that are given.
 
-    :raises click.UsageError: there is none.
+    :raises click.UsageError: no capture is given.
     """
     paths = (*given["more_files"], *given["files"])
     if not paths:
@@ -42,80 +51,201 @@ def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
     return paths
 
 
-class Folding:
-    """One pass over captures.
+class Folding(Generic[C]):
+    """One reading of captures, in which something is fed with them.
 
-    :param make: makes the statistics, with the limits of the configuration.
+    :param new: makes what is fed, with the limits of the configuration.
+    :param within: a span of time in which exchanges must begin, if there is one.
+    :param is_dear: whether feeding costs more than handing an exchange to another process; None: that
+        depends on the filter.
     """
 
     def __init__(
         self,
         given: dict[str, Any],
-        make: Callable[[Limits], Sequence[Statistic]],
+        paths: tuple[str, ...],
+        new: Callable[[Limits], C],
+        *,
+        within: Within | None = None,
+        is_dear: bool | None = None,
     ) -> None:
         self._given = given
-        self._paths = paths_of(given)
-        self._config = load_config()
-        self.options = Options(limits=self._config.limits, shown_fields=self._config.shown_fields)
-        self._ports = self._config.ports | ports_of(given["decode_as"])
-        self._make = make
-        self.statistics = list(make(self._config.limits))
+        self._paths = paths
+        self._new = new
+        self.config = load_config()
+        self.options = Options(limits=self.config.limits, shown_fields=self.config.shown_fields)
+        self.counted = new(self.config.limits)
+        """What is fed."""
         self._chooser = chooser_of(
-            given["filter"], given["slow"], "exchanges", self.options, self._config.slow_ms
+            given["filter"], given["slow"], "exchanges", self.options, self.config.slow_ms, within
         )
         if self._chooser is not None:
-            self._chooser.refuse_to_judge(self._paths)
-        dear = self._chooser is not None and not self._chooser.is_cheap
-        self._jobs = jobs_of(given, self._paths, is_dear=dear)
+            self._chooser.refuse_to_judge(paths)
+            if within is not None:
+                within.first_ns = self._first_ns
+        if is_dear is None:
+            is_dear = self._chooser is not None and not self._chooser.is_cheap
+        self._jobs = jobs_of(given, paths, is_dear=is_dear)
+        self._reading: Reading | None = None
 
-    def run(self, print_rows: Print) -> int:
-        """Read, count, and print. Gives the exit code."""
+    @property
+    def talks(self) -> bool:
+        """Whether there is somebody who wants to know how it goes."""
+        return sys.stderr.isatty() and not self._given["quiet"]
+
+    def _first_ns(self) -> int | None:
+        return None if self._reading is None else self._reading.first_ns
+
+    def _reads_tcp(self) -> bool:
+        """Whether what is fed reads what the rows of connections tell of TCP."""
+        return True
+
+    def run(self, finish: Callable[[BinaryIO, Reading], R]) -> tuple[Reading, R]:
+        """Read and feed; then ``finish`` with the output, also where Ctrl-C ended the input.
+
+        :raises KeyboardInterrupt: after that.
+        """
         given = self._given
-        talks = sys.stderr.isatty() and not given["quiet"]
         must_learn = self._chooser is not None and self._chooser.must_learn
-        with (
-            read_twice(self._paths, must_learn) as paths,
-            closing(self._reading(paths, talks)) as reading,
-        ):
+        counts_faults = self.talks or bool(given.get("strict"))
+        with reading_of(
+            given,
+            self._paths,
+            self.config,
+            self.options,
+            twice=must_learn,
+            progress=self.talks,
+            count_faults=counts_faults,
+            unpacks=bool(given.get("strict")),
+            tells_tcp=self._reads_tcp(),
+        ) as reading:
+            self._reading = reading
             reading.open()
             with open_output(given["output"], inputs_of(given)) as file:
                 if self._chooser is not None and must_learn:
                     self._chooser.learn(reading, names=False)
                 try:
-                    self._count(reading)
+                    self._feed(reading)
                 except KeyboardInterrupt:
                     if reading.is_interrupted:  # else it was pressed twice
-                        print_rows(file, reading)
+                        finish(file, reading)
                     raise
-                rows = print_rows(file, reading)
-        return reading.exit_code(talks, given["strict"], rows > 0 or not given["exit_status"])
+                return reading, finish(file, reading)
+
+    def _feed(self, reading: Reading) -> None:
+        limits = self.config.limits
+        counts = FoldingWork(reading, lambda: self._new(limits), self.counted, limits, self._chooser)
+        _count(reading, counts, self._jobs)
+
+
+class TableFolding(Folding[Together]):
+    """One reading of captures, from which tables are printed.
+
+    :param make: makes the statistics.
+    """
+
+    def __init__(self, given: dict[str, Any], make: Callable[[Limits], Sequence[Statistic]]) -> None:
+        super().__init__(given, paths_of(given), lambda limits: Together(make(limits)))
+        self.statistics = self.counted.statistics
+
+    def _reads_tcp(self) -> bool:
+        return any(each.reads_tcp for each in self.statistics)
+
+    def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
+        """Read, count, print; gives the exit code.
+
+        :param print_rows: prints to a file what was counted; gives how many rows that were.
+        """
+        reading, rows = self.run(print_rows)
+        return reading.exit_code(
+            self.talks, self._given["strict"], rows > 0 or not self._given["exit_status"]
+        )
 
     def complain_of_left_out(self, text: str, fold: Statistic) -> None:
         """Say on stderr what a statistic did not count."""
         if fold.left_out:
             complain(
-                f"{text}: more than {self._config.limits.rows:,} rows, the limit; "
+                f"{text}: more than {self.config.limits.rows:,} rows, the limit; "
                 f"{plural(fold.left_out, 'count')} for others left out"
             )
 
-    def _reading(self, paths: tuple[str, ...], talks: bool) -> Reading:
-        return Reading(
-            paths,
-            self.options,
-            self._ports,
-            self._config.topics,
-            progress=talks,
-            count_faults=talks or self._given["strict"],
-            unpacks=self._given["strict"],
-            tells_tcp=any(each.reads_tcp for each in self.statistics),
-            keys=keys_of(self._given, self._config.limits),
-        )
 
-    def _count(self, reading: Reading) -> None:
-        """Feed the statistics."""
-        limits = self._config.limits
+class FoldedBatch(NamedTuple, Generic[C]):
+    """What comes of a batch."""
 
-        def new() -> Together:
-            return Together(self._make(limits))
+    part: Part[C]
+    tally: Tally
+    problems: list[Problem]
 
-        count(reading, Counts(reading, new, Together(self.statistics), limits, self._chooser), self._jobs)
+
+class FoldingWork(Generic[C]):
+    """Feeds what counts: what is not chosen too, for what it tells of the rest."""
+
+    state: None = None
+    """No batch depends on how the one before it ended."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        new: Callable[[], C],
+        counted: C,
+        limits: Limits,
+        chooser: Chooser | None,
+    ) -> None:
+        """
+        :param new: makes one like ``counted`` that nothing was fed to.
+        :param counted: what all is counted into.
+        """
+        self.history = TopicNames()
+        self._reading = reading
+        self._new = new
+        self._counted = counted
+        self._limits = limits
+        self._chooser = chooser
+
+    def many(self, events: Sequence[Event]) -> None:
+        """Count events, the next."""
+        for event in events:
+            self._counted.feed(event, self._chooser is None or self._chooser.counts(event))
+
+    def wants(self, _: Event) -> bool:
+        """Every event tells something."""
+        return True
+
+    def hear(self, news: Sequence[Any]) -> None:
+        """Names of topic ids."""
+        for told in news:
+            self.history.learn(*told)
+
+    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
+        """Count a batch."""
+        _, events = opened(batch, self.history, self._limits)
+        tally = self._reading.tally.part()
+        if tally.looks_inside:  # else whoever reads has counted them
+            events = _tallied(events, tally)
+        part = counted(events, self._new(), None if self._chooser is None else self._chooser.part())
+        return None, FoldedBatch(part, tally, problems_so_far())
+
+    def done(self, batched: FoldedBatch[C]) -> None:
+        """Add what a batch counted."""
+        self._reading.tally.merge(batched.tally)
+        add(self._counted, batched.part, set() if self._chooser is None else self._chooser.chosen)
+
+    def write(self, _: Piece) -> None:
+        """Counting writes nothing."""
+
+
+def _tallied(events: Iterable[Event], tally: Tally) -> Iterator[Event]:
+    for event in events:
+        tally.add(event)
+        yield event
+
+
+def _count(reading: Reading, counts: FoldingWork[C], jobs: Jobs) -> None:
+    """Feed all that is read, in as many processes as are wanted and worth it."""
+    if jobs.processes > 1:
+        batch = EventBatch(COUNTED_BYTES, COUNTED_EVENTS)
+        share(reading, reading.events(), counts, jobs, counts.write, batch)
+        return
+    for events in reading.events():
+        counts.many(events)

@@ -1,51 +1,29 @@
-"""``-T``: which table, in which format; and what makes its lines."""
+"""``-T``: which table, in which format; ``-e``: with which columns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from kdissect.cli.errors import Wrong
-from kdissect.cli.interrupts import WholeRows, held
-from kdissect.cli.output import TextOutput, refuse_terminal
-from kdissect.dissect import Event
-from kdissect.exchange import Exchange
-from kdissect.message import Message, Token
-from kdissect.names import is_metadata_topic
-from kdissect.present.batches import may_hide
-from kdissect.present.branch import is_hidden_rest
+from kdissect.cli.interrupts import WholeRows
+from kdissect.cli.output import refuse_terminal
 from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import EXCHANGES, Table
-from kdissect.present.connection_lines import connection_tree
-from kdissect.present.error_pages import explained
-from kdissect.present.form import Clock
-from kdissect.present.hexdump import hexdump
+from kdissect.present.columns import Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.present.record_batches import LinesWriter
-from kdissect.present.secret_names import tells_of_secrets
-from kdissect.present.sources import sources_of
-from kdissect.present.tables import BINARY, FORMATS, DelimitedWriter, Writer, table_writer
-from kdissect.present.text import Lines
-from kdissect.present.tree import exchange_tree
-from kdissect.protocol.json_text import JsonText
-from kdissect.session.conversation import Connection
-from kdissect.tui.list_columns import OWN
+from kdissect.present.tables import BINARY, FORMATS, Writer
+from kdissect.present.writers import table_writer
+from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
-
-if TYPE_CHECKING:
-    from kdissect.present.record_columns import ColumnsWriter
 
 LINES = ("text", "tree")
 
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """What pyarrow is told before it is imported: its own allocator keeps 45 MB more and is no faster here, and
 numpy, which it imports where that is installed, begins threads that do nothing but take time."""
-
-Keep = Callable[[Event, Any], bool]
-"""Whether a row is shown, by the event that brought it and its source."""
 
 
 class Form(NamedTuple):
@@ -101,33 +79,6 @@ def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 
-IN_PIECES = ("ndjson", "parquet", "arrow")
-
-_RECORDS = columns_of(TABLES["records"], [], embedded=False)
-"""All columns that there are without ``--embedded``."""
-
-
-def goes_in_pieces(table: Table, form: str) -> bool:
-    """Whether rows of a table may be written many at a time, where none is left out or awaited."""
-    return table == _RECORDS and form in IN_PIECES
-
-
-class Printer(Protocol):
-    """Prints what an event means for one table."""
-
-    state: Any
-    """What its next row depends on, beside the event: how wide columns have grown."""
-
-    def show(self, event: Event) -> Iterable[Event]:
-        """Print its rows; gives the event once for each row that was printed."""
-
-    def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
-
-    def close(self) -> None:
-        """Nothing more comes."""
-
-
 def see_that_it_can_be_written(form: str, path: str | None) -> None:
     """Before anything is read or opened, that a format can be written to a place.
 
@@ -148,193 +99,3 @@ def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writ
     """A writer of a format that can be written."""
     writer = table_writer(form, table, file, options)
     return WholeRows(writer) if form in BINARY else writer
-
-
-class TablePrinter:
-    """Rows of one table in one of the :data:`FORMATS`."""
-
-    state: Any = None
-
-    def __init__(
-        self,
-        table: Table,
-        form: str,
-        file: BinaryIO,
-        options: Options,
-        flush: bool,
-        keep: Keep | None = None,
-    ) -> None:
-        self._keep = keep
-        self._name = table.name
-        self._options = options
-        self._file = file
-        self._flush = flush
-        self._writer = self._writer_of(table, form, file, options)
-
-    def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
-        return writer_of(form, table, file, options)
-
-    def show(self, event: Event) -> Iterator[Event]:
-        for source in sources_of(self._name, event, self._options):
-            if self._keep is not None and not self._keep(event, source):
-                continue
-            self._writer.write(source)
-            if self._flush:
-                self._file.flush()
-            yield event
-
-    def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
-        if self._name != EXCHANGES.name or self._keep is not None or self._flush:
-            return sum(1 for event in events for _ in self.show(event))
-        exchanges = [event for event in events if isinstance(event, Exchange)]
-        for exchange in exchanges:
-            self._writer.write(exchange)
-        return len(exchanges)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class RecordsPrinter:
-    """The table ``records`` in a format of :data:`IN_PIECES`, many rows at a time."""
-
-    state: Any = None
-
-    def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
-        if form == "ndjson":
-            self._writer: LinesWriter | ColumnsWriter = LinesWriter(table, file, options)
-        else:
-            from kdissect.present.record_columns import ColumnsWriter
-
-            self._writer = ColumnsWriter(form, table, file, options)
-
-    def show(self, event: Event) -> Iterator[Event]:
-        for count in self._pieces(event):
-            for _ in range(count):
-                yield event
-
-    def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
-        return sum([count for event in events for count in self._pieces(event)])
-
-    def _pieces(self, event: Event) -> Iterator[int]:
-        if not (isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)):
-            return
-        counts = self._writer.write(event)
-        while True:
-            with held():  # a signal must not come between the halves of what is written
-                count = next(counts, None)
-            if count is None:
-                return
-            yield count
-
-    def close(self) -> None:
-        with held():
-            self._writer.close()
-
-
-class FieldsPrinter(TablePrinter):
-    """``-e`` without a format: the values, with tabs between them and no heading (tshark's ``-T fields``)."""
-
-    def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
-        return DelimitedWriter(table, file, options, "\t", "", heading=False)
-
-
-class LinePrinter:
-    """One line an exchange, and with ``dump`` its bytes below."""
-
-    def __init__(self, output: TextOutput, clock: Clock, colour: bool, options: Options, dump: bool) -> None:
-        self._output = output
-        self._lines = Lines(clock, colour, options)
-        self._options = options
-        self._dump = dump
-        self._text = JsonText()
-        """Lines that are not written yet."""
-
-    @property
-    def state(self) -> Any:
-        return tuple(self._lines.widths)
-
-    @state.setter
-    def state(self, widths: Any) -> None:
-        self._lines.widths = list(widths)
-
-    def show(self, event: Event) -> Iterable[Event]:
-        if not isinstance(event, Exchange):
-            return ()
-        self._output.line(self._lines.line(event))
-        if self._options.explain_errors:
-            self._output.lines(explained(event))
-        if self._dump:
-            self._bytes(event)
-        return (event,)
-
-    def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
-        if self._dump or self._options.explain_errors:
-            return sum(1 for event in events for _ in self.show(event))
-        out, rows, size = self._text, 0, 0
-        try:
-            for event in events:
-                if isinstance(event, Exchange):
-                    self._lines.write(out, event)
-                    out.put(b"\n")
-                    rows, size = rows + 1, out.size()
-        finally:
-            out.cut(size)
-            if size:
-                self._output.write(out.take())  # also what came before a line that could not be made
-        return rows
-
-    def _bytes(self, exchange: Exchange) -> None:
-        hides = not self._options.show_secrets
-        for message in exchange.messages:
-            # What is not told apart field by field is hidden as a whole.
-            hidden = is_hidden_rest(message, self._options) or (hides and self._may_hide(exchange, message))
-            self._output.line(f"  {message.kind}")
-            for line in hexdump(message.frame.payload, 0, "    ", hidden):
-                self._output.line(line)
-
-    def _may_hide(self, exchange: Exchange, message: Message) -> bool:
-        """Whether records in it, or bytes that no field accounts for, may be secrets."""
-        for place in exchange.record_sets():
-            is_metadata = is_metadata_topic(place.topic, place.topic_id)
-            if is_metadata or (place.message is message and may_hide(place.data, self._options)):
-                return True
-        return not isinstance(message, Token) and tells_of_secrets(message.decoded().remainder)
-
-    def close(self) -> None:
-        """Lines have no end."""
-
-
-class TreePrinter:
-    """Every field of every exchange; of TLS connections, when they are over, what their handshakes showed and
-    why they stay dark. Those count for no row: what is listed are exchanges."""
-
-    state: Any = None
-
-    def __init__(self, output: TextOutput, options: Options, dump: bool) -> None:
-        self._output = output
-        self._options = options
-        self._dump = dump
-
-    def show(self, event: Event) -> Iterator[Event]:
-        if isinstance(event, Exchange):
-            for line in exchange_tree(event, self._options, self._dump):
-                self._output.line(line)
-            if self._options.explain_errors:
-                self._output.lines(explained(event))
-            self._output.line("")
-            yield event
-        elif isinstance(event, Connection) and (event.proxies or event.tls is not None):
-            for line in connection_tree(event):
-                self._output.line(line)
-            self._output.line("")
-
-    def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
-        return sum(1 for event in events for _ in self.show(event))
-
-    def close(self) -> None:
-        """Trees have no end."""

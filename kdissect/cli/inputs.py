@@ -1,9 +1,12 @@
-"""The files that are named on the command line → packets; and inputs that can be read only once, kept where
-they have to be read twice."""
+"""Files that are named on the command line → packets.
+
+An input that can be read only once is kept in a file if it must be read twice.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,17 +14,11 @@ from io import BufferedIOBase
 from typing import IO
 
 from kdissect.capture.files import Capture, open_capture, read_packets
-from kdissect.capture.points import find_points
 from kdissect.capture.reader import Points
-from kdissect.cli.errors import Unreadable
+from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
-
-
-def points_of(paths: Iterable[str], limits: Limits = DEFAULTS) -> Points | None:
-    """The capture points of these files, where they are of several."""
-    return find_points(paths, limits, _opened)
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:
@@ -30,12 +27,29 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
     :raises Unreadable: none of them can be read.
     """
     try:
-        return read_packets(paths, limits, _opened, points=points)
+        return read_packets(paths, limits, open_file, points=points)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
 
 
-class Spooled(str):
+_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
+
+
+def ports_of(rules: Iterable[str]) -> frozenset[int]:
+    """The ports of ``-d`` rules.
+
+    :raises Wrong: a rule has another form.
+    """
+    ports = set()
+    for rule in rules:
+        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
+        if found is None or not 0 < int(found[1]) < 65_536:
+            raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
+        ports.add(int(found[1]))
+    return frozenset(ports)
+
+
+class KeptInput(str):
     """The path of an input that can be read only once; what it said is kept in a file."""
 
     kept: str
@@ -46,8 +60,8 @@ class Spooled(str):
 
 def reads_once(path: str) -> bool:
     """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
-    if path == "-" or isinstance(path, Spooled):
-        return not isinstance(path, Spooled)
+    if path == "-" or isinstance(path, KeptInput):
+        return not isinstance(path, KeptInput)
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -68,7 +82,7 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
         yield tuple(kept)
 
 
-def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
+def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
     try:
         source = open_capture(path)
         shutil.copyfileobj(source, file)
@@ -77,14 +91,14 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> Spooled:
     if path != "-":
         source.close()
     file.flush()
-    out = Spooled(path)
+    out = KeptInput(path)
     out.kept, out.files = file.name, files
     return out
 
 
-def _opened(path: str) -> BufferedIOBase:
-    """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
-    if not isinstance(path, Spooled):
+def open_file(path: str) -> BufferedIOBase:
+    """As :func:`open_capture`. Readers of standard input never close it, also if a file keeps it."""
+    if not isinstance(path, KeptInput):
         return open_capture(path)
     file = open_capture(path.kept)
     return path.files.enter_context(file) if path == "-" else file

@@ -20,7 +20,7 @@ from kdissect.cli.inputs import reads_once
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import Batch
+from kdissect.jobs.batches import EventBatch
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.names import TopicNames
@@ -44,8 +44,7 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="So many processes decode; without it one, and as many as there are processors for large captures"
-    " of which rows cost more than handing exchanges over.",
+    help="Number of processes that decode. By default one, or one per processor where that is faster.",
 )
 
 
@@ -84,13 +83,13 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-class Part(Protocol):
+class BatchResult(Protocol):
     """What comes of a batch, beside what it writes."""
 
     problems: list[Problem]
 
 
-class Shared(Work, Protocol):
+class SharedWork(Work, Protocol):
     """Work that may be done by one process, event by event, or shared."""
 
     history: TopicNames
@@ -113,10 +112,10 @@ class Shared(Work, Protocol):
 def share(
     reading: Reading,
     found: Iterable[Sequence[Event]],
-    work: Shared,
+    work: SharedWork,
     jobs: Jobs,
     write: Write,
-    batch: Batch | None = None,
+    batch: EventBatch | None = None,
 ) -> None:
     """Do the work of a capture, in as many processes as are wanted and worth it.
 
@@ -124,7 +123,7 @@ def share(
     :raises Unreadable: a process died; the work of what came before it was done.
     """
     reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
-    with closing(_Sharing(reading, work, jobs, write, batch or Batch())) as sharing:
+    with closing(_Sharing(reading, work, jobs, write, batch or EventBatch())) as sharing:
         events = iter(found)
         while True:
             try:
@@ -145,7 +144,9 @@ def share(
 class _Sharing:
     """Hands events out."""
 
-    def __init__(self, reading: Reading, work: Shared, jobs: Jobs, write: Write, batch: Batch) -> None:
+    def __init__(
+        self, reading: Reading, work: SharedWork, jobs: Jobs, write: Write, batch: EventBatch
+    ) -> None:
         self._reading = reading
         self._work = work
         self._jobs = jobs
@@ -202,7 +203,7 @@ class _Sharing:
         with _told():
             self._workers.submit(self._batch.take(self._reading.first_ns), news)
 
-    def _done(self, part: Part) -> None:
+    def _done(self, part: BatchResult) -> None:
         known = library().problems
         known += [each for each in part.problems if each not in known]
         self._work.done(part)

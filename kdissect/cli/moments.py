@@ -18,7 +18,7 @@ FORM = "+30s (after the first packet), 12:03:01, 2026-11-22T12:03:01Z, or @MS (s
 FORM_AT_THE_END = f"-5s (before the last packet), {FORM}"
 
 
-class Moment(NamedTuple):
+class MomentOption(NamedTuple):
     """A point in time, as somebody wrote it."""
 
     text: str
@@ -61,11 +61,11 @@ class Moment(NamedTuple):
         return ns
 
 
-def moment_of(text: str, option: str, at_the_end: bool = False) -> Moment:
+def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
     """The point in time that a text means.
 
     :param at_the_end: whether the last packet is known when it is asked for.
-    :raises Wrong: it is none; the text says which forms there are.
+    :raises Wrong: it has another form; the text says which there are.
     """
     form = FORM_AT_THE_END if at_the_end else FORM
     text = text.strip()
@@ -74,11 +74,11 @@ def moment_of(text: str, option: str, at_the_end: bool = False) -> Moment:
             length = duration_ns(text[1:])
         except ValueError:
             raise Wrong(f"{option} {text}: this is no time; give {form}") from None
-        return Moment(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
+        return MomentOption(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
     if re.fullmatch(r"@[0-9]{1,18}", text):
-        return Moment(text, int(text[1:]) * MILLISECOND)
+        return MomentOption(text, int(text[1:]) * MILLISECOND)
     try:
         found = moment(Word(text, text, False, 0, len(text)), "ns", option)
     except FilterError:
         raise Wrong(f"{option} {text or repr(text)}: this is no time; give {form}") from None
-    return Moment(text, int(found.value), of_day=found.of_day)
+    return MomentOption(text, int(found.value), of_day=found.of_day)

@@ -1,31 +1,31 @@
-"""Capture files → events, with what goes on beside them: counting, progress, complaints, a second pass."""
+"""A command reads captures: events, and beside them counts, progress, and complaints of damage."""
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain
+from typing import Any
 
-from kdissect.capture.files import Capture
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets
-from kdissect.cli import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.errors import Complaints, complain
-from kdissect.cli.inputs import packets_of, points_of
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
+from kdissect.cli.config import Config
+from kdissect.cli.errors import Complaints, Unreadable, complain
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.inputs import open_file, ports_of, read_twice
 from kdissect.cli.interrupts import EndOfInput
-from kdissect.cli.keys import Keys
 from kdissect.cli.tally import Tally
+from kdissect.cli.tls_keys import Keys, keys_of
 from kdissect.collector import rarely_collected
-from kdissect.dissect import Dissector, Event
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.live.following import Following
-from kdissect.model import Fault, Packet, Secrets
+from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
-from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.source import Input, Pass
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
@@ -35,9 +35,9 @@ _CAPTURE_ENDED = "capture ended"
 
 
 class Reading:
-    """One pass over a capture; iterate over it for its events.
+    """One reading of captures; iterate over it for its events.
 
-    Exchanges, connections and faults are counted; damage to the files is told on stderr.
+    Exchanges, connections and faults are counted. Damage to the files is told on stderr.
     """
 
     def __init__(
@@ -54,9 +54,11 @@ class Reading:
         keys: Keys | None = None,
         opener: Callable[[], Packets] | None = None,
     ) -> None:
-        """:param unpacks: whether compressed records are unpacked to count faults.
+        """
+        :param unpacks: whether compressed records are unpacked to count faults.
         :param tells_tcp: whether rows of connections tell what TCP shows.
-        :param opener: gives the packets, where the files are not simply read from begin to end."""
+        :param opener: gives the packets, where the files are not simply read from begin to end.
+        """
         self.first_ns: int | None = None
         """Time of the first packet."""
         self.is_damaged = False
@@ -70,35 +72,18 @@ class Reading:
         """Is given every packet when it is read, if it is set before reading begins."""
         self.one_by_one = False
         """Whether nothing may be read, or counted, that is not asked for."""
-        self._capture: Packets | None = None
-        self._paths = tuple(paths)
-        self._names_file = opener is None and len(self._paths) == 1
+        self.paths = tuple(paths)
+        """What is read; what can be read once only is kept in a file where it is read more often."""
+        self._names_file = opener is None and len(self.paths) == 1
         """Whether a complaint must name the file; of several, or of followed ones, the fault does."""
-        self.points = points_of(self._paths, options.limits) if opener is None else None
-        """The capture points of the input, where it has several."""
-        self._opener = opener or (lambda: packets_of(self._paths, options.limits, self.points))
-        self._options = options
-        self._ports = ports
-        self._keys = Keys() if keys is None else keys
-        self._topics = topics or {}
-        self._tells_tcp = tells_tcp
-        self._progress = Progress(self._paths) if progress else None
-        self._dissector = self._new_dissector(None)
-        self._complaints = Complaints()
-
-    def _new_dissector(self, names: TopicNames | None) -> Dissector | PointsDissector:
-        dissector = dissector_of(
-            self.points,
-            self._options.limits,
-            self._ports,
-            names,
-            embedded=self._options.embedded,
-            secrets=self._keys.secrets,  # those that the capture has late count from another pass's start
-            tells_tcp=self._tells_tcp,
+        known = Keys() if keys is None else keys
+        source = Input(
+            *(self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener),
+            tells_tcp=tells_tcp,
         )
-        for topic_id, name in self._topics.items():
-            dissector.names.learn(topic_id, name, 0)
-        return dissector
+        self._pass = Pass(source.with_points(), known.secrets, known.growing)
+        self._progress = ProgressLine(self.paths) if progress else None
+        self._complaints = Complaints()
 
     def read_before(self, names: bool, learn: Callable[[Event], None] | None = None) -> None:
         """A pass before the pass.
@@ -106,50 +91,59 @@ class Reading:
         :param names: whether names of topic ids then hold from the start.
         :param learn: is given every event of it.
         """
-        first = self._new_dissector(None)
-        for item in packets_of(self._paths, self._options.limits, self.points):
-            for event in first.feed(item):
-                if learn is not None:
-                    learn(event)
-            if self._progress is not None:
-                self._progress.packets((item,), self)
-        for event in first.close():
+        first = self._pass.again()
+        with _told():
+            for items in first.items():
+                for events in first.feed_all(items):
+                    if learn is not None:
+                        for event in events:
+                            learn(event)
+                if self._progress is not None:
+                    self._progress.packets(items, self)
+        for event in first.end():
             if learn is not None:
                 learn(event)
+        first.close()
         if names:
-            self._dissector = self._new_dissector(first.names)
+            self._pass.close()
+            self._pass = first.again(with_names=True)
 
     def open(self) -> None:
         """Open the input; reading would do it too, but an output should be replaced only if there is one.
 
         :raises Unreadable: none of the files can be read.
         """
-        self._capture = self._opener()
+        with _told():
+            self._pass.open()
 
     def close(self) -> None:
         """Close the input, wherever reading it ended."""
-        if self._capture is not None:
-            self._capture.close()
+        self._pass.close()
+
+    @property
+    def points(self) -> Points | None:
+        """The capture points of the input, where it has several."""
+        return self._pass.points
 
     @property
     def interfaces(self) -> Sequence[Interface]:
         """The interfaces of the input once it is open, by the index that packets have; they grow."""
-        return () if self._capture is None else self._capture.interfaces
+        return self._pass.interfaces
 
     @property
     def secrets(self) -> KnownSecrets:
         """With which TLS is decrypted."""
-        return self._keys.secrets
+        return self._pass.secrets
 
     @property
     def packets(self) -> int:
         """How many packets were read."""
-        return self._dissector.packets
+        return self._pass.packets
 
     @property
     def names(self) -> TopicNames:
         """The names of topic ids that are known."""
-        return self._dissector.names
+        return self._pass.names
 
     def __iter__(self) -> Iterator[Event]:
         """The events. Where Ctrl-C ends the input, those that its end brings come before it.
@@ -166,23 +160,18 @@ class Reading:
             raise KeyboardInterrupt
 
     def _events(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
-        dissector = self._dissector
-        if self._capture is None:
-            self.open()
-        assert self._capture is not None
+        self.open()
+        one_by_one = self.keep is not None or self.one_by_one
         try:
-            for items in end.items(self._blocks(self._capture)):
+            for items in end.items(self._pass.items(one_by_one=one_by_one)):
                 self._note(items)
-                if self._keys.growing is not None:
-                    yield self._learn_secrets(dissector, time.monotonic())
-                for events in dissector.feed_all(items):
+                for events in self._pass.feed_all(items):
                     if self.one_by_one:
                         yield from (self._counted((event,)) for event in events)
                     else:
                         yield self._counted(events)
             self.is_interrupted = end.has_come
-            yield self._learn_secrets(dissector, math.inf)
-            for event in dissector.close():
+            for event in self._pass.end():
                 # That an answer is missing is not known of an input that was not read to its end.
                 if end.has_come and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
                     continue
@@ -205,23 +194,6 @@ class Reading:
         if self._progress is not None:
             self._progress.packets(items, self)
 
-    def _blocks(self, capture: Packets) -> Iterator[Sequence[Item]]:
-        """What is read, many at a time where nobody needs each as it comes; nothing where nothing comes and
-        there is something else to look at."""
-        if self._keys.growing is not None and isinstance(capture, Following):
-            return (() if item is None else (item,) for item in capture.with_pauses())
-        if isinstance(capture, Capture) and self.keep is None and not self.one_by_one:
-            return capture.blocks()
-        return ((item,) for item in capture)
-
-    def _learn_secrets(self, dissector: Dissector | PointsDissector, now: float) -> list[Event]:
-        """What key logs that grow have told since."""
-        found: list[Event] = []
-        for lines in self._keys.news(now):
-            found += dissector.learn_secrets(lines, dissector.packets)
-        self._counted(found)
-        return found
-
     def _counted(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events, which are counted now."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
@@ -241,13 +213,13 @@ class Reading:
         self.is_damaged = True
         if self._progress is not None:
             self._progress.clear()
-        self._complaints.tell(self._paths[0] if self._names_file else None, fault)
+        self._complaints.tell(self.paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
-        """Of connections that speak TLS, those of which nothing is decoded by now, in words; empty if there
-        are none. Another thread may ask for it."""
+        """The TLS connections that nothing is decoded of by now, in words; empty if all are decoded. Another
+        thread may ask for it."""
         tally = self.tally.part()
-        for connection in self._dissector.in_tls():
+        for connection in self._pass.in_tls():
             if (connection.tls or {}).get("dark"):
                 tally.add(connection)
         return tally.not_decoded()
@@ -255,14 +227,14 @@ class Reading:
     def summary(self) -> str:
         """The closing line."""
         parts = [
-            plural(self._dissector.packets, "packet"),
-            plural(self._dissector.connections, "connection"),
+            plural(self._pass.packets, "packet"),
+            plural(self._pass.connections, "connection"),
             plural(self.exchanges, "exchange"),
             plural(self.tally.faults, "fault"),
         ]
         text = ", ".join(parts)
-        if isinstance(self._dissector, PointsDissector):
-            text += f"; {self._dissector.summary()}"
+        if seen_where := self._pass.seen_where():
+            text += f"; {seen_where}"
         not_decoded = self.tally.not_decoded()
         return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 
@@ -276,7 +248,7 @@ class Reading:
         if talks:
             complain(self.summary())
         if not self.exchanges:
-            complain(self.tally.no_kafka.text(self._dissector.packets))
+            complain(self.tally.no_kafka.text(self._pass.packets))
         if self.is_damaged:
             return UNREADABLE
         if strict and self.tally.faults:
@@ -285,10 +257,10 @@ class Reading:
 
     def progress_text(self) -> str:
         """What there is so far."""
-        return f"{plural(self._dissector.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
+        return f"{plural(self._pass.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
-class Progress:
+class ProgressLine:
     """A line on stderr that shows how far reading is."""
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -318,3 +290,53 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._shown = False
+
+
+@contextmanager
+def reading_of(
+    given: Mapping[str, Any],
+    paths: tuple[str, ...],
+    config: Config,
+    options: Options,
+    *,
+    twice: bool = False,
+    progress: bool = False,
+    count_faults: bool = False,
+    unpacks: bool = True,
+    tells_tcp: bool = True,
+    growing: bool = False,
+    opener: Callable[[], Packets] | None = None,
+) -> Iterator[Reading]:
+    """The captures that a command is given, as its options and the configuration ask for.
+
+    :param twice: whether they are read more than once.
+    :param unpacks: whether compressed records are unpacked to count faults.
+    :param tells_tcp: whether rows of connections tell what TCP shows.
+    :param growing: whether packets come as they are captured.
+    :param opener: gives the packets, where the files are not simply read from begin to end.
+    """
+    ports = config.ports | ports_of(given["decode_as"])
+    keys = keys_of(given, config.limits, growing=growing)
+    with read_twice(paths, twice) as readable:
+        reading = Reading(
+            readable,
+            options,
+            ports,
+            config.topics,
+            progress=progress,
+            count_faults=count_faults,
+            unpacks=unpacks,
+            tells_tcp=tells_tcp,
+            keys=keys,
+            opener=opener,
+        )
+        with closing(reading):
+            yield reading
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None

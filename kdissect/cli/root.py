@@ -12,6 +12,7 @@ import click
 from kdissect import __version__
 from kdissect.cli.errors import ClosedPipeError, StoppedError
 from kdissect.cli.group import HelpfulGroup
+from kdissect.cli.terminals import can_draw_screens
 from kdissect.present.nearest import nearest
 
 COMMANDS = {
@@ -37,22 +38,20 @@ COMMANDS = {
 """Command: what it does. Each is ``command`` in the module of its name."""
 
 
-NO_SCREENS = ("dumb", "unknown")
-"""Kinds of terminals (``TERM``) that screens cannot be drawn on."""
-
-
 def _is_word(text: str) -> bool:
     """Whether it may be meant for a command: neither an option nor, by its form, the name of a file."""
     return not text.startswith("-") and "." not in text and os.path.basename(text) == text
 
 
+def _command(name: str) -> click.Command:
+    found: click.Command = import_module(f"kdissect.cli.commands.{name}").command
+    return found
+
+
 def _is_for_screens(args: list[str]) -> bool:
     """Whether the screens have every option that is given."""
-    from kdissect.cli.tui import command
-
-    known = {
-        name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts
-    }
+    options = (each for each in _command("tui").params if isinstance(each, click.Option))
+    known = {name for option in options for name in option.opts}
     given = {
         arg.partition("=")[0] if arg.startswith("--") else arg[:2] for arg in args if arg[:1] == "-" != arg
     }
@@ -62,7 +61,7 @@ def _is_for_screens(args: list[str]) -> bool:
 def _has_terminal(args: list[str]) -> bool:
     """Whether there is a terminal that screens can be drawn on."""
     streams = [sys.stdout, sys.stderr] if "-" in args else [sys.stdin, sys.stdout, sys.stderr]
-    return all(stream.isatty() for stream in streams) and os.environ.get("TERM") not in NO_SCREENS
+    return all(stream.isatty() for stream in streams) and can_draw_screens()
 
 
 class Root(HelpfulGroup):
@@ -75,9 +74,7 @@ class Root(HelpfulGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"kdissect.cli.{cmd_name}")
-        command: click.Command = module.command
-        return command
+        return _command(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect tui …``, or ``kdissect read …`` where
@@ -116,6 +113,6 @@ class Root(HelpfulGroup):
 def root() -> None:
     """The network protocol analyzer for Apache Kafka.
 
-    kdissect FILE… shows captures on the screen, as kdissect tui does; where there is no terminal it prints
-    them, as kdissect read does.
+    On a terminal, kdissect FILE… opens the screens, as kdissect tui does. Elsewhere it prints, as kdissect
+    read does.
     """

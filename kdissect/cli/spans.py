@@ -14,7 +14,7 @@ else:
     Numbers = click.ParamType  # which older releases do not know the values of
 
 
-class Span(Numbers):
+class SpanOption(Numbers):
     """A span of time, as a number of some unit.
 
     :param unit: of the number, and of what is given without a unit.

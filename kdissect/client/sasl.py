@@ -161,11 +161,6 @@ class Scram:
         if not hmac.compare_digest(_base64(said.get("v", ""), "signature"), self._server_signature):
             raise SaslError("the server's signature is wrong: it does not know the password")
 
-    @property
-    def is_proven(self) -> bool:
-        """Whether the server has shown that it knows the password."""
-        return self._is_over
-
     def _hmac(self, key: bytes, message: bytes) -> bytes:
         return hmac.new(key, message, self._digest).digest()
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.envelope import EmbeddedMessage
-from kdissect.embedded.fields import CARRIERS, NO_CONTEXT, decode_field
+from kdissect.embedded.fields import NO_CONTEXT, decode_field
 from kdissect.model import Fault
+from kdissect.protocol.traits import field_traits
 
 
 def embedded_faults(message: str, values: dict[str, Any], context: Context = NO_CONTEXT) -> Iterator[Fault]:
@@ -24,7 +25,7 @@ def embedded_faults(message: str, values: dict[str, Any], context: Context = NO_
     :param values: what ``decode`` gives for it.
     :param context: as for :func:`~kdissect.embedded.fields.decode_field`.
     """
-    if message in CARRIERS:
+    if field_traits(message).holds:
         yield from _inside(message, [values], context)
 
 

@@ -1,4 +1,4 @@
-"""Which bytes fields of which messages hold what: one table, and the one function that follows it.
+"""What the bytes fields of messages hold, as the definitions tell it beside the field: ``holds …``.
 
 Group members send each other blobs through the coordinator, which does not look into them: what they
 are depends on the group's protocol type (KIP-62, Connect's KIP-415), and their user data on the
@@ -9,51 +9,26 @@ protocol blob to its last byte; anything else would be a guess.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context, Embedded, Render, plain, read_struct
 from kdissect.embedded.envelope import EmbeddedMessage, inner_request, inner_response
-from kdissect.embedded.internal import read_blob
+from kdissect.embedded.internal import OWN, VERSIONED, read_blob
 from kdissect.faults import fault
 from kdissect.model import Fault, Node
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.schema import data_struct
+from kdissect.protocol.traits import field_traits
 
-SUBSCRIPTION, ASSIGNMENT = 0, 1
-"""The two kinds of blobs of every group protocol: what members tell the leader, what it tells them."""
+KINDS = ("subscription", "assignment")
+"""The two kinds of blobs of every group protocol: what members tell the leader, what it tells them. A family
+has its classes in this order."""
 
-GROUP_PROTOCOLS = {
-    "consumer": ("consumer-protocol", ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment")),
-    "connect": ("connect", ("ConnectWorkerState", "ConnectAssignment")),
-}
-"""Protocol type: family, classes of the two kinds."""
-
-GROUP_FIELDS = {
-    ("JoinGroupRequest", "metadata"): (SUBSCRIPTION, "name"),
-    ("JoinGroupResponse", "metadata"): (SUBSCRIPTION, "protocolName"),
-    ("SyncGroupRequest", "assignment"): (ASSIGNMENT, "protocolName"),
-    ("SyncGroupResponse", "assignment"): (ASSIGNMENT, "protocolName"),
-    ("DescribeGroupsResponse", "memberMetadata"): (SUBSCRIPTION, "protocolData"),
-    ("DescribeGroupsResponse", "memberAssignment"): (ASSIGNMENT, "protocolData"),
-    ("GroupMetadataValue", "subscription"): (SUBSCRIPTION, "protocol"),
-    ("GroupMetadataValue", "assignment"): (ASSIGNMENT, "protocol"),
-    ("ConsumerGroupMemberMetadataValue", "metadata"): (SUBSCRIPTION, "name"),
-}
-"""Message class and field: kind of blob, and the field that names the assignor."""
-
-ALWAYS_CONSUMER = ("ConsumerGroupMemberMetadataValue",)
-"""Classes that keep no protocol type, for there is only one it can be."""
-
-USER_DATA = {
-    ("ConsumerProtocolSubscription", "stream"): ("SubscriptionInfoData",),
-    ("ConsumerProtocolAssignment", "stream"): ("AssignmentInfo",),
-    ("ConsumerProtocolSubscription", "sticky"): ("StickyAssignorUserData",),
-    ("ConsumerProtocolSubscription", "cooperative-sticky"): ("CooperativeStickyAssignorUserData",),
-}
-"""Class and the name that Kafka's own assignor has: class of its user data."""
+GROUP_PROTOCOLS = {"consumer": "consumer-protocol", "connect": "connect"}
+"""Protocol type: family of the blobs."""
 
 
 class EmbeddedText(NamedTuple):
@@ -73,19 +48,6 @@ class EmbeddedText(NamedTuple):
         return [Node("(value)", self.name, self.text, at, at + len(self.data))]
 
 
-TEXTS = {
-    ("SubscriptionInfoData", "userEndPoint"),
-    ("SubscriptionInfoData", "key"),
-    ("SubscriptionInfoData", "value"),
-}
-"""Bytes that are text: a Streams instance's ``host:port``, and its client tags."""
-
-CARRIERS = frozenset(
-    {"ConnectWorkerState", "EnvelopeRequest", "EnvelopeResponse"}
-    | {message for message, _ in (*GROUP_FIELDS, *USER_DATA, *TEXTS)}
-)
-"""Message classes that have bytes with something in them; in no other need be looked for any."""
-
 NO_CONTEXT = Context()
 
 Decoded = Embedded | EmbeddedMessage | EmbeddedText
@@ -104,32 +66,43 @@ def decode_field(
     """
     if not value or not isinstance(value, bytes):
         return None
-    place = (message, name)
-    if place in GROUP_FIELDS:
-        return _group_blob(message, name, ancestors, value, context)
-    if name == "userData":
-        return _user_data(message, value, context)
-    if place in TEXTS:
-        return _text(value)
-    if place == ("ConnectWorkerState", "allocation"):
-        return _blamed(read_blob("connect", value, "ConnectAssignment", context.limits))
-    return None if context.enveloped else _envelope(place, value, context)
-
-
-def _group_blob(
-    message: str, name: str, ancestors: Sequence[dict[str, Any]], value: bytes, context: Context
-) -> Embedded | None:
-    kind, assignor_field = GROUP_FIELDS[message, name]
-    around = [context.request or {}, *ancestors]
-    protocol_type = "consumer" if message in ALWAYS_CONSUMER else _nearest(around, "protocolType")
-    family, classes = GROUP_PROTOCOLS.get(protocol_type or "consumer", ("", ()))
-    if not family:
+    held = field_traits(message).holds.get(name)
+    if held is None:
         return None
-    found = read_blob(family, value, classes[kind], context.limits)
+    what, _, more = held.partition(" ")
+    return HOLDERS.get(what, _structs)(Holding(held, what, more, ancestors, value, context))
+
+
+class Holding(NamedTuple):
+    """Bytes of a field, and what is known of them."""
+
+    trait: str
+    """What follows ``holds`` in the definitions."""
+    what: str
+    """Its first word."""
+    more: str
+    """The words after it."""
+    ancestors: Sequence[dict[str, Any]]
+    value: bytes
+    context: Context
+
+
+def _group_blob(held: Holding) -> Embedded | None:
+    """``[consumer] subscription|assignment by FIELD``: what a member tells, or what it is told; the field
+    names the assignor. Of a consumer's the protocol type is known without a field."""
+    is_consumers = held.what == "consumer"
+    what, _, assignor_field = (held.more if is_consumers else held.trait).partition(" by ")
+    around = [held.context.request or {}, *held.ancestors]
+    protocol_type = "consumer" if is_consumers else _nearest(around, "protocolType")
+    family = GROUP_PROTOCOLS.get(protocol_type or "consumer")
+    if family is None:
+        return None
+    name = VERSIONED[family][KINDS.index(what)]
+    found = read_blob(family, held.value, name, held.context.limits)
     if protocol_type is None and not found.is_exact:
         return None
     assignor = _nearest(around, assignor_field)
-    return _blamed(found._replace(context=Context(assignor=assignor, limits=context.limits)))
+    return _blamed(found._replace(context=Context(assignor=assignor, limits=held.context.limits)))
 
 
 def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
@@ -140,43 +113,75 @@ def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
     return None
 
 
-def _user_data(message: str, value: bytes, context: Context) -> Embedded | None:
-    """An assignor's user data. Other clients have assignors of the same names with forms of their own:
-    only what fits to the last byte is taken for Kafka's."""
-    (name,) = USER_DATA.get((message, context.assignor or ""), (None,))
-    if name is None:
-        return None
-    if context.assignor == "stream":
-        found = read_blob("streams", value, name, context.limits)
-    else:
-        versions = reversed(apis.data_versions(name))
-        cursor = Cursor(value, limits=context.limits)
-        found = read_struct(name, 0, cursor, (), [data_struct(name, each) for each in versions])
-        found = found._replace(version=found.struct.version if found.struct else None)
-    return found if found.is_exact else None
+def _structs(held: Holding) -> Embedded | None:
+    """``CLASS``, ``CLASS if whole`` or ``CLASS of ASSIGNOR or CLASS of …``.
+
+    The last is an assignor's user data. Other clients have assignors of the same names with forms of their
+    own, and a broker may have a principal builder of its own: there only what fits to the last byte is taken
+    for Kafka's.
+    """
+    if " of " not in held.trait:
+        found = _struct(held.what, held)
+        if held.more != "if whole":
+            return _blamed(found)
+        return found if found.is_exact else None
+    for each in held.trait.split(" or "):
+        name, _, assignor = each.partition(" of ")
+        if assignor == held.context.assignor:
+            found = _struct(name, held)
+            return found if found.is_exact else None
+    return None
 
 
-def _text(value: bytes) -> EmbeddedText | None:
+def _struct(name: str, held: Holding) -> Embedded:
+    limits = held.context.limits
+    family = next((family for family, names in (VERSIONED | OWN).items() if name in names), None)
+    if family is not None:
+        return read_blob(family, held.value, name, limits)
+    versions = reversed(apis.data_versions(name))
+    structs = [data_struct(name, each) for each in versions]
+    found = read_struct(name, 0, Cursor(held.value, limits=limits), (), structs)
+    return found._replace(version=found.struct.version if found.struct else None)
+
+
+def _text(held: Holding) -> EmbeddedText | None:
     try:
-        return EmbeddedText("UTF-8", value, value.decode("utf-8"))
+        return EmbeddedText("UTF-8", held.value, held.value.decode("utf-8"))
     except UnicodeDecodeError:
         return None
 
 
-def _envelope(place: tuple[str, str], value: bytes, context: Context) -> Decoded | None:
-    if place == ("EnvelopeRequest", "requestData"):
-        return _blamed_message(inner_request(value, context.limits))
-    if place == ("EnvelopeRequest", "requestPrincipal"):
-        # A broker may have a principal builder of its own, with a form of its own.
-        found = read_blob("principal", value, "DefaultPrincipalData", context.limits)
-        return found if found.is_exact else None
-    if place == ("EnvelopeRequest", "clientHostAddress") and len(value) in (4, 16):
-        return EmbeddedText("InetAddress", value, str(ip_address(value)))
-    if place == ("EnvelopeResponse", "responseData"):
-        asked = (context.request or {}).get("requestData")
-        answer = inner_response(value, asked, context.limits) if asked else None
-        return answer and _blamed_message(answer)
-    return None
+def _address(held: Holding) -> EmbeddedText | None:
+    if len(held.value) not in (4, 16):
+        return None
+    return EmbeddedText("InetAddress", held.value, str(ip_address(held.value)))
+
+
+def _request(held: Holding) -> EmbeddedMessage | None:
+    if held.context.enveloped:
+        return None
+    return _blamed_message(inner_request(held.value, held.context.limits))
+
+
+def _response(held: Holding) -> EmbeddedMessage | None:
+    """``response to FIELD``: the field of the request that holds the request it answers."""
+    asked = (held.context.request or {}).get(held.more.removeprefix("to "))
+    if held.context.enveloped or not asked:
+        return None
+    answer = inner_response(held.value, asked, held.context.limits)
+    return answer and _blamed_message(answer)
+
+
+HOLDERS: dict[str, Callable[[Holding], Decoded | None]] = {
+    "subscription": _group_blob,
+    "assignment": _group_blob,
+    "consumer": _group_blob,
+    "text": _text,
+    "address": _address,
+    "request": _request,
+    "response": _response,
+}
+"""First word after ``holds`` in the definitions: who reads the bytes. Any other is the name of a class."""
 
 
 def _blamed_message(found: EmbeddedMessage) -> EmbeddedMessage:

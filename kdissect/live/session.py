@@ -12,8 +12,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, redirect_stderr, suppress
 from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
@@ -144,13 +143,3 @@ class Session:
             self._process.join()
         if not self._is_kept:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def wait_until(done: Callable[[], bool], seconds: float, every: float = 0.02) -> bool:
-    """Wait for something; gives whether it came about in time."""
-    until = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() >= until:
-            return False
-        time.sleep(every)
-    return True

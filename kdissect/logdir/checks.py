@@ -163,3 +163,8 @@ def _aborts(batch: Batch, producer: int) -> bool:
         return True
     found = control_column(records[-1].key, records[-1].value)
     return found is not None and found["type"] == "ABORT"
+
+
+def is_damage(fault: Fault) -> bool:
+    """Whether a fault is one of the file, which every form of output meets."""
+    return fault.layer == "file" or fault.kind == "bad-crc"

@@ -1,8 +1,8 @@
 """Copies of one exchange, of several capture points: which are the same exchange, and which one is given.
 
-Copies are told by what was on the wire: the connection, correlation id, sizes, and the place in the stream,
-as far as each of them has them. As in :mod:`kdissect.spark.copies`, the one that lacks the least is given; of
-equal ones that of the point nearest to the broker.
+Copies of an exchange agree in what was on the wire: connection, correlation id, sizes, and place in the
+stream. A copy may lack some of these. As in :mod:`kdissect.spark.copies`, the copy that lacks the least is
+given; among equal ones, that of the point nearest to the broker.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kdissect.exchange import Copy, Exchange, Seen
-from kdissect.points.lines import APART_NS, Line
+from kdissect.points.traces import APART_NS, Trace
 
 Key = tuple[int, int | None]
 """Number of the connection, and correlation id."""
@@ -39,24 +39,24 @@ class _Outline:
         self.exchange = None
 
     def sides(self) -> tuple[_Side, ...]:
-        """Of request and response."""
+        """Size and offset of request and response."""
         if self.exchange is None:
             return self.told
         messages = (self.exchange.request, self.exchange.response)
         return tuple(None if each is None else (each.frame.size, each.frame.offset) for each in messages)
 
 
-class Entry:
+class Sighting:
     """An exchange, and its copies by point."""
 
     __slots__ = (
-        *("done", "first_ns", "is_given", "key", "line", "lost", "number", "outlines", "ready_ns"),
+        *("done", "first_ns", "is_given", "key", "lost", "number", "outlines", "ready_ns", "trace"),
         *("whole",),
     )
 
-    def __init__(self, number: int, line: Line, key: Key, now_ns: int) -> None:
+    def __init__(self, number: int, trace: Trace, key: Key, now_ns: int) -> None:
         self.number = number
-        self.line = line
+        self.trace = trace
         self.key = key
         self.first_ns = now_ns
         """When it was first recognised."""
@@ -91,14 +91,14 @@ class Entry:
                 continue
             if mine[0] != its[0]:
                 return False
-            shift = self.line.shifts.get((other, point, side))
+            shift = self.trace.shifts.get((other, point, side))
             if shift is not None and mine[1] - its[1] != shift:
                 return False
         return True
 
     def add(self, point: int, outline: _Outline) -> None:
         """Take in another copy, and learn how the offsets of the two points' streams differ."""
-        shifts = self.line.shifts
+        shifts = self.trace.shifts
         # Of records of TLS that are lost it is not known how long they were: offsets do not last there.
         for other, copy in () if outline.is_encrypted else self.outlines.items():
             for side, (mine, its) in enumerate(zip(outline.sides(), copy.sides(), strict=True)):
@@ -128,7 +128,7 @@ class Entry:
         :param order: the points of the copies, the one nearest to the broker first.
         :param names: the names of all points.
         """
-        self.line.measure(self.done)
+        self.trace.measure(self.done)
         best = min(order, key=lambda point: (*_lack(self.done[point]), order.index(point)))
         exchange = self.done[best]
         exchange.seen = Seen(names[best], _copies({p: e for p, e in self.done.items() if p != best}, names))

@@ -1,18 +1,19 @@
 """The pipeline where one traffic was captured at several points: each exchange once.
 
-    Packet ─► the Dissector of its point ─► Lines (a connection, all points) ─► Entry (copies) ─► the best one
+    Packet ─► the Dissector of its point ─► Traces (a connection, all points) ─► Sighting (copies) ─► the best
 
-Every point is dissected by itself, so that nothing is taken for a retransmission that another point saw.
-What its dissector numbers is looked up: a connection or an exchange that another point has shown has the
-number that it got there. An exchange is given out when every point that has its connection has given its
-copy, or :data:`WAIT_NS` later, and in the order in which the first copies were complete. What comes later
-still is dropped, as it was told. Where more than the limit of bytes waits, exchanges do not wait.
+Every point is dissected by itself, so that a copy of another point is not taken for a retransmission. A
+connection or an exchange that another point has shown keeps the number that it got there.
+
+An exchange is given out when every point that has its connection has given its copy, or :data:`WAIT_NS`
+later. The order is that in which the first copies were complete. Copies that come later still are dropped.
+If more bytes wait than the limit allows, exchanges do not wait.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import chain
 
@@ -22,10 +23,10 @@ from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets, Segment
+from kdissect.model import Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
-from kdissect.points.copies import Entry, Key
-from kdissect.points.lines import APART_NS, Lines
+from kdissect.points.copies import Key, Sighting
+from kdissect.points.traces import APART_NS, Traces
 from kdissect.session.conversation import Connection
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
@@ -90,12 +91,12 @@ class PointsDissector:
         self._now_ns = 0
         self._last_ns = [0] * len(points.names)
         """When each point captured its last packet."""
-        self._lines = Lines(points.ahead_ns)
-        self._entries: dict[int, Entry] = {}
-        self._open: dict[Key, list[Entry]] = {}
-        self._turns: deque[tuple[int, Entry | Connection]] = deque()
+        self._traces = Traces(points.ahead_ns)
+        self._sightings: dict[int, Sighting] = {}
+        self._open: dict[Key, list[Sighting]] = {}
+        self._turns: deque[tuple[int, Sighting | Connection]] = deque()
         """What waits to be given out, in order."""
-        self._late: deque[Entry] = deque()
+        self._late: deque[Sighting] = deque()
         """What was given, of which a copy may come."""
         self._held_bytes = 0
 
@@ -104,7 +105,7 @@ class PointsDissector:
     @property
     def connections(self) -> int:
         """How many connections were seen so far, each once."""
-        return self._lines.count
+        return self._traces.count
 
     @property
     def names(self) -> TopicNames:
@@ -121,12 +122,12 @@ class PointsDissector:
         """Their names."""
         return self._points.names
 
-    def feed(self, item: Packet | Secrets | Fault) -> Iterable[Event]:
+    def feed(self, item: Packet | Secrets | Fault) -> Sequence[Event]:
         """What one packet brings to light, in order."""
         if isinstance(item, Fault):
             return (item,)
         if isinstance(item, Secrets):
-            return self.learn_secrets(item.data, self.packets) if item.kind == TLS_KEY_LOG else ()
+            return self._learn_secrets(item)
         self.packets += 1
         point = self._points.of_interface.get(item.interface, 0)
         self._now_ns = item.timestamp_ns - self._points.ahead_ns[point]
@@ -137,22 +138,23 @@ class PointsDissector:
             out.append(segment)
         elif segment is not None:
             self._segment = segment
-            self._take(point, self._dissectors[point].feed_segment(segment), out)
+            self._take(point, self._dissectors[point].feed(segment), out)
         if self._turns:
             self._give(out)
         return out
 
     def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
-        """What several bring to light, in order, in lists."""
+        """:meth:`feed` of several, in lists of what came to light."""
         for item in items:
             if found := list(self.feed(item)):
                 yield found
 
-    def learn_secrets(self, key_log: bytes, packet: int) -> list[Event]:
-        """Take in lines of a key log that stand behind ``packet``; what waited for them comes out."""
+    def _learn_secrets(self, secrets: Secrets) -> list[Event]:
+        """Take in lines of a key log; what waited for them comes out."""
         out: list[Event] = []
         for point, dissector in enumerate(self._dissectors):
-            self._take(point, dissector.learn_secrets(key_log, packet), out)
+            dissector.packets = self.packets
+            self._take(point, dissector.feed(secrets), out)
         self._give(out)
         return out
 
@@ -175,8 +177,8 @@ class PointsDissector:
                     found.append(event)
             self._take(point, found, out)
         self._give(out, at_the_end=True)
-        for entry in list(self._entries.values()):
-            self._forget(entry)
+        for sighting in list(self._sightings.values()):
+            self._forget(sighting)
         yield from out
         for point, connection in sorted(connections, key=self._rank):
             yield self._told(point, connection)
@@ -200,22 +202,22 @@ class PointsDissector:
     def number_of_connection(self, point: int) -> int:
         """The number of the connection that begins with the segment that a point's dissector was given."""
         assert self._segment is not None
-        return self._lines.begin(point, self._segment, self._now_ns).number
+        return self._traces.begin(point, self._segment, self._now_ns).number
 
     def number_of(self, point: int, exchange: Exchange) -> int:
         """The number of an exchange that a point has recognised."""
-        line = self._lines.again(exchange.connection, point, exchange, self._now_ns)
-        key = (line.number, exchange.correlation_id)
-        entries = self._open.setdefault(key, [])
-        for entry in entries:
-            if entry.takes(point, exchange, self._now_ns):
-                return entry.number
+        trace = self._traces.again(exchange.connection, point, exchange, self._now_ns)
+        key = (trace.number, exchange.correlation_id)
+        sightings = self._open.setdefault(key, [])
+        for sighting in sightings:
+            if sighting.takes(point, exchange, self._now_ns):
+                return sighting.number
         self.exchanges += 1
-        entry = Entry(self.exchanges, line, key, self._now_ns)
-        entry.begin(point, exchange)
-        entries.append(entry)
-        self._entries[entry.number] = entry
-        return entry.number
+        sighting = Sighting(self.exchanges, trace, key, self._now_ns)
+        sighting.begin(point, exchange)
+        sightings.append(sighting)
+        self._sightings[sighting.number] = sighting
+        return sighting.number
 
     # -- what is given out --------------------------------------------------------------------------
 
@@ -230,15 +232,15 @@ class PointsDissector:
                 out.append(event)
 
     def _complete(self, point: int, exchange: Exchange) -> None:
-        entry = self._entries.get(exchange.number)
-        if entry is None:
+        sighting = self._sightings.get(exchange.number)
+        if sighting is None:
             return
-        if not entry.done and not entry.is_given:
-            entry.ready_ns = self._now_ns
-            self._turns.append((point, entry))
-        entry.complete(point, exchange)
-        if entry.is_given:
-            self._forget(entry)
+        if not sighting.done and not sighting.is_given:
+            sighting.ready_ns = self._now_ns
+            self._turns.append((point, sighting))
+        sighting.complete(point, exchange)
+        if sighting.is_given:
+            self._forget(sighting)
         else:
             self._held_bytes += _size(exchange)
 
@@ -250,70 +252,70 @@ class PointsDissector:
                 out.append(self._told(point, turn))
             elif at_the_end or self._is_ready(turn) or self._held_bytes > self._limits.waiting_bytes:
                 self._held_bytes -= sum(map(_size, turn.done.values()))
-                out.append(turn.give(self._lines.rank(turn.line, turn.done), self._points.names))
+                out.append(turn.give(self._traces.rank(turn.trace, turn.done), self._points.names))
                 self._remember(turn)
             else:
                 return
             self._turns.popleft()
 
-    def _is_ready(self, entry: Entry) -> bool:
-        line = entry.line
-        if len(entry.done) == len(self._points.names) or self._now_ns - entry.ready_ns > WAIT_NS:
+    def _is_ready(self, sighting: Sighting) -> bool:
+        trace = sighting.trace
+        if len(sighting.done) == len(self._points.names) or self._now_ns - sighting.ready_ns > WAIT_NS:
             return True
-        if self._now_ns - line.begun_ns <= WAIT_NS:
+        if self._now_ns - trace.begun_ns <= WAIT_NS:
             return False  # another point may show the connection yet
-        return entry.done.keys() >= line.since.keys() - line.over
+        return sighting.done.keys() >= trace.since.keys() - trace.over
 
-    def _remember(self, entry: Entry) -> None:
+    def _remember(self, sighting: Sighting) -> None:
         """See to it that copies that come yet are known to be of an exchange that was given."""
-        if len(entry.outlines) == len(self._points.names):
-            self._forget(entry)
+        if len(sighting.outlines) == len(self._points.names):
+            self._forget(sighting)
             return
-        self._late.append(entry)
+        self._late.append(sighting)
         while self._now_ns - self._late[0].ready_ns > APART_NS or len(self._late) > MOST_REMEMBERED:
             self._forget(self._late.popleft())
             if not self._late:
                 return
 
-    def _forget(self, entry: Entry) -> None:
-        if entry.waits or self._entries.pop(entry.number, None) is None:
+    def _forget(self, sighting: Sighting) -> None:
+        if sighting.waits or self._sightings.pop(sighting.number, None) is None:
             return  # a copy is to come yet, and nobody is asked for it then
-        self._count(entry)
-        entries = self._open[entry.key]
-        entries.remove(entry)
-        if not entries:
-            del self._open[entry.key]
+        self._count(sighting)
+        sightings = self._open[sighting.key]
+        sightings.remove(sighting)
+        if not sightings:
+            del self._open[sighting.key]
 
     def _told(self, point: int, connection: Connection) -> Connection:
         """The row of a connection at a point."""
-        line, name = self._lines.get(connection.connection), self._points.names[point]
-        if line is None:
+        trace, name = self._traces.get(connection.connection), self._points.names[point]
+        if trace is None:
             return connection._replace(capture_point=name)
-        self._lines.end(point, line, self._now_ns)
+        self._traces.end(point, trace, self._now_ns)
         return connection._replace(
-            capture_point=name, clock_ahead_ns=line.ahead_ns(point), is_copy=point != line.first
+            capture_point=name, clock_ahead_ns=trace.ahead_ns(point), is_copy=point != trace.first
         )
 
     def _rank(self, told: tuple[int, Connection]) -> tuple[int, bool, int]:
         """Rows go by connection, the one that counts first."""
         point, connection = told
-        line = self._lines.get(connection.connection)
-        return connection.connection, line is not None and point != line.first, point
+        trace = self._traces.get(connection.connection)
+        return connection.connection, trace is not None and point != trace.first, point
 
-    def _count(self, entry: Entry) -> None:
+    def _count(self, sighting: Sighting) -> None:
         """What only some points saw."""
-        if len(entry.outlines) > 1:
+        if len(sighting.outlines) > 1:
             self.at_several += 1
         else:
-            self.only_at[next(iter(entry.outlines))] += 1
-        if not entry.whole:
+            self.only_at[next(iter(sighting.outlines))] += 1
+        if not sighting.whole:
             return
-        line = entry.line
-        for point, since_ns in line.since.items():
-            has_begun = point in line.opened or since_ns + EDGE_NS < entry.first_ns
-            was_on = has_begun and entry.first_ns < self._last_ns[point] - EDGE_NS
-            if was_on and (point not in entry.outlines or point in entry.lost):
-                key = (point, min(entry.whole))
+        trace = sighting.trace
+        for point, since_ns in trace.since.items():
+            has_begun = point in trace.opened or since_ns + EDGE_NS < sighting.first_ns
+            was_on = has_begun and sighting.first_ns < self._last_ns[point] - EDGE_NS
+            if was_on and (point not in sighting.outlines or point in sighting.lost):
+                key = (point, min(sighting.whole))
                 self._lacking[key] = self._lacking.get(key, 0) + 1
 
 

@@ -7,8 +7,14 @@ from typing import Any
 from kdissect.embedded.control import control_column
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
-from kdissect.present.record_text import bytes_form, header_objects, may_hold_secrets, write_nested
-from kdissect.present.redact import is_secret_record
+from kdissect.present.record_text import (
+    bytes_form,
+    header_objects,
+    may_hold_secrets,
+    may_hold_types,
+    write_nested,
+)
+from kdissect.present.redact import is_secret_record, secret_metadata_types
 from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol.json_form import RawText
 from kdissect.protocol.json_text import JsonText
@@ -74,21 +80,16 @@ def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[di
 def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> Columns | None:
     """The records of a batch if they are nothing but what stands in them; None where one is not.
 
-    :param is_metadata: as for :func:`is_plain`.
-    """
-    if not is_plain(batch, options, is_metadata):
-        return None
-    columns = batch.columns()
-    return columns if options.show_secrets or not may_hold_secrets(columns) else None
-
-
-def is_plain(batch: Batch, options: Options, is_metadata: bool | None) -> bool:
-    """Whether nothing about a batch makes its records more than what stands in them: no control records, no
-    topic of which records may hold secrets.
-
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
     """
-    return not batch.is_control and (options.show_secrets or is_metadata is False)
+    if batch.is_control:
+        return None
+    columns = batch.columns()
+    if options.show_secrets:
+        return columns
+    if is_metadata is not False and may_hold_types(columns, secret_metadata_types()):
+        return None
+    return None if may_hold_secrets(columns) else columns
 
 
 def may_hide(data: bytes, options: Options) -> bool:

@@ -1,35 +1,39 @@
 """Exchanges → lines of NDJSON, straight from the bytes of their messages.
 
 They are the lines that :func:`~kdissect.present.tables.row_line` gives, which makes those where anything is
-out of the ordinary: wrong, or hidden, or embedded and wanted.
+wrong, or what is embedded is wanted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import BinaryIO
 
+from kdissect.analysis.waits import WaitAndWork, split
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.model import DecodeError, endpoint_text
+from kdissect.model import DecodeError, Endpoint, endpoint_text
 from kdissect.present.batches import BATCH_COLUMNS, plain_columns, record_objects
+from kdissect.present.body import context_of
 from kdissect.present.columns import EXCHANGES, Column
 from kdissect.present.options import Options
 from kdissect.present.record_text import write_nested, write_texts, write_value
-from kdissect.present.redact import may_hold_secrets
+from kdissect.present.redact import asked_of, hidden_fields, verdicts
 from kdissect.present.sanitise import valid_text
 from kdissect.present.tables import json_value, row_line
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
-from kdissect.protocol.json_walk import Walk, Way, way_of
-from kdissect.protocol.layout import Layout
-from kdissect.protocol.schema import data_struct
+from kdissect.protocol.json_walk import Walk
+from kdissect.protocol.json_way import way_of
+from kdissect.protocol.schema import Struct
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
+from kdissect.record.sound import is_sound
 
 NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
 PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
-GROUPS, TRANSACTIONAL_IDS, COMPUTED = 16, 17, 18
+GROUPS, TRANSACTIONAL_IDS, WAIT, WORK, POINTS = range(16, 21)
 """How the value of a column is come by."""
 
 _WAYS = {
@@ -40,8 +44,9 @@ _WAYS = {
     "correlation_id": CORRELATION_ID,
     "client": CLIENT,
     "broker": BROKER,
-    "wait_ns": COMPUTED,
-    "broker_ns": COMPUTED,
+    "wait_ns": WAIT,
+    "broker_ns": WORK,
+    "also_at": POINTS,
     "topics": TOPICS,
     "groups": GROUPS,
     "transactional_ids": TRANSACTIONAL_IDS,
@@ -59,8 +64,11 @@ _WAYS = {
 }
 """Of columns by name; the others that are numbers or text are attributes."""
 
+_MOST_ENDPOINTS = 4_096
+"""Whose texts are kept."""
 
-class Step:
+
+class ColumnStep:
     """A column."""
 
     __slots__ = ("before", "column", "is_of_response", "name", "way")
@@ -114,10 +122,15 @@ class ExchangeLines:
         self._options = options._replace(as_text=True)
         self._text = JsonText()
         self._records = RecordSets(self._options)
-        self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text, None)
-        self._ways: dict[Layout, tuple[Way, Way]] = {}
-        """Those that were needed."""
-        self._steps = [Step(at, column) for at, column in enumerate(EXCHANGES.columns)]
+        self._judge = SecretJudge(self._options)
+        self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text)
+        self._ways: dict[Struct, Ways] = {}
+        """Those that were needed, by the struct of the body."""
+        self._endpoints: dict[Endpoint, bytes] = {}
+        """Their texts."""
+        self._known: WaitAndWork | None = None
+        """Wait and work of the exchange that is being written, once one is asked for."""
+        self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, exchange: Exchange) -> None:
         """Add a row."""
@@ -130,6 +143,7 @@ class ExchangeLines:
     def _line(self, exchange: Exchange) -> bytes | None:
         """A row; None where it has to be made of its values."""
         out = self._text
+        self._known = None
         try:
             if exchange.session_faults:
                 raise _unusual()
@@ -142,7 +156,7 @@ class ExchangeLines:
         out.put(b"}\n")
         return out.take()
 
-    def _value(self, exchange: Exchange, step: Step) -> None:
+    def _value(self, exchange: Exchange, step: ColumnStep) -> None:
         """Write the value of a column.
 
         :raises DecodeError: the row has to be made of its values.
@@ -164,9 +178,9 @@ class ExchangeLines:
             else:
                 write_value(out, first.api_version if way == API_VERSION else first.correlation_id)
         elif way == CLIENT:
-            write_value(out, endpoint_text(exchange.client_endpoint))
+            self._endpoint(exchange.client_endpoint)
         elif way == BROKER:
-            write_value(out, endpoint_text(exchange.broker_endpoint))
+            self._endpoint(exchange.broker_endpoint)
         elif way == TOPICS:
             write_texts(out, exchange.topics)
         elif way == GROUPS:
@@ -175,8 +189,16 @@ class ExchangeLines:
             write_texts(out, exchange.transactional_ids)
         elif way == FAULTS:
             out.put(b"[]")  # where there are any, none of this is kept
-        elif way == COMPUTED:
-            write_value(out, step.column.value(exchange, self._options))
+        elif way == POINTS:
+            if exchange.seen is None:
+                out.put(b"[]")
+            else:
+                write_texts(out, exchange.also_at)
+        elif way in (WAIT, WORK):
+            known = self._known
+            if known is None:
+                known = self._known = split(exchange)
+            write_value(out, known.wait_ns if way == WAIT else known.broker_ns)
         elif way == OTHER:
             value = step.column.value(exchange, self._options)
             out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))
@@ -185,7 +207,7 @@ class ExchangeLines:
             if message is None:
                 out.put(b"null")
             elif way == MESSAGE:
-                self._message(message, step.is_of_response)
+                self._message(exchange, message, step.is_of_response)
             elif way == PACKET:
                 out.number(message.frame.last_packet)
             elif way == SIZE:
@@ -193,31 +215,93 @@ class ExchangeLines:
             else:
                 out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
 
-    def _message(self, message: Message, is_response: bool) -> None:
+    def _endpoint(self, endpoint: Endpoint) -> None:
+        """Write an address with its port, whose text is kept."""
+        text = self._endpoints.get(endpoint)
+        if text is None:
+            if len(self._endpoints) >= _MOST_ENDPOINTS:
+                self._endpoints.clear()
+            text = dumps(endpoint_text(endpoint)).encode("ascii")
+            self._endpoints[endpoint] = text
+        self._text.put(text)
+
+    def _message(self, exchange: Exchange, message: Message, is_response: bool) -> None:
         """Write a request or response.
 
         :raises DecodeError: that has to be done in the other way.
         """
         out, options, walk = self._text, self._options, self._walk
-        known = message.layout()
-        if known is None or message.limits is not options.limits or message.header_faults:
+        struct = message.body_struct()
+        if struct is None or message.limits is not options.limits or message.header_faults:
             raise _unusual()
-        ways = self._ways.get(known)
+        if is_response and struct.name == "ApiVersionsResponse":
+            struct = message._candidates(struct)[0]
+        ways = self._ways.get(struct)
         if ways is None:
-            ways = self._ways[known] = _ways(known, is_response, options.show_secrets)
-        header, body = ways
+            ways = self._ways[struct] = Ways(message, struct, options)
         out.put(b'{"header":')
-        walk.begin(message.frame.payload, None)
-        walk.write(header)
+        walk.begin(message.frame.payload)
+        walk.write(ways.header)
         if walk.cursor.position != message.body_start:
             raise _unusual()
         out.put(b',"body":')
         self._records.may_end_early = is_response
         walk.records = self._records
-        walk.write(body)
+        if ways.hidden is not None and ways.hidden.maybe:
+            self._judge.begin(exchange, message, struct, ways.hidden.maybe)
+            walk.judge = self._judge
+        walk.write(ways.body)
         if walk.cursor.position != walk.cursor.end:
             raise _unusual()
         out.put(b"}")
+
+
+class Ways:
+    """The ways through the header and the body of a message."""
+
+    __slots__ = ("body", "header", "hidden")
+
+    def __init__(self, message: Message, struct: Struct, options: Options) -> None:
+        header = message.header_struct()
+        assert header is not None
+        self.header = way_of(header)
+        self.hidden = None if options.show_secrets else hidden_fields(struct.name, options.shown_fields)
+        self.body = way_of(struct, self.hidden)
+
+
+class SecretJudge:
+    """Tells secrets by other values of their message, which is decoded for it."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._about: tuple[Exchange, Message, Struct, frozenset[str]] | None = None
+        self._verdicts: Iterator[bool] | None = None
+
+    def begin(self, exchange: Exchange, message: Message, struct: Struct, maybe: frozenset[str]) -> None:
+        """Begin with another message.
+
+        :param maybe: names of the fields that may be secrets.
+        """
+        self._about = exchange, message, struct, maybe
+        self._verdicts = None
+
+    def hides(self) -> bool:
+        """Whether the next value that may be a secret is one.
+
+        :raises DecodeError: the message does not have the form that it was taken for.
+        """
+        if self._verdicts is None:
+            assert self._about is not None
+            exchange, message, struct, maybe = self._about
+            body = message.decoded()
+            if not body.is_exact or body.struct is not struct:
+                raise _unusual()
+            asked = asked_of(struct.name, context_of(exchange, message, self._options))
+            self._verdicts = verdicts(struct, body.values, maybe, asked)
+        found = next(self._verdicts, None)
+        if found is None:
+            raise _unusual()
+        return found
 
 
 class RecordSets:
@@ -229,14 +313,20 @@ class RecordSets:
         """Whether it is ordinary that they end inside a batch."""
         self._steps = [BatchStep(at, name) for at, (name, _, _) in enumerate(BATCH_COLUMNS)]
 
-    def write(self, out: JsonText, data: bytes, name: bytes) -> None:
-        """Write the batches of a record set that is not of ``__cluster_metadata``.
+    def write(
+        self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
+    ) -> None:
+        """Write the batches of a record set.
 
+        :param data: bytes of which ``size`` from ``start`` on are the record set.
         :param name: what stands before them.
+        :param is_metadata: whether they are of ``__cluster_metadata``.
         :raises DecodeError: something is wrong with them.
         """
         options = self._options
-        found = read_record_set(data, options.limits)
+        if not options.records and is_sound(data, start, start + size, options.limits):
+            return
+        found = read_record_set(data[start : start + size], options.limits)
         for each in found.own_faults:
             if not (self.may_end_early and each.kind == "partial-batch"):
                 raise _unusual()
@@ -251,15 +341,15 @@ class RecordSets:
         for at, batch in enumerate(found.batches):
             if at:
                 out.put(b",")
-            self._batch(out, batch)
+            self._batch(out, batch, is_metadata)
         out.put(b"]")
 
-    def _batch(self, out: JsonText, batch: Batch) -> None:
+    def _batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
         options = self._options
         start = out.size()
-        columns = plain_columns(batch, options, False)
+        columns = plain_columns(batch, options, is_metadata)
         if columns is None:
-            records = record_objects(batch, options, False)
+            records = record_objects(batch, options, is_metadata)
         for step in self._steps:
             out.put(step.before)
             self._value(out, batch, step)
@@ -298,23 +388,6 @@ class RecordSets:
             out.number(batch.magic)
         else:
             write_value(out, getattr(batch, step.name))
-
-
-def _ways(known: Layout, is_response: bool, show_secrets: bool) -> tuple[Way, Way]:
-    """The ways through the header and the body of a message.
-
-    :raises DecodeError: they are not told by its version alone, or lead to what must not be shown.
-    """
-    struct = known.struct
-    if struct is None or (may_hold_secrets(struct.name) and not show_secrets):
-        raise _unusual()
-    if is_response and struct.name == "ApiVersionsResponse":
-        raise _unusual()  # its version is told by its bytes
-    header = way_of(data_struct("ResponseHeader" if is_response else "RequestHeader", known.header_version))
-    body = way_of(struct)
-    if header is None or body is None:
-        raise _unusual()
-    return header, body
 
 
 def _unusual() -> DecodeError:

@@ -1,4 +1,4 @@
-"""Which fields are secrets: one table, and the rule for each.
+"""Which values are secrets: the rules that the definitions name beside the fields.
 
 What Kafka's own request log hides is hidden, and what it writes although it should not. Names of users,
 token ids and config names stay. A message that can hold a secret hides the bytes that no field accounts
@@ -23,11 +23,17 @@ from typing import Any, NamedTuple
 
 from kdissect import names
 from kdissect.embedded.decoded import Context
-from kdissect.embedded.framing import FRAME_VERSION, read_metadata
+from kdissect.embedded.framing import FRAME_VERSION, read_metadata, record_types
+from kdissect.message import SASL_TOKEN
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
+from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.imported import imported
+from kdissect.protocol.json_way import SECRET_TYPES, Hidden
 from kdissect.protocol.library import Library, library
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.traits import field_traits, secret_field_names
 
 Ancestors = Sequence[dict[str, Any]]
 """The values of the structs around a field, the message's first."""
@@ -80,32 +86,16 @@ def _sensitive(spot: Spot) -> bool:
     return bool(config.get("isSensitive", True))
 
 
-SECRETS: dict[str, dict[str, Rule]] = {
-    # Messages of the protocol
-    "SaslToken": {"authBytes": _always},
-    "SaslAuthenticateRequest": {"authBytes": _always},
-    "SaslAuthenticateResponse": {"authBytes": _always, "errorMessage": _repeats},
-    "CreateDelegationTokenResponse": {"hmac": _always},
-    "RenewDelegationTokenRequest": {"hmac": _always},
-    "ExpireDelegationTokenRequest": {"hmac": _always},
-    "DescribeDelegationTokenResponse": {"hmac": _always},
-    "AlterUserScramCredentialsRequest": {"salt": _always, "saltedPassword": _always},
-    "AlterUserScramCredentialsResponse": {"errorMessage": _repeats},
-    "CreateTopicsRequest": {"value": _topic_config},
-    "CreateTopicsResponse": {"value": _sensitive, "errorMessage": _repeats},
-    "AlterConfigsRequest": {"value": _config},
-    "AlterConfigsResponse": {"errorMessage": _repeats},
-    "IncrementalAlterConfigsRequest": {"value": _config},
-    "IncrementalAlterConfigsResponse": {"errorMessage": _repeats},
-    "DescribeConfigsResponse": {"value": _sensitive},
-    "EnvelopeRequest": {"requestData": _always, "requestPrincipal": _always},
-    "EnvelopeResponse": {"responseData": _always},
-    "PushTelemetryRequest": {"metrics": _always},
-    # Records of Kafka's own topics
-    "ConfigRecord": {"value": _config},
-    "UserScramCredentialRecord": {"salt": _always, "storedKey": _always, "serverKey": _always},
+RULES: dict[str, Rule] = {
+    ALWAYS: _always,
+    "by config": _config,
+    "by topic config": _topic_config,
+    "if sensitive": _sensitive,
+    "if repeated": _repeats,
 }
-"""Message class: its fields that are or may be secrets."""
+"""What follows ``secret`` in the definitions: the rule. A word that is not here means always."""
+_TOKEN: dict[str, Rule] = {"authBytes": _always}
+"""The secrets of a SASL token without a header, which no definition describes."""
 
 
 def is_metadata_topic(ancestors: Ancestors) -> bool:
@@ -122,6 +112,20 @@ def is_secret_metadata(value: bytes) -> bool:
     if not found.is_exact:
         return True
     return any(is_secret(found.name, name, (found.values,), item) for name, item in found.values.items())
+
+
+def secret_metadata_types() -> bytes:
+    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret.
+
+    A byte for each type, 1 or 0.
+    """
+    return _secret_types(library())
+
+
+@lru_cache(maxsize=4)
+def _secret_types(_: Library) -> bytes:
+    names = record_types("metadata")
+    return bytes(number in names and may_hold_secrets(names[number]) for number in range(128))
 
 
 def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
@@ -141,7 +145,12 @@ def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
 
 def may_hold_secrets(message: str) -> bool:
     """Whether messages of this class can hold secrets at all."""
-    return message in SECRETS or bool(_rules(library(), message))
+    return bool(_rules(library(), message))
+
+
+def secret_fields() -> frozenset[str]:
+    """The names of the fields of any class that are or may be secrets."""
+    return secret_field_names() | _TOKEN.keys()
 
 
 def answers_secrets(message: str) -> bool:
@@ -180,6 +189,44 @@ def is_secret(
     return rule(Spot(ancestors, value, asked))
 
 
+def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden | None:
+    """The fields of a message class that are or may be secrets; None where it cannot hold any.
+
+    :param shown: as for :func:`is_secret`.
+    """
+    if not may_hold_secrets(message):
+        return None
+    always: set[str] = set()
+    maybe: set[str] = set()
+    for name, rule in _rules(library(), message).items():
+        if rule is _looks_secret:
+            if not _is_shown(message, name, shown):
+                always.add(name)
+        else:
+            (always if rule is _always else maybe).add(name)
+    return Hidden(frozenset(always), frozenset(maybe))
+
+
+def verdicts(
+    struct: Struct, values: dict[str, Any], maybe: frozenset[str], asked: Asked | None
+) -> Iterator[bool]:
+    """Of each value in a message that may be a secret, whether it is one. They come in the order of the wire,
+    without null and what is empty.
+
+    :param maybe: the fields that may be, as :func:`hidden_fields` gives them.
+    :param asked: as for :func:`is_secret`.
+    """
+    for name, value, ancestors in pick(_places(struct, maybe), values):
+        if value:
+            yield is_secret(struct.name, name, ancestors, value, asked=asked)
+
+
+@lru_cache(maxsize=256)
+def _places(struct: Struct, names: frozenset[str]) -> Selection:
+    """Where the fields of these names are in a struct."""
+    return selection(struct, lambda field: field.name in names and field.type in SECRET_TYPES)
+
+
 def _is_shown(message: str, field: str, shown: frozenset[str]) -> bool:
     api = message.removesuffix("Request").removesuffix("Response")
     return not shown.isdisjoint((field, message, api, f"{message}.{field}", f"{api}.{field}"))
@@ -196,9 +243,12 @@ def _rules(_: Library, message: str) -> dict[str, Rule]:
 
     :param _: the definitions in use, with which they change.
     """
-    known = imported(message)
-    rules = {name: _looks_secret for name, around in known.fields if says_secret(name) or says_secret(around)}
-    return {**rules, **SECRETS.get(known.own_name, {}), **SECRETS.get(message, {})}
+    if message == SASL_TOKEN:
+        return _TOKEN
+    unknown = imported(message).fields
+    rules = {name: _looks_secret for name, around in unknown if says_secret(name) or says_secret(around)}
+    told = field_traits(message).secrets
+    return {**rules, **{name: RULES.get(rule, _always) for name, rule in told.items()}}
 
 
 # -- secrets that are repeated ----------------------------------------------------------------------

@@ -1,19 +1,11 @@
-"""Rows → NDJSON, CSV, TSV, Parquet and Arrow: one writer a format, fed with the sources of rows.
-
-    writer = table_writer("csv", table, file)
-    writer.write(exchange) …
-    writer.close()
-
-``file`` takes bytes; a writer never closes it.
-"""
+"""Rows → NDJSON, CSV and TSV: a writer a format, fed with the sources of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
-from kdissect.present.columns import EXCHANGES, Table
-from kdissect.present.nearest import nearest
+from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_text import bytes_form, header_objects
 from kdissect.present.sanitise import cell
@@ -32,29 +24,6 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Write what waits and the format's end."""
-
-
-def table_writer(form: str, table: Table, file: BinaryIO, options: Options = PLAIN) -> Writer:
-    """A writer of one of the :data:`FORMATS`.
-
-    :raises LookupError: there is no such format.
-    :raises NotInstalledError: the format needs an extra that is not installed; the text says which.
-    """
-    if form == "ndjson" and table == EXCHANGES:
-        from kdissect.present.exchange_text import ExchangeLines
-
-        return ExchangeLines(file, options)
-    if form == "ndjson":
-        return NdjsonWriter(table, file, options)
-    if form == "csv":
-        return DelimitedWriter(table, file, options, ",", '"')
-    if form == "tsv":
-        return DelimitedWriter(table, file, options, "\t", "")
-    if form in BINARY:
-        from kdissect.present.arrow import ArrowWriter, ParquetWriter
-
-        return (ParquetWriter if form == "parquet" else ArrowWriter)(table, file, options)
-    raise LookupError(f"there is no format {form!r}{nearest(form, FORMATS)}")
 
 
 class NdjsonWriter:

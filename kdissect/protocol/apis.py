@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kdissect.protocol.definition import Block
 from kdissect.protocol.library import library
+from kdissect.protocol.traits import api_traits
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, CONTROLLED_SHUTDOWN, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 3, 7, 8, 9
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, FETCH_SNAPSHOT = 17, 18, 36, 59
@@ -169,34 +170,18 @@ def releases_with(key: int, version: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span.release for span in spans if version in span.versions))
 
 
-BETWEEN_BROKERS = frozenset(
-    (
-        *("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers"),
-        *("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "UpdateRaftVoter"),
-        *("AlterPartition", "Envelope", "AllocateProducerIds", "AssignReplicasToDirs"),
-        *("BrokerRegistration", "BrokerHeartbeat", "ControllerRegistration"),
-        *("InitializeShareGroupState", "ReadShareGroupState", "ReadShareGroupStateSummary"),
-        *("WriteShareGroupState", "DeleteShareGroupState"),
-    )
-)
-"""APIs that only brokers and controllers ask each other, by the listeners of Kafka's definitions and the
-classes that send them."""
-
-_EARLY = frozenset(("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"))
-"""Their version 0 was an early access in 4.0 (KIP-932)."""
-
-
 @cache
 def removed_in(key: int, version: int) -> str | None:
     """The Kafka release that removed this version of an API; None where it was not removed, or is not known.
-    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too. A
-    vendor's release, which has a hyphen, says nothing of that."""
+    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too.
+    What was an early access in 4.0 (KIP-932) was removed later, as its definition tells. A vendor's release,
+    which has a hyphen, says nothing of that."""
     if not is_api(key):
         return None
     releases = [release for release in releases_with(key, version) if "-" not in release]
     if not releases or any(int(release.partition(".")[0]) >= 4 for release in releases):
         return None
-    return "4.1" if api_name(key) in _EARLY else "4.0"
+    return api_traits(key).removed_in or "4.0"
 
 
 def _blocks(key: int, kind: str) -> list[Block]:

@@ -25,7 +25,7 @@ cdef class Cursor:
     cpdef int read_int16(self) except? -1
     @cython.locals(at=Py_ssize_t, raw="const unsigned char*")
     cpdef int read_uint16(self) except -1
-    @cython.locals(at=Py_ssize_t, raw="const unsigned char*", high=int64_t, value=int64_t)
+    @cython.locals(at=Py_ssize_t, raw="const unsigned char*", high=int64_t)
     cpdef int64_t read_int32(self) except? -1
     @cython.locals(at=Py_ssize_t, raw="const unsigned char*", high=int64_t)
     cpdef int64_t read_uint32(self) except -1

@@ -96,8 +96,9 @@ class Cursor:
         at = self.take(4)
         raw = self.data
         high = raw[at]
-        value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
-        return value - 0x1_0000_0000 if high > 0x7F else value
+        if high > 0x7F:
+            high -= 0x100  # here: of 1 << 32 C would make a Python object
+        return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
     def read_uint32(self) -> int:
         at = self.take(4)

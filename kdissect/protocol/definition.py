@@ -4,16 +4,20 @@ One file describes one API (its request and its response) or one other message c
 layout; indentation is nesting::
 
     also ListClientMetricsResources
+    api reads unless a follower asks; waits for records; answers first 8+
 
     request 4-18 of 4.4.0, 0-3 of 3.9; flexible 12+
-        clusterId     string      12+   nullable, default null, tag 0, ignorable
+        clusterId     string      12+   nullable, default null, tag 0, ignorable, harmless
         maxWaitMs     int32       0+
         topics        []FetchTopic  0+
             topic     string      0-12  ignorable, is topicName
 
+Two lines may stand before the blocks. ``also`` lists older names of the class. ``api`` has the traits of an
+API, separated by semicolons (:class:`ApiTraits`).
+
 A block's first line says which versions it describes and which Kafka release told so (a version may
 be ``unstable`` there), from which version on it is flexible (KIP-482; without the word, never), and
-for records of Kafka's own topics their ``record type``. ``also`` lists older names of the class.
+for records of Kafka's own topics their ``record type``.
 
 A field's line is its name in Kafka's JSON spelling, its type, the versions that have it, and then,
 separated by commas: ``nullable`` (in which versions, where not in all), ``default``, ``tag n`` (the
@@ -21,6 +25,10 @@ same), ``flexible`` (where it differs from the message), ``ignorable`` (may be d
 that lacks it whatever its value), ``key`` (its value is unique in the array), ``is`` (what kind of
 thing it names). The fields of a struct type stand under its first use in the block. A block that
 begins with ``era`` is the layout that an older release gave to the same versions.
+
+Kafka's files say all of that. What they do not say, we do: the traits of an API, and three of a field.
+``secret`` says that outputs hide the value, or by which rule (:mod:`kdissect.present.redact`). ``holds``
+says what bytes hold (:mod:`kdissect.embedded.fields`). ``harmless`` says that text or bytes are neither.
 """
 
 from __future__ import annotations
@@ -32,7 +40,7 @@ NEWEST = 32767
 """The upper end of an open range: Kafka's versions are int16."""
 
 
-class Versions(NamedTuple):
+class VersionRange(NamedTuple):
     """An inclusive range of versions; empty where ``high < low``."""
 
     low: int
@@ -49,10 +57,10 @@ class Versions(NamedTuple):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-NONE = Versions(0, -1)
+NONE = VersionRange(0, -1)
 
 
-def versions_of(text: str) -> Versions:
+def versions_of(text: str) -> VersionRange:
     """``4+``, ``0-12``, ``3`` or ``none``.
 
     :raises ValueError: it is none of these.
@@ -60,9 +68,31 @@ def versions_of(text: str) -> Versions:
     if text == "none":
         return NONE
     if text.endswith("+"):
-        return Versions(int(text[:-1]), NEWEST)
+        return VersionRange(int(text[:-1]), NEWEST)
     low, _, high = text.partition("-")
-    return Versions(int(low), int(high or low))
+    return VersionRange(int(low), int(high or low))
+
+
+ALWAYS = "always"
+"""A trait that no rule restricts."""
+
+
+class ApiTraits(NamedTuple):
+    """What we say of an API beside its layout. Without a word it changes data and waits for nothing."""
+
+    reads: str | None = None
+    """``reads`` or ``reads unless RULE``: a request changes nothing on the broker
+    (:mod:`kdissect.client.changing`). None: it may change something."""
+    waits: str | None = None
+    """``waits for records`` or ``waits for members``: the broker may hold the answer back for these, as the
+    client asked."""
+    between_brokers: bool = False
+    """``between brokers``: only brokers and controllers ask it, by the listeners of Kafka's definitions and
+    the classes that send it."""
+    answers_first: VersionRange = NONE
+    """``answers first 6+``: in these versions a broker answers first and throttles afterwards (KIP-219)."""
+    removed_in: str | None = None
+    """``removed in 4.1``: the release that removed its old versions, where that was not 4.0."""
 
 
 class FieldDefinition(NamedTuple):
@@ -70,11 +100,11 @@ class FieldDefinition(NamedTuple):
 
     name: str
     type: str
-    versions: Versions
-    nullable: Versions = NONE
+    versions: VersionRange
+    nullable: VersionRange = NONE
     tag: int | None = None
-    tagged: Versions = NONE
-    flexible: Versions | None = None
+    tagged: VersionRange = NONE
+    flexible: VersionRange | None = None
     """Only where it differs from the message's own."""
     default: str | None = None
     """As text, None where the type's own default holds."""
@@ -83,6 +113,12 @@ class FieldDefinition(NamedTuple):
     entity: str | None = None
     fields: tuple[FieldDefinition, ...] = ()
     """Of the struct, at its first use in the block."""
+    secret: str | None = None
+    """The rule by which its value is a secret, or :data:`ALWAYS`."""
+    holds: str | None = None
+    """What its bytes hold."""
+    harmless: bool = False
+    """Whether it is text or bytes that hold nothing and are no secret."""
 
     @property
     def element(self) -> str:
@@ -90,10 +126,10 @@ class FieldDefinition(NamedTuple):
         return self.type.removeprefix("[]")
 
 
-class Span(NamedTuple):
+class ReleaseSpan(NamedTuple):
     """Versions that a release has."""
 
-    versions: Versions
+    versions: VersionRange
     release: str
     """Kafka's, such as ``4.4.0``, or a vendor's: ``confluent-7.9.0``."""
     unstable: bool = False
@@ -105,8 +141,8 @@ class Block(NamedTuple):
     kind: str
     """``request``, ``response``, ``header``, ``data``, ``metadata``, ``coordinator-key`` or
     ``coordinator-value``."""
-    spans: tuple[Span, ...]
-    flexible: Versions
+    spans: tuple[ReleaseSpan, ...]
+    flexible: VersionRange
     fields: tuple[FieldDefinition, ...]
     record_type: int | None = None
     era: bool = False
@@ -120,6 +156,7 @@ class Document(NamedTuple):
 
     blocks: tuple[Block, ...]
     also: tuple[str, ...] = ()
+    api: ApiTraits = ApiTraits()
 
 
 # -- reading ----------------------------------------------------------------------------------------
@@ -129,6 +166,7 @@ def parse(text: str) -> Document:
     """:raises ValueError: the text is not in the language; the message begins with the line's number."""
     blocks: list[Block] = []
     also: tuple[str, ...] = ()
+    api = ApiTraits()
     body: list[tuple[int, FieldDefinition]] = []
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
@@ -139,6 +177,8 @@ def parse(text: str) -> Document:
                 body.append((len(line) - len(line.lstrip()), _field(words)))
             elif words.startswith("also "):
                 also = tuple(words[5:].split(", "))
+            elif words.startswith("api "):
+                api = _api(words[4:])
             else:
                 _close(blocks, body)
                 body = []
@@ -146,7 +186,7 @@ def parse(text: str) -> Document:
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
     _close(blocks, body)
-    return Document(tuple(blocks), also)
+    return Document(tuple(blocks), also, api)
 
 
 def _close(blocks: list[Block], body: list[tuple[int, FieldDefinition]]) -> None:
@@ -173,6 +213,25 @@ def _nest(body: list[tuple[int, FieldDefinition]], at: int) -> tuple[tuple[Field
     return tuple(fields), at
 
 
+def _api(line: str) -> ApiTraits:
+    traits = ApiTraits()
+    for clause in line.split("; "):
+        value = clause.partition(" ")[2]
+        if clause == "reads" or clause.startswith("reads unless "):
+            traits = traits._replace(reads=value.removeprefix("unless ") or ALWAYS)
+        elif clause in ("waits for records", "waits for members"):
+            traits = traits._replace(waits=value.removeprefix("for "))
+        elif clause == "between brokers":
+            traits = traits._replace(between_brokers=True)
+        elif clause.startswith("answers first "):
+            traits = traits._replace(answers_first=versions_of(value.removeprefix("first ")))
+        elif clause.startswith("removed in "):
+            traits = traits._replace(removed_in=value.removeprefix("in "))
+        else:
+            raise ValueError(f"what is {clause!r}?")
+    return traits
+
+
 def _block(line: str) -> Block:
     head, *clauses = line.split("; ")
     era = head.startswith("era ")
@@ -189,12 +248,12 @@ def _block(line: str) -> Block:
     return Block(kind, tuple(_span(span) for span in spans.split(", ")), flexible, (), record_type, era)
 
 
-def _span(text: str) -> Span:
+def _span(text: str) -> ReleaseSpan:
     versions, of, release = text.partition(" of ")
     if not of:
         raise ValueError(f"{text!r} names no release")
     stable = release.removesuffix(" unstable")
-    return Span(versions_of(versions), stable, stable != release)
+    return ReleaseSpan(versions_of(versions), stable, stable != release)
 
 
 def _field(line: str) -> FieldDefinition:
@@ -227,10 +286,14 @@ def _attribute(definition: FieldDefinition, word: str, value: str) -> dict[str, 
         return {"default": json.loads(value) if value.startswith('"') else value}
     if word == "flexible":
         return {"flexible": versions_of(value)}
-    if word in ("ignorable", "key"):
+    if word in ("ignorable", "key", "harmless"):
         return {word: True}
     if word == "is":
         return {"entity": value}
+    if word == "secret":
+        return {"secret": value or ALWAYS}
+    if word == "holds":
+        return {"holds": value}
     raise ValueError(f"what is {word!r}?")
 
 
@@ -239,7 +302,10 @@ def _attribute(definition: FieldDefinition, word: str, value: str) -> dict[str, 
 
 def write(document: Document) -> str:
     """The text of which :func:`parse` makes an equal document."""
-    parts = [f"also {', '.join(document.also)}\n"] if document.also else []
+    top = f"also {', '.join(document.also)}\n" if document.also else ""
+    if document.api != ApiTraits():
+        top += f"api {_api_text(document.api)}\n"
+    parts = [top] if top else []
     for block in document.blocks:
         rows = list(_rows(block.fields, 1))
         name_width = max((len(row[0]) for row in rows), default=0)
@@ -251,6 +317,21 @@ def write(document: Document) -> str:
             lines.append(line.rstrip())
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def _api_text(api: ApiTraits) -> str:
+    clauses = []
+    if api.reads is not None:
+        clauses.append("reads" if api.reads == ALWAYS else f"reads unless {api.reads}")
+    if api.waits is not None:
+        clauses.append(f"waits for {api.waits}")
+    if api.between_brokers:
+        clauses.append("between brokers")
+    if api.answers_first != NONE:
+        clauses.append(f"answers first {api.answers_first}")
+    if api.removed_in is not None:
+        clauses.append(f"removed in {api.removed_in}")
+    return "; ".join(clauses)
 
 
 def _head(block: Block) -> str:
@@ -290,4 +371,10 @@ def _attributes_text(field: FieldDefinition) -> str:
         words.append("ignorable")
     if field.entity is not None:
         words.append(f"is {field.entity}")
+    if field.secret is not None:
+        words.append("secret" if field.secret == ALWAYS else f"secret {field.secret}")
+    if field.holds is not None:
+        words.append(f"holds {field.holds}")
+    if field.harmless:
+        words.append("harmless")
     return ", ".join(words)

@@ -35,6 +35,6 @@ cdef class Framer:
     @cython.locals(data=bytes)
     cdef bytes _peek(self, Py_ssize_t count)
 
-@cython.locals(raw="const unsigned char*", high=int64_t, value=int64_t)
+@cython.locals(raw="const unsigned char*", high=int64_t)
 cdef int64_t read_size_prefix(bytes data, Py_ssize_t at) except? -2
 cdef Chunk _tail(Chunk chunk, int64_t count)

@@ -347,8 +347,9 @@ def read_size_prefix(data: bytes, at: int) -> int:
         raise IndexError(at)
     raw = data
     high = raw[at]
-    value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
-    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
 
 REST = "the rest of a frame that a gap cut"

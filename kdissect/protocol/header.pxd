@@ -28,7 +28,7 @@ cdef class ResponseHeader(Value):
 cpdef RequestHeader read_request_header(Cursor cursor)
 @cython.locals(correlation_id=int64_t, version=cython.int, head=ResponseHeader)
 cpdef ResponseHeader read_response_header(Cursor cursor, Layout known)
-@cython.locals(raw="const unsigned char*", high=int64_t, value=int64_t)
+@cython.locals(raw="const unsigned char*", high=int64_t)
 cpdef int64_t read_correlation_id(bytes payload) except? -2
 @cython.locals(_=int64_t)
 cdef _pass_tags(Cursor cursor)

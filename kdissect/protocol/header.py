@@ -110,8 +110,9 @@ def read_correlation_id(payload: bytes) -> int:
         raise DecodeError("no correlation id", 0, "truncated")
     raw = payload
     high = raw[0]
-    value = high << 24 | raw[1] << 16 | raw[2] << 8 | raw[3]
-    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[1] << 16 | raw[2] << 8 | raw[3])
 
 
 def _pass_tags(cursor: Cursor) -> None:

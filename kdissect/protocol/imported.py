@@ -51,7 +51,7 @@ def _key_of(known: Library, api: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _imported(known: Library, message: str) -> Imported:
-    own = _own()
+    own = own_library(known)
     if message in known.data:
         entry, own_entry = known.data[message], own.data.get(message)
         if own_entry is not None and entry[1] == own_entry[1]:
@@ -72,8 +72,13 @@ def _imported(known: Library, message: str) -> Imported:
     return Imported(message)
 
 
+def own_library(known: Library) -> Library:
+    """kdissect's own definitions; the definitions in use, where these are nothing else."""
+    return known if known.is_own else _package()
+
+
 @cache
-def _own() -> Library:
+def _package() -> Library:
     return Library(package_folder())
 
 

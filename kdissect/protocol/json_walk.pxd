@@ -1,49 +1,50 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
-from kdissect.protocol.decode cimport read_count, read_size
+from kdissect.protocol.decode cimport read_count, read_presence, read_size, read_tag_count
 from kdissect.protocol.json_text cimport JsonText
+from kdissect.protocol.json_way cimport Step, Way
 
 cdef int INT8, INT16, INT32, INT64, UINT16, UINT32, BOOLEAN, UUID, STRING, ARRAY, STRUCT, COMPACT_STRING
-cdef int COMPACT_RECORDS, COMPACT_ARRAY, NULLABLE_STRUCT, RECORDS
-cdef bytes _METADATA, _METADATA_ID
-
-cdef class Way
-cdef class Step
-
-@cython.final
-cdef class Way:
-    cdef public list steps
-    cdef public bint is_flexible
-
-@cython.final
-cdef class Step:
-    cdef public int opcode
-    cdef public bytes before
-    cdef public bytes size_before
-    cdef public bint nullable
-    cdef public bint is_topic
-    cdef public int64_t least
-    cdef public Way inner
-    cdef public Step element
+cdef int COMPACT_RECORDS, COMPACT_ARRAY, RECORDS, TAGGED_NULLABLE_STRUCT
+cdef int TOPIC, POSITION, UNUSUAL, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET
+cdef bytes _HIDDEN, _UNKNOWN
 
 @cython.final
 cdef class Walk:
     cdef public Cursor cursor
     cdef public JsonText out
     cdef public object records
+    cdef public object judge
+    cdef bint _is_metadata
+    cdef bint _has_written
+    cdef int64_t _position
 
     @cython.locals(cursor=Cursor)
-    cpdef begin(self, bytes data, records)
+    cpdef begin(self, bytes data)
     cpdef write(self, Way way)
-    @cython.locals(out=JsonText, step=Step)
+    @cython.locals(
+        out=JsonText, step=Step, outer=cython.bint, begun=Py_ssize_t, anchors=list, count=int64_t
+    )
     cpdef fields(self, Way way)
-    @cython.locals(out=JsonText, cursor=Cursor, opcode=cython.int, size=int64_t, start=Py_ssize_t, there=int64_t)
+    @cython.locals(
+        out=JsonText, cursor=Cursor, step=Step, found=list, unknown=list, previous=int64_t, tag=int64_t,
+        size=int64_t, at=Py_ssize_t, end=Py_ssize_t, outer_end=Py_ssize_t, start=Py_ssize_t, text=bytes, last=Py_ssize_t,
+    )
+    cpdef tagged(self, Way way, int64_t count, Py_ssize_t begun, list anchors)
+    @cython.locals(out=JsonText, rest=bytes)
+    cdef _insert(self, bytes text, Py_ssize_t at, Py_ssize_t begun)
+    @cython.locals(out=JsonText, cursor=Cursor, opcode=cython.int, size=int64_t, start=Py_ssize_t)
     cpdef value(self, Step step)
-    cpdef inside(self, Step step)
-    @cython.locals(cursor=Cursor, size=int64_t, start=Py_ssize_t, may_be=cython.bint)
-    cpdef text(self, Step step)
-    @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t, raw="const unsigned char*")
-    cpdef record_set(self, Step step)
+    @cython.locals(
+        out=JsonText, cursor=Cursor, opcode=cython.int, size=Py_ssize_t, start=Py_ssize_t, begun=Py_ssize_t,
+        written=Py_ssize_t,
+    )
+    cpdef special(self, Step step, Step element)
+    @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t)
+    cpdef record_set(self, Step step, int opcode, bint is_piece)
     @cython.locals(out=JsonText, cursor=Cursor, count=int64_t, at=int64_t)
     cpdef array(self, Step step)
+
+@cython.locals(step=Step)
+cdef Step _find(list steps, int64_t tag)

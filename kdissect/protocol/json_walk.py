@@ -1,23 +1,23 @@
 """Bytes → Kafka's JSON text, with no value made of anything: the walk that writes a million messages.
 
-It follows the same plan as ``decode`` and writes what :func:`~kdissect.protocol.json_form.to_json` and
-``dumps`` would make of the values. Where anything is out of the ordinary (a defect, bytes left over, tagged
-fields) it raises, and whoever asked takes back what was written and goes that way.
+It follows the plan that ``decode`` follows, prepared by :mod:`kdissect.protocol.json_way`. It writes what
+:func:`~kdissect.protocol.json_form.to_json` and ``dumps`` would make of the values. Where anything is wrong
+with the bytes it raises. The caller then takes back what was written and goes the way over the values.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Protocol
 
 from kdissect.model import DecodeError
-from kdissect.names import METADATA_TOPIC
-from kdissect.protocol import plan
+from kdissect.protocol import json_way, plan
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.decode import read_count, read_size
-from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, java_double
+from kdissect.protocol.decode import read_count, read_presence, read_size, read_tag_count
+from kdissect.protocol.json_form import dumps, java_double
 from kdissect.protocol.json_text import JsonText
-from kdissect.protocol.schema import Struct
+from kdissect.protocol.json_way import Step, Way
+from kdissect.protocol.schema import UNKNOWN_TAGS
+from kdissect.wording import REDACTED
 
 INT8, INT16, INT32, INT64, UINT16, UINT32 = (
     plan.INT8,
@@ -28,79 +28,73 @@ INT8, INT16, INT32, INT64, UINT16, UINT32 = (
     plan.UINT32,
 )
 BOOLEAN, UUID, STRING, ARRAY, STRUCT = plan.BOOLEAN, plan.UUID, plan.STRING, plan.ARRAY, plan.STRUCT
-COMPACT_STRING, COMPACT_RECORDS = plan.COMPACT_STRING, plan.COMPACT_RECORDS
-COMPACT_ARRAY, NULLABLE_STRUCT = plan.COMPACT_ARRAY, plan.NULLABLE_STRUCT
-RECORDS = plan.RECORDS
+COMPACT_STRING, RECORDS, COMPACT_RECORDS = plan.COMPACT_STRING, plan.RECORDS, plan.COMPACT_RECORDS
+COMPACT_ARRAY, TAGGED_NULLABLE_STRUCT = plan.COMPACT_ARRAY, plan.TAGGED_NULLABLE_STRUCT
+TOPIC, POSITION, UNUSUAL = json_way.TOPIC, json_way.POSITION, json_way.UNUSUAL
+PIECE, COMPACT_PIECE = json_way.PIECE, json_way.COMPACT_PIECE
+SECRET, MAYBE_SECRET = json_way.SECRET, json_way.MAYBE_SECRET
 
-_METADATA = METADATA_TOPIC.encode()
-_METADATA_ID = bytes(15) + b"\1"
+_HIDDEN = dumps(REDACTED).encode("ascii")
+_UNKNOWN = dumps(UNKNOWN_TAGS).encode("ascii") + b":["
 
 
 class Records(Protocol):
     """What writes record sets."""
 
-    def write(self, out: JsonText, data: bytes, name: bytes) -> None:
+    def write(
+        self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
+    ) -> None:
         """Write the name of a field, and what there is to say of its record set; or nothing.
 
+        :param data: bytes of which ``size`` from ``start`` on are the record set.
         :param name: as JSON text, with what stands before and behind it.
+        :param is_metadata: whether the records are of ``__cluster_metadata``.
         :raises DecodeError: that has to be done in another way.
         """
 
 
-class Way:
-    """The way through a struct."""
+class Judge(Protocol):
+    """What tells secrets by other values of the message."""
 
-    __slots__ = ("is_flexible", "steps")
+    def hides(self) -> bool:
+        """Whether the next value is a secret, of those that may be, which are asked about in the order of the
+        wire. Null and what is empty are left out.
 
-    def __init__(self, steps: list[Step], is_flexible: bool) -> None:
-        self.steps = steps
-        self.is_flexible = is_flexible
-
-
-class Step:
-    """The way through a field, or through an element of an array."""
-
-    __slots__ = ("before", "element", "inner", "is_topic", "least", "nullable", "opcode", "size_before")
-
-    def __init__(self, opcode: int, before: bytes = b"", nullable: bool = False) -> None:
-        self.opcode = opcode
-        self.before = before
-        """What stands before the value: the field's name."""
-        self.size_before = b""
-        """The same where the value of records is their size."""
-        self.nullable = nullable
-        self.is_topic = False
-        """Whether it may be that of ``__cluster_metadata``, whose records may hold secrets."""
-        self.least = 0
-        """Bytes that an element takes at least."""
-        self.inner: Way | None = None
-        """Through a struct, or each that is an element."""
-        self.element: Step | None = None
-        """Through an element that is no struct."""
+        :raises DecodeError: that cannot be told.
+        """
 
 
 class Walk:
     """One walk through bytes."""
 
-    __slots__ = ("cursor", "out", "records")
+    __slots__ = ("_has_written", "_is_metadata", "_position", "cursor", "judge", "out", "records")
 
-    def __init__(self, cursor: Cursor, out: JsonText, records: Records | None) -> None:
-        """:param records: writes what there is to say of record sets, beside their size."""
+    def __init__(self, cursor: Cursor, out: JsonText) -> None:
         self.cursor = cursor
         self.out = out
-        self.records = records
+        self.records: Records | None = None
+        """What writes record sets, beside their size."""
+        self.judge: Judge | None = None
+        """What tells secrets that other values tell."""
+        self._is_metadata = False
+        """Whether one of the structs around names ``__cluster_metadata``."""
+        self._has_written = False
+        """Whether a record set was taken for one of another topic."""
+        self._position = 0
+        """Where the piece of a record set begins in all of it."""
 
-    def begin(self, data: bytes, records: Records | None) -> None:
-        """Begin with other bytes."""
+    def begin(self, data: bytes) -> None:
+        """Begin with other bytes; nobody writes record sets or tells secrets."""
         cursor = self.cursor
         cursor.data, cursor.position, cursor.end = data, 0, len(data)
         cursor.notes.clear()
-        self.records = records
+        self.records = self.judge = None
+        self._is_metadata = self._has_written = False
 
     def write(self, way: Way) -> None:
         """Write the struct that begins where the cursor stands.
 
-        :raises DecodeError: something is out of the ordinary.
+        :raises DecodeError: something is wrong with it.
         """
         self.cursor.elements_left = self.cursor.limits.message_elements
         self.fields(way)
@@ -109,16 +103,89 @@ class Walk:
 
     def fields(self, way: Way) -> None:
         """Write a struct."""
-        out = self.out
+        out, outer = self.out, self._is_metadata
+        begun = out.size()
+        anchors: list[int] | None = None
         if not way.steps:
             out.put(b"{")
         for step in way.steps:
-            if step.opcode not in (RECORDS, COMPACT_RECORDS):
-                out.put(step.before)
+            if step.is_anchor:
+                if anchors is None:
+                    anchors = []
+                anchors.append(out.size())
+            out.put(step.before)
             self.value(step)
-        if way.is_flexible and self.cursor.read_unsigned_varint():
-            raise DecodeError("tagged fields", self.cursor.position)
+        if way.is_flexible:
+            count = read_tag_count(self.cursor)
+            if count:
+                self.tagged(way, count, begun, anchors)
+        self._is_metadata = outer
         out.put(b"}")
+
+    def tagged(self, way: Way, count: int, begun: int, anchors: list[int] | None) -> None:
+        """Write the tagged fields of a struct. They come last on the wire; in JSON those that the definition
+        has stand where it has them.
+
+        :param begun: where the struct begins in the text.
+        :param anchors: where the fields begin there before which tagged ones have their place.
+        """
+        cursor, out = self.cursor, self.out
+        found: list[tuple[int, int, bytes]] = []
+        unknown = []
+        previous = -1
+        for _ in range(count):
+            tag = cursor.read_unsigned_varint()
+            size = cursor.read_unsigned_varint()
+            outer_end, end = cursor.end, cursor.position + size
+            if tag <= previous or end > outer_end:
+                raise DecodeError("tags out of order, or one that breaks off", cursor.position)
+            previous = tag
+            at = out.size()
+            step = _find(way.tags, tag)
+            if step is None:
+                start = cursor.take(size)
+                if way.hides_unknown:
+                    out.put(_HIDDEN)
+                else:
+                    out.base64(cursor.data, start, size)
+                unknown.append(b'{"tag":%d,"data":%b}' % (tag, out.since(at)))
+            else:
+                cursor.end = end
+                self.value(step)
+                cursor.end = outer_end
+                if cursor.position != end:
+                    raise DecodeError("bytes are left in a tagged field", cursor.position)
+                text = out.since(at)
+                if text != step.default:
+                    found.append((step.rank, step.anchor, step.before + text))
+            out.cut(at)
+        if found:
+            found.sort(reverse=True)  # from the last to the first: the places of those before stay
+            last = out.size()
+            for _, anchor, text in found:
+                self._insert(text, last if anchors is None or anchor < 0 else anchors[anchor], begun)
+        if unknown:
+            if out.size() > begun + 1:
+                out.put(b",")
+            out.put(_UNKNOWN + b",".join(unknown) + b"]")
+
+    def _insert(self, text: bytes, at: int, begun: int) -> None:
+        """Put the text of a field in between."""
+        out = self.out
+        rest = out.since(at)
+        out.cut(at)
+        if at == begun:  # the brace stands before what was the first
+            out.put(b"{")
+            out.put(text)
+            out.put(b",")
+            out.put(rest[1:])
+            return
+        if at > begun + 1:
+            out.put(b",")
+        out.put(text)
+        if rest and at == begun + 1:
+            out.put(b",")
+        out.put(rest)
 
     def value(self, step: Step) -> None:
         """Write a value."""
@@ -130,7 +197,13 @@ class Walk:
         elif opcode == INT64:
             out.number(cursor.read_int64())
         elif opcode in (STRING, COMPACT_STRING):
-            self.text(step)
+            size = read_size(cursor, opcode, step.nullable)
+            if size < 0:
+                out.put(b"null")
+            else:
+                start = cursor.take(size)
+                if not out.string(cursor.data, start, size):
+                    raise DecodeError("not UTF-8", start)
         elif opcode in (ARRAY, COMPACT_ARRAY):
             self.array(step)
         elif opcode == INT8:
@@ -139,8 +212,6 @@ class Walk:
             out.put(b"true" if cursor.read_boolean() else b"false")
         elif opcode == UUID:
             start = cursor.take(16)
-            if step.is_topic and self.records is not None and cursor.data[start : start + 16] == _METADATA_ID:
-                raise DecodeError("metadata", start)
             out.uuid(cursor.data, start)
         elif opcode == UINT16:
             out.number(cursor.read_uint16())
@@ -149,59 +220,66 @@ class Walk:
         elif opcode < STRING:
             out.put(java_double(cursor.read_float64()).encode("ascii"))
         elif opcode in (RECORDS, COMPACT_RECORDS):
-            self.record_set(step)
+            self.record_set(step, opcode, False)
         elif opcode < ARRAY:
-            size = read_size(cursor, step.opcode, step.nullable)
+            size = read_size(cursor, opcode, step.nullable)
             if size < 0:
                 out.put(b"null")
             else:
-                out.base64(cursor.data, cursor.take(size), size)
-        elif opcode == STRUCT:
-            self.inside(step)
-        elif opcode == NULLABLE_STRUCT:
-            there = cursor.read_int8()
-            if there == 1:
-                self.inside(step)
-            elif there == -1:
-                out.put(b"null")
+                start = cursor.take(size)
+                out.base64(cursor.data, start, size)
+        elif opcode <= TAGGED_NULLABLE_STRUCT:
+            if step.inner is not None and (opcode == STRUCT or read_presence(cursor, opcode)):
+                self.fields(step.inner)
             else:
-                raise DecodeError("neither there nor null", cursor.position)
-        else:
-            raise DecodeError("tagged fields", cursor.position)
+                out.put(b"null")
+        elif opcode == POSITION:
+            self._position = cursor.read_int64()
+            out.number(self._position)
+        elif opcode in (PIECE, COMPACT_PIECE):
+            self.record_set(step, RECORDS if opcode == PIECE else COMPACT_RECORDS, self._position != 0)
+        elif step.element is not None:
+            self.special(step, step.element)
 
-    def inside(self, step: Step) -> None:
-        """Write a struct in another."""
-        if step.inner is not None:
-            self.fields(step.inner)
-
-    def text(self, step: Step) -> None:
-        """Write a string."""
-        cursor = self.cursor
-        size = read_size(cursor, step.opcode, step.nullable)
-        if size < 0:
-            self.out.put(b"null")
+    def special(self, step: Step, element: Step) -> None:
+        """Write a value that is more than that."""
+        cursor, out, opcode = self.cursor, self.out, step.opcode
+        if opcode == UNUSUAL:
+            raise DecodeError("unusual", cursor.position)
+        start, begun = cursor.position, out.size()
+        self.value(element)
+        if opcode == TOPIC:
+            size = cursor.position - start
+            if size == len(step.word) and cursor.data[start : start + size] == step.word:
+                if self._has_written:
+                    raise DecodeError("a topic that is told behind its records", start)
+                self._is_metadata = True
             return
-        start = cursor.take(size)
-        may_be = step.is_topic and self.records is not None and size == len(_METADATA)
-        if may_be and cursor.data[start : start + size] == _METADATA:
-            raise DecodeError("metadata", start)
-        if not self.out.string(cursor.data, start, size):
-            raise DecodeError("not UTF-8", start)
+        # Null and what is empty are no secrets.
+        written = out.size() - begun
+        if written == 2 or (written == 4 and out.since(begun) == b"null"):
+            return
+        if opcode == SECRET or self.judge is None or self.judge.hides():
+            out.cut(begun)
+            out.put(_HIDDEN)
 
-    def record_set(self, step: Step) -> None:
-        """Write the size of a record set, and what there is to say of it."""
+    def record_set(self, step: Step, opcode: int, is_piece: bool) -> None:
+        """Write the size of a record set, and what there is to say of it.
+
+        :param is_piece: whether it is a piece from its midst, of which there is nothing to say.
+        """
         cursor, out = self.cursor, self.out
-        size = read_size(cursor, step.opcode, step.nullable)
+        size = read_size(cursor, opcode, step.nullable)
         if size < 0:
-            out.put(step.before)
+            out.put(step.plain_before)
             out.put(b"null")
             return
         start = cursor.take(size)
         out.put(step.size_before)
         out.number(size)
-        if self.records is not None:
-            raw = cursor.data
-            self.records.write(out, raw[start : start + size], step.before)
+        if self.records is not None and not is_piece:
+            self._has_written = self._has_written or not self._is_metadata
+            self.records.write(out, cursor.data, start, size, step.plain_before, self._is_metadata)
 
     def array(self, step: Step) -> None:
         """Write an array."""
@@ -221,30 +299,9 @@ class Walk:
         out.put(b"]")
 
 
-# -- ways -------------------------------------------------------------------------------------------
-
-
-@cache
-def way_of(struct: Struct) -> Way | None:
-    """The way through a struct; None where there is no simple one."""
-    steps: list[Step] = []
-    for opcode, name, argument in struct.plan[1]:
-        field = struct.by_name[name]
-        if name == "unalignedRecords":
-            return None  # whether these are records depends on another field
-        before = f"{',' if steps else '{'}{dumps(name)}:".encode("ascii")
-        step = Step(opcode, before)
-        if opcode in (ARRAY, COMPACT_ARRAY):
-            step.nullable, element, inner, step.least = argument
-            if field.struct is None:
-                step.element = Step(element, nullable=bool(inner))
-        elif opcode < STRUCT:
-            step.nullable = bool(argument)
-            step.is_topic = name in ("topic", "name", "topicId")
-            step.size_before = f"{',' if steps else '{'}{dumps(name + SIZE_SUFFIX)}:".encode("ascii")
-        if field.struct is not None:
-            step.inner = way_of(field.struct)
-            if step.inner is None:
-                return None
-        steps.append(step)
-    return Way(steps, struct.plan[2] is not None)
+def _find(steps: list[Step], tag: int) -> Step | None:
+    """The step of a tagged field; None where the definition does not have it."""
+    for step in steps:
+        if step.tag == tag:
+            return step
+    return None

@@ -93,6 +93,11 @@ class Library:
         self.keys = tuple(sorted(self.apis))
         """API keys in ascending order."""
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it has nothing but what the last folder has."""
+        return not self._next
+
     def _put(self, table: dict[Any, Entry], key: int | str, entry: Entry, is_last: bool) -> None:
         if not is_last:
             self._next[entry[1]] = table.get(key)

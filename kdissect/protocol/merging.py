@@ -9,6 +9,8 @@ Rules:
    that dropped its old versions still describes them where its text has not changed.
 3. Where two releases lay out the same version differently (more than names and known tags), the
    older layout stays as an ``era`` block.
+4. The traits, which no release tells, stay with the API and with the field of the same name in the same
+   struct type.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kdissect.protocol import plan
-from kdissect.protocol.definition import Block, Document, Span, Versions
+from kdissect.protocol.definition import Block, Document, FieldDefinition, ReleaseSpan, VersionRange
 from kdissect.protocol.schema import Struct, build
 
 
@@ -37,7 +39,8 @@ def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Doc
     of it added, by the rules of this module."""
     if new.api_key is None:
         group, document = known or (new.group, Document(()))
-        return group, Document(tuple(merge_blocks(_same_numbering(document.blocks, new.block), new.block)))
+        blocks = merge_blocks(_same_numbering(document.blocks, new.block), new.block)
+        return group, _with_traits(document._replace(blocks=tuple(blocks)), document)
     name = new.name.removesuffix(new.block.kind.capitalize())
     current, document = known or (name, Document(()))
     names = {current, name, *document.also}
@@ -47,7 +50,52 @@ def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Doc
     for block in document.blocks:
         kinds[block.kind].append(block)
     kinds[new.block.kind] = merge_blocks(kinds[new.block.kind], new.block)
-    return current, Document((*kinds["request"], *kinds["response"]), tuple(sorted(names - {current})))
+    also = tuple(sorted(names - {current}))
+    merged = Document((*kinds["request"], *kinds["response"]), also, document.api)
+    return current, _with_traits(merged, document)
+
+
+_Place = tuple[str, str, str]
+"""Where a field stands: ``request``, ``response`` or nothing; the type of the struct around it; its name."""
+
+
+def _with_traits(document: Document, known: Document) -> Document:
+    """A document whose fields have the traits that fields of the same place have in another."""
+    traits = {
+        place: field
+        for block in known.blocks
+        for place, field in _places(_side(block), "", block.fields)
+        if field.secret or field.holds or field.harmless
+    }
+    blocks = (
+        block._replace(fields=_traited(_side(block), "", block.fields, traits)) for block in document.blocks
+    )
+    return document._replace(blocks=tuple(blocks))
+
+
+def _side(block: Block) -> str:
+    return block.kind if block.kind in ("request", "response") else ""
+
+
+def _places(
+    side: str, around: str, fields: tuple[FieldDefinition, ...]
+) -> Iterator[tuple[_Place, FieldDefinition]]:
+    for field in fields:
+        yield (side, around, field.name), field
+        yield from _places(side, field.element, field.fields)
+
+
+def _traited(
+    side: str, around: str, fields: tuple[FieldDefinition, ...], traits: dict[_Place, FieldDefinition]
+) -> tuple[FieldDefinition, ...]:
+    out = []
+    for field in fields:
+        inner = _traited(side, field.element, field.fields, traits)
+        known = traits.get((side, around, field.name), field)
+        out.append(
+            field._replace(fields=inner, secret=known.secret, holds=known.holds, harmless=known.harmless)
+        )
+    return tuple(out)
 
 
 def _same_numbering(blocks: tuple[Block, ...], new: Block) -> list[Block]:
@@ -129,17 +177,17 @@ def _newest_first(blocks: Iterable[Block]) -> list[Block]:
     return sorted(dict.fromkeys(blocks), key=_age, reverse=True)
 
 
-def _spans(versions: dict[int, _Owned]) -> tuple[Span, ...]:
+def _spans(versions: dict[int, _Owned]) -> tuple[ReleaseSpan, ...]:
     """Runs of versions of the same release, newest release first."""
-    spans: list[Span] = []
+    spans: list[ReleaseSpan] = []
     order = sorted(versions, key=lambda version: (_order(versions[version].release), -version), reverse=True)
     for version in order:
         release, unstable = versions[version].release, versions[version].unstable
         last = spans[-1] if spans else None
         if last and last[1:] == (release, unstable) and last.versions.high == version - 1:
-            spans[-1] = Span(Versions(last.versions.low, version), release, unstable)
+            spans[-1] = ReleaseSpan(VersionRange(last.versions.low, version), release, unstable)
         else:
-            spans.append(Span(Versions(version, version), release, unstable))
+            spans.append(ReleaseSpan(VersionRange(version, version), release, unstable))
     return tuple(spans)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a struct: what the seven walks (decode, annotate, encode, size_of, survey, places, json_walk)
+"""The plan of a struct: what the seven walks (decode, annotate, encode, size_of, survey, places, json_way)
 follow, as plain tuples.
 
     plan  = (type name, fields, tags)

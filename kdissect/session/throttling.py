@@ -6,30 +6,20 @@ of the *next* exchange's latency. A client of today waits by itself, so that not
 
 Which of the two a broker does follows from its release, whatever version it is asked in. So once a connection
 shows that its broker is 2.0 or newer, by a version that came with KIP-219 or by what it offers, that counts.
-Where nothing shows it, the answer was held back only if it took at least as long as it says.
+The definitions tell these versions: those in which Kafka's clients wait by themselves
+(``AbstractResponse.shouldClientThrottle``), and one that came later. Where nothing shows it, the answer was
+held back only if it took at least as long as it says.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from kdissect.message import Message, Request
-from kdissect.protocol.apis import PRODUCE, api_key
+from kdissect.protocol.apis import PRODUCE
 from kdissect.protocol.survey import THROTTLE_FIELD
+from kdissect.protocol.traits import api_traits
 
-_SINCE = {
-    **{"Produce": 6, "Fetch": 8, "ListOffsets": 3, "Metadata": 6, "OffsetCommit": 4, "OffsetFetch": 4},
-    **{"FindCoordinator": 2, "JoinGroup": 3, "Heartbeat": 2, "LeaveGroup": 2, "SyncGroup": 2},
-    **{"DescribeGroups": 2, "ListGroups": 2, "ApiVersions": 2, "CreateTopics": 3, "DeleteTopics": 2},
-    **{"DeleteRecords": 1, "InitProducerId": 1, "AddPartitionsToTxn": 1, "AddOffsetsToTxn": 1, "EndTxn": 1},
-    **{"TxnOffsetCommit": 1, "DescribeAcls": 1, "CreateAcls": 1, "DeleteAcls": 1, "DescribeConfigs": 2},
-    **{"AlterConfigs": 1, "AlterReplicaLogDirs": 1, "DescribeLogDirs": 1, "CreatePartitions": 1},
-    **{"CreateDelegationToken": 1, "RenewDelegationToken": 1, "ExpireDelegationToken": 1},
-    **{"DescribeDelegationToken": 1, "DeleteGroups": 1, "OffsetForLeaderEpoch": 2},
-}
-"""By API, the version from which the broker answers first and mutes the connection afterwards: those in which
-Kafka's clients wait by themselves (``AbstractResponse.shouldClientThrottle``), and one that came later."""
 _NEWER_API = 43
 """Keys from here on (ElectLeaders, Kafka 2.2) are newer than KIP-219."""
 
@@ -39,7 +29,7 @@ def answers_first(request: Request) -> bool:
     key, version = request.api_key, request.api_version
     if key is None or version is None:
         return False
-    return key >= _NEWER_API or version >= _since().get(key, version + 1)
+    return key >= _NEWER_API or version in api_traits(key).answers_first
 
 
 def offers_answers_first(offered: dict[str, Any]) -> bool:
@@ -47,7 +37,7 @@ def offers_answers_first(offered: dict[str, Any]) -> bool:
     ApiVersions."""
     for each in offered.get("apiKeys") or ():
         if each.get("apiKey") == PRODUCE:
-            return bool((each.get("maxVersion") or 0) >= _SINCE["Produce"])
+            return (each.get("maxVersion") or 0) in api_traits(PRODUCE).answers_first
     return False
 
 
@@ -56,8 +46,3 @@ def told_ms(response: Message) -> int:
     seen = response.survey()
     told = seen.throttle_ms if seen is not None else response.body().get(THROTTLE_FIELD)
     return max(0, told) if isinstance(told, int) else 0
-
-
-@cache
-def _since() -> dict[int, int]:
-    return {api_key(name): version for name, version in _SINCE.items()}

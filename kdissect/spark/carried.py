@@ -169,7 +169,7 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             head: dict[str, Any] = json.loads(file.readline())
-        return {name: head[name] for name in ("format", "kdissect", "point", "bytes", "sha256")}
+        return {name: head[name] for name in _HEAD}
     except (OSError, ValueError, KeyError) as error:
         raise StateError(f"{path} is no state of a stream: {error}") from None
 

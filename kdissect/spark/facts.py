@@ -229,9 +229,6 @@ def _steps(
             yield None
             continue
         names.now = packet
-        if isinstance(thing, Segment):
-            yield dissector.feed_segment(thing)
-        elif events := dissector.elapse(thing):
-            yield events
+        yield dissector.feed(thing)
     names.now = AT_THE_END
     yield dissector.close()

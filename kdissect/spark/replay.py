@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdissect.capture.files import read_packets
-from kdissect.capture.keylogs import KeyLogs
-from kdissect.capture.reader import Points
+from kdissect.capture.reader import Item, Points
 from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
-from kdissect.model import CaptureError, Fault, Packet, Secrets
+from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
-from kdissect.points.dissector import PointsDissector, dissector_of
-from kdissect.reading import read_rsa_key
+from kdissect.source import Input, Pass, secrets_of, teach
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import open_file
-from kdissect.tls.keylog import Secrets as KnownSecrets
 
 EXCHANGE_COST = 2_048
 """What a row costs beside its bytes, in bytes."""
@@ -56,9 +53,7 @@ def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, n
             yield event
 
 
-def packets_of(
-    paths: Sequence[str], settings: Settings, points: Points | None = None
-) -> Iterator[Packet | Secrets | Fault]:
+def packets_of(paths: Sequence[str], settings: Settings, points: Points | None = None) -> Iterator[Item]:
     """The packets of these files, with what is wrong with them; also that none of them is a capture: among
     other captures that is no reason to end."""
     try:
@@ -84,38 +79,18 @@ def new_dissector(
     numbering: Numbering | None = None,
     learned: TopicNames | None = None,
 ) -> Dissector:
-    """A dissector as the settings ask for it.
+    """A dissector of some of a capture's packets, as the settings ask for it.
 
     :param names: names that hold from the start.
     :param learned: takes the names that are learned, where none hold from the start.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=_secrets_of(settings))
+    secrets = secrets_of(settings.keylog, settings.rsa_key, settings.limits)
+    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=secrets)
     if learned is not None:
         dissector.names = learned
-    _learn_topics(dissector.names, settings)
+    teach(dissector.names, settings.topics)
     return dissector
-
-
-def _secrets_of(settings: Settings) -> KnownSecrets:
-    secrets = KnownSecrets(settings.limits)
-    secrets.rsa_keys = rsa_keys_of(settings)
-    for item in KeyLogs(settings.keylog).read():
-        secrets.add(item.data)
-    return secrets
-
-
-def _learn_topics(names: TopicNames, settings: Settings) -> None:
-    for topic_id, name in settings.topics.items():
-        names.learn(topic_id, name, 0)
-
-
-def rsa_keys_of(settings: Settings) -> tuple[bytes, ...]:
-    """The private keys that the settings name.
-
-    :raises CaptureError: one cannot be read, or is none.
-    """
-    return tuple(map(read_rsa_key, settings.rsa_key))
 
 
 def all_events(
@@ -125,33 +100,28 @@ def all_events(
 
     :param points: the capture points of the files, where they are of several.
     """
-    names = _names_in(paths, settings, note) if settings.two_pass else None
-    if points is None:
-        dissector: Dissector | PointsDissector = new_dissector(settings, names)
-    else:
+    if points is not None:
         points = points._replace(of_interface={})  # it grows while packets are read
-        secrets = _secrets_of(settings)
-        dissector = dissector_of(points, settings.limits, settings.ports, names, secrets=secrets)
-        _learn_topics(dissector.names, settings)
-    for events in dissector.feed_all(_noted(paths, settings, note, points)):
+    source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
+    reading = Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
+    if settings.two_pass:
+        for _ in _events(reading, _noted(paths, settings, note, points)):
+            pass
+        reading = reading.again(with_names=True)
+    yield from _events(reading, _noted(paths, settings, note, points))
+
+
+def _events(reading: Pass, items: Iterator[Item]) -> Iterator[Event]:
+    for events in reading.feed_all(items):
         yield from events
-    yield from dissector.close()
+    yield from reading.end()
 
 
 def _noted(
     paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
-) -> Iterator[Packet | Secrets | Fault]:
+) -> Iterator[Item]:
     """What the captures hold, noted as it is read."""
     for item in packets_of(paths, settings, points):
         if isinstance(item, Packet):
             note.packet(len(item.data))
         yield item
-
-
-def _names_in(paths: Sequence[str], settings: Settings, note: Note) -> TopicNames:
-    dissector = new_dissector(settings)
-    for _ in dissector.feed_all(_noted(paths, settings, note)):
-        pass
-    for _ in dissector.close():
-        pass
-    return dissector.names

@@ -12,9 +12,10 @@ from kdissect.dissect import Event
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.present.form import Clock
+from kdissect.source import read_rsa_key
 from kdissect.spark.carried import Carried, States
 from kdissect.spark.progress import Note
-from kdissect.spark.replay import new_dissector, rsa_keys_of
+from kdissect.spark.replay import new_dissector
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span, limited
 from kdissect.spark.twins import twins
@@ -61,9 +62,9 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
 
 def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
     """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
-    carried.dissector.secrets.rsa_keys = rsa_keys_of(settings)
+    carried.dissector.secrets.rsa_keys = tuple(map(read_rsa_key, settings.rsa_key))
     for lines in KeyLogs(settings.keylog).read():
-        yield from carried.dissector.learn_secrets(lines.data, carried.packets)
+        yield from carried.dissector.feed(lines)
 
 
 def _know_again(carried: Carried, span: Span) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.text import Text
@@ -17,18 +17,16 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.model import CaptureError
-from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.tui.actions import ACTIONS, PAGES, PLACES, actions_of
-from kdissect.tui.feed.batches import Batch, Ended, Feed
-from kdissect.tui.feed.index import Index
-from kdissect.tui.filtering import Shown
+from kdissect.settings.actions import ACTIONS, PAGES, PLACES, actions_of
+from kdissect.settings.key_names import key_names
+from kdissect.settings.recent import recent_files
+from kdissect.settings.remembered import Remembered
+from kdissect.settings.screens import Settings
+from kdissect.tui.feed.batches import Feed
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
-from kdissect.tui.key_names import key_names
+from kdissect.tui.host import Host, Opener, is_of_interfaces
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
-from kdissect.tui.lists.connections import why_nothing
-from kdissect.tui.marks import Marks
-from kdissect.tui.opening import Opener, is_of_interfaces
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -41,18 +39,14 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.start import Start
+from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.palette import Commands
-from kdissect.tui.recent import recent_files
-from kdissect.tui.remembered import Remembered
-from kdissect.tui.settings import Settings
-from kdissect.tui.statistics import Statistics
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
-from kdissect.tui.way import Step, Way
+from kdissect.tui.way import Step
 from kdissect.tui.widgets.dialogs import Help
-from kdissect.tui.widgets.interfaces import Looks
 from kdissect.wording import defect
 
 TICK_SECONDS = 0.15
@@ -60,7 +54,7 @@ TICK_SECONDS = 0.15
 a second would be a third of a core."""
 
 
-class Kdissect(App[None]):
+class Kdissect(Host):
     """The screens over one feed."""
 
     TITLE = "kdissect"
@@ -79,33 +73,16 @@ class Kdissect(App[None]):
         rates: Looks | None = None,
     ) -> None:
         """:param rates: tells of the interfaces that can be captured from."""
-        super().__init__()
-        self.settings = settings
+        self.home = settings.page or ("exchanges" if settings.filter else "findings")
+        self._asking: Timer | None = None
+        """Runs while the second stage of a filter goes on."""
+        super().__init__(feed, options, settings, remembered or Remembered())
         self.set_keymap(keymap_of(settings.keys))
         if settings.theme is not None:
             self.theme = settings.theme
-        self.marks = Marks()
-        self.way = Way()
-        self.options = options
-        self.columns = settings.columns
-        """Those of the list of exchanges; none for as many as there is room for."""
         self._opener = opener
         self._rates = rates
         self.pages: dict[str, Page] = {}
-        self.index = Index()
-        self.ended: Ended | None = None
-        self.remembered = remembered or Remembered()
-        """Filters that were used or saved."""
-        self._asking: Timer | None = None
-        """Runs while the second stage of a filter goes on."""
-        self._saved = 0
-        """How many exchanges were saved with their packets."""
-        self.is_asking = False
-        """Whether what is not saved was told at the last key; nothing else is told until the next."""
-        self.is_open = feed is not None
-        """Whether there is a capture to show."""
-        if feed is not None:
-            self._take(feed)
 
     def on_load(self) -> None:
         if not self.is_headless:
@@ -123,25 +100,14 @@ class Kdissect(App[None]):
     # -- the capture ----------------------------------------------------------------------------------
 
     def open(self, chosen: str) -> str | None:
-        """Show a capture, or what interfaces give (``-i …``); gives why that cannot be, if it cannot."""
         assert self._opener is not None
         begin = self._opener.interfaces if is_of_interfaces(chosen) else self._opener.file
         try:
-            self._take(begin(chosen))
+            self.take(begin(chosen))
         except CaptureError as error:
             return str(error)
         self._begin()
         return None
-
-    def _take(self, feed: Feed) -> None:
-        self.feed = feed
-        self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
-        """The display filter."""
-        self.statistics = Statistics(self.index, feed, self.shown)
-        """Figures of what is shown."""
-        self.judging = Statistics(self.index, feed, None, self.settings.rules)
-        """What is found in all of the capture: a filter would hide what led to it."""
-        self.is_open = True
 
     def _begin(self) -> None:
         self._poll()
@@ -154,6 +120,7 @@ class Kdissect(App[None]):
             "problems": ProblemsPage(),
             "records": RecordsPage(),
             "ladder": LadderPage(),
+            "story": StoryPage(),
             "capture": CapturePage(),
             "findings": FindingsPage(),
         }
@@ -161,7 +128,9 @@ class Kdissect(App[None]):
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
-        self.push_screen("exchanges")
+        self.push_screen("exchanges")  # made in any case: other screens lead to it
+        if self.home != "exchanges":
+            self.switch_screen(self.home)
         if self.settings.filter:
             self.shown.push(self.settings.filter)
         if self.ended is None:
@@ -170,30 +139,13 @@ class Kdissect(App[None]):
     def _poll(self) -> bool:
         """Take in what came; gives whether anything did."""
         before = len(self.index)
-        messages = self.feed.poll()
-        for message in messages:
-            if isinstance(message, Batch):
-                self.index.add(message)
-                self.marks.found(message.comments)
-            else:
-                self.ended = message
+        has_news = self.take_in()
         if len(self.index) != before:
             self.shown.index_grew()
             self._watch_filter()
-        if messages and self.ended is not None:
+        if has_news and self.ended is not None:
             self.shown.index_is_complete()
-        return bool(messages)
-
-    def why_nothing(self) -> list[str]:
-        """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
-        yet."""
-        index = self.index
-        dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
-        if len(index) or (self.ended is None and not dark):
-            return []
-        if self.ended is not None and self.ended.reason is not None:
-            return []  # it was not read to its end, which is told: the rest may hold Kafka
-        return why_nothing(index.packets, [*index.connections.values(), *dark])
+        return has_news
 
     def _tick(self) -> None:
         if self._poll():
@@ -218,14 +170,9 @@ class Kdissect(App[None]):
     # -- the filter -----------------------------------------------------------------------------------
 
     def filter_by(self, text: str) -> None:
-        """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
-        What another screen leads to is listed in the order of time.
-
-        :raises FilterError: it is no filter.
-        """
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
-        self.shown.push(text)
+        self.shown.push(self.shown.within_span(text))
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_by(*USUAL)
@@ -257,16 +204,7 @@ class Kdissect(App[None]):
         if os.environ.get("KDISSECT_DEBUG"):
             super()._fatal_error()
 
-    def share(self) -> str:
-        """How far reading is. Of compressed files that cannot be told: more comes out than goes in."""
-        if self.feed.source.is_live:
-            return "live"
-        total = self.feed.source.bytes_in_all
-        read = self.index.bytes_read
-        return f"{100 * read // total} %" if 0 < read <= total else "reading"
-
     def action_page(self, name: str) -> None:
-        """Show one of the screens."""
         here = self._here()
         if name in self.pages and here is not None and here != name:
             self.way.turn(here, name)
@@ -293,7 +231,6 @@ class Kdissect(App[None]):
         return True
 
     def go_back(self) -> bool:
-        """Show the screen from which one came; gives whether there was any."""
         step = self.way.back()
         if step is None:
             return False
@@ -311,27 +248,12 @@ class Kdissect(App[None]):
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def unsaved(self) -> list[str]:
-        """What is lost at the end."""
-        lost, comments = [], len(self.marks.unsaved)
-        if self.is_open and self.feed.source.is_live and self._saved < len(self.index):
-            lost.append("the live capture is not saved")
-        if comments:
-            lost.append(f"{plural(comments, 'comment')} {'is' if comments == 1 else 'are'} not saved")
-        return lost
-
-    def was_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
-        """The packets of exchanges were saved, with these comments."""
-        self._saved = max(self._saved, len(numbers))
-        self.marks.saved(comments, numbers)
-
-    def end_or_ask(self, page: Page) -> None:
-        """End, if nothing is lost, or that was told at the key before."""
+    def end_or_ask(self) -> None:
         lost = self.unsaved()
         if not lost or self.is_asking:
             self.exit()
-        else:
-            page.say(f"{', '.join(lost)}: q again leaves, w saves")
+        elif isinstance(self.screen, Page):
+            self.screen.say(f"{', '.join(lost)}: q again leaves, w saves")
             self.is_asking = True
 
     def on_key(self, event: Key) -> None:
@@ -369,17 +291,11 @@ class Kdissect(App[None]):
         self.action_page(names[(names.index(here) + step) % len(names)])
 
     def titles(self) -> list[tuple[str, str, str]]:
-        """Name, key and title of the screens there are."""
         keys = {action.id: action.keys for action in ACTIONS} | dict(self.settings.keys)
         return [(name, keys[name].split()[0], title) for name, title in PAGES.items() if name in self.pages]
 
-    def name_of(self, page: Page) -> str:
-        """The name of one of the screens."""
+    def name_of(self, page: Screen[Any]) -> str:
         return next(name for name, each in self.pages.items() if each is page)
-
-    def show_connection(self, connection: int) -> None:
-        """Show the exchanges of a connection."""
-        self.filter_by(f"connection == {connection}")
 
     def action_ladder(self) -> None:
         """Show the ladder of the marked exchanges; where none is marked, or it is that already, of the client
@@ -395,11 +311,24 @@ class Kdissect(App[None]):
         if here is ladder:
             ladder.index_grew()
 
-    def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
-        """Show the exchange at a place of the index.
+    def action_story(self) -> None:
+        """Tell what led to the exchange under the cursor, and what followed."""
+        story, here = self.pages["story"], self.screen
+        assert isinstance(story, StoryPage)
+        place = here.chosen_place() if isinstance(here, Page) else None
+        if place is None:
+            return
+        try:
+            exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
+        except OSError as error:
+            assert isinstance(here, Page)
+            here.say(f"the exchange cannot be read: {error.strerror or error}")
+            return
+        exchange.topic_names = self.index.all_names()
+        story.about(exchange)
+        self._jump("story", self.shown.depth)
 
-        :param to_tree: a line of its tree is to be shown.
-        """
+    def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         page, before = self.pages["exchanges"], self.shown.depth
         assert isinstance(page, ExchangesPage)
         page.uncover(place)
@@ -407,7 +336,6 @@ class Kdissect(App[None]):
         page.go_to(place)
 
     def go_to_number(self, number: int) -> None:
-        """Show the exchange with a number."""
         found = np.flatnonzero(self.index.column("number") == number)
         if len(found):
             self.show_exchange(int(found[0]))

@@ -6,15 +6,82 @@ Secrets are copied as they are shown: not at all.
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from collections.abc import Sequence
 
+from kdissect.exchange import Exchange
+from kdissect.model import Node
 from kdissect.present.body import context_of, message_object
 from kdissect.present.options import Options
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import base64_text, dumps
-from kdissect.tui.commands import kcat_command, tshark_command
+from kdissect.protocol.topics import partition_of
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.selecting import filter_of_line
+
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Kafka's ``Topic.validate``. What is captured may be anything, and a command is pasted into a shell, where
+escape codes and line feeds do harm whatever is quoted."""
+
+
+def kcat_command(exchange: Exchange, spots: Sequence[Spot]) -> str | None:
+    """What reads the partition that a line of the tree is about, from the offset that stands there; of other
+    lines the first partition with records. None if there is none, or its topic has a name that Kafka refuses.
+
+    :param spots: the line, after those around it, the outermost first.
+    """
+    nodes = [spot.branch.node for spot in spots if spot.branch is not None]
+    topic, topic_id, partition = partition_of(tuple(map(_values, nodes)))
+    if topic is None and topic_id is not None:
+        topic = exchange.topic_names.get(topic_id)
+    offset = _offset(nodes) if spots and spots[0].message is not exchange.request else None
+    offset = _value(nodes, "fetchOffset") if offset is None else offset
+    if topic is None or partition is None:
+        place = next((each for each in exchange.record_sets() if each.topic is not None), None)
+        if place is None or place.topic is None or place.partition is None:
+            return None
+        topic, partition, offset = place.topic, place.partition, exchange.assigned_base_offset(place)
+    if not _LEGAL_TOPIC.fullmatch(topic):
+        return None
+    words = ["kcat", "-C", "-e", "-b", exchange.broker, "-t", topic, "-p", str(partition)]
+    return shlex.join([*words, "-o", "beginning" if offset is None else str(offset)])
+
+
+def _values(node: Node) -> dict[str, object]:
+    return {child.name: child.value for child in node.children}
+
+
+def _value(nodes: Sequence[Node], name: str) -> int | None:
+    """A number that stands in one of these structs, the innermost first."""
+    found = (_values(node).get(name) for node in reversed(nodes))
+    return next((value for value in found if isinstance(value, int)), None)
+
+
+def _offset(nodes: Sequence[Node]) -> int | None:
+    """The offset of the record, else of the batch, that a line of a fetched record set is in."""
+    base = _value(nodes, "baseOffset")
+    return None if base is None else base + (_value(nodes, "offsetDelta") or 0)
+
+
+def tshark_command(exchange: Exchange, paths: Sequence[str]) -> str:
+    """What prints the packets of an exchange, taking its broker's port for Kafka's."""
+    packets = sorted({number for message in exchange.messages for number in message.frame.packets})
+    wanted = f"frame.number in {{{', '.join(map(str, packets))}}}"
+    words = ["tshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-Y", wanted, "-V"]
+    return shlex.join(words)
+
+
+def wireshark_command(exchange: Exchange, paths: Sequence[str]) -> list[str]:
+    """What opens Wireshark at the packet that completed the exchange's first message."""
+    packet = exchange.messages[0].frame.last_packet
+    return ["wireshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-g", str(packet)]
+
+
+def _decode_as(exchange: Exchange) -> str:
+    return f"tcp.port=={exchange.broker.rpartition(':')[2]},kafka"
+
 
 FORMS = ("value", "path", "filter", "JSON", "hex", "kcat command", "tshark command")
 

@@ -24,6 +24,7 @@ from kdissect.present.records import Address
 from kdissect.present.sanitise import CUT, sanitise
 from kdissect.present.secret_names import REDACTED
 from kdissect.present.tree import fault_text, value_text
+from kdissect.protocol.errors import errors
 from kdissect.tui.heap import uncollected
 
 PAGE = 500
@@ -257,6 +258,31 @@ class Detail:
                     return self._nodes(found)
         return []
 
+    def path_to_error(self) -> list[Node]:
+        """The nodes around the first of the gravest error codes of the response, the outermost first; where
+        there is no code but 0, around the first fault."""
+        below = [branch for spot in self.spots for branch in spot.below]
+        grave = self.exchange.error_class
+        answer = [
+            each for spot in self.spots if spot.message is self.exchange.response for each in spot.below
+        ]
+
+        def is_it(branch: Branch) -> bool:
+            code = error_of(branch.node)
+            return code is not None and self.exchange.class_of(code) == grave
+
+        path = _way_to(answer, is_it) if grave is not None else []
+        return self._nodes(path or _way_to(below, lambda branch: branch.node.fault is not None))
+
+    def meaning_of(self, spot: Spot) -> str | None:
+        """What an error code means, in one line; None for other lines, and for a code that Kafka does not
+        have."""
+        code = error_of(spot.branch.node) if spot.branch is not None else None
+        error = errors().get(code) if code is not None else None
+        if error is None:
+            return None
+        return f"{error.name}, {self.exchange.class_of(error.code)}: {error.meaning}"
+
     def path_to_record(self, address: Address) -> list[Node]:
         """The nodes around a record, the outermost first; as far as there are any, where so many records are
         in its batch that not all are drawn."""
@@ -265,6 +291,25 @@ class Detail:
             if number == address.record_set:
                 return self._nodes([*path, *_way_in(path[-1], address)])
         return []
+
+
+def error_of(node: Node) -> int | None:
+    """The error code that a field has; None where it is 0, or the field holds none."""
+    if not node.name.lower().endswith("errorcode") or not isinstance(node.value, int):
+        return None
+    return node.value or None
+
+
+def _way_to(branches: Iterable[Branch], is_it: Callable[[Branch], bool]) -> list[Branch]:
+    """The way to the first of some branches, or of those below them; record sets are not opened for it."""
+    for branch in branches:
+        if is_it(branch):
+            return [branch]
+        if branch.node.children and not branch.is_record_set:
+            found = _way_to(branch.inside(), is_it)
+            if found:
+                return [branch, *found]
+    return []
 
 
 RECORD_TYPES = ("Record", "Message")

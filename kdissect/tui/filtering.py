@@ -14,6 +14,8 @@ Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,14 +24,14 @@ from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.computed import SLOW
 from kdissect.filter.masks import Mask, Masks
+from kdissect.present.form import SECOND
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.asking import Asker
 from kdissect.tui.feed.batches import Feed
-from kdissect.tui.feed.columns import FilterColumns
+from kdissect.tui.feed.columns import FilterColumns, Stage, is_long
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.slowness import slowness_of, why_nothing_is_slow
-from kdissect.tui.feed.stage import Stage, is_long
 
 DEEPEST = 100
 """Filters that lie on one another; of more, the oldest are forgotten."""
@@ -49,6 +51,28 @@ def _escaped(character: str) -> str:
     if sanitise(character) == character or code > 0xFFFF:  # no escape is as long as those
         return character
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
+
+
+class _Span(NamedTuple):
+    """A range of time that was chosen."""
+
+    start_ns: int
+    end_ns: int
+    text: str
+    """The filter that shows it."""
+    depth: int
+    """How many filters there were to go back to before."""
+
+
+def span_text(start_ns: int, end_ns: int) -> str:
+    """The filter that shows what began in a range of time."""
+    return f"time >= {_moment(start_ns)} and time < {_moment(end_ns)}"
+
+
+def _moment(ns: int) -> str:
+    seconds, rest = divmod(ns, SECOND)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return whole + (f".{rest:09}".rstrip("0") if rest else "") + "Z"
 
 
 class Shown:
@@ -85,6 +109,8 @@ class Shown:
         self._answered = 0
         """Rows of the index that went through the first stage."""
         self._places: tuple[tuple[int, int], Places] | None = None
+        self._span: _Span | None = None
+        """The range of time that was chosen last."""
 
     # -- what is set --------------------------------------------------------------------------------
 
@@ -145,6 +171,36 @@ class Shown:
         """
         self.compiled(text)  # its own mistakes, at their own place
         self.push(f"({self.text}) and ({text})" if self.text and self.is_on else text)
+
+    def narrow_to(self, start_ns: int, end_ns: int) -> None:
+        """Show only what began in a range of time, in the place of a range that was chosen before; the end
+        is not in it."""
+        self.widen()
+        depth = self.depth
+        self._span = _Span(start_ns, end_ns, span_text(start_ns, end_ns), depth)
+        self.narrow(self._span.text)
+
+    def widen(self) -> bool:
+        """Take the range of time back, with the filters set since; gives whether there was one."""
+        if self.span is None or self._span is None:
+            return False
+        self.pop_to(self._span.depth)
+        self._span = None
+        return True
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The range of time that the filter asks for, from and to, where one was chosen."""
+        span = self._span
+        if span is None or not self.is_on or span.text not in self.text:
+            return None
+        return span.start_ns, span.end_ns
+
+    def within_span(self, text: str) -> str:
+        """A filter with the range of time that was chosen, if any: what leads to exchanges stays in it."""
+        if self.span is None or self._span is None or self._span.text in text:
+            return text
+        return f"({text}) and ({self._span.text})" if text else self._span.text
 
     def pop(self) -> bool:
         """Go back to the filter before; gives whether there was anything to go back to."""

@@ -8,14 +8,14 @@ from textual.binding import Binding, BindingType
 from textual.keys import format_key
 from textual.screen import Screen
 
-from kdissect.tui.actions import IDS, PLACES, actions_of
-from kdissect.tui.key_names import key_names
+from kdissect.settings.actions import IDS, PLACES, actions_of
+from kdissect.settings.key_names import key_names
 
 
 def bindings_of(where: str) -> list[BindingType]:
     """The bindings of a page or pane, for its ``BINDINGS``.
 
-    :param where: one of :data:`kdissect.tui.actions.PLACES`.
+    :param where: one of :data:`kdissect.settings.actions.PLACES`.
     """
     return [
         Binding(

@@ -23,10 +23,6 @@ class Marks:
         self.numbers ^= {number}
         return number in self.numbers
 
-    def is_marked(self, number: int) -> bool:
-        """Whether an exchange is marked."""
-        return number in self.numbers
-
     def own(self, number: int) -> str | None:
         """What was written here about an exchange."""
         return self.comments.get(number)

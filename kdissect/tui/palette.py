@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.keys import format_key
 
-from kdissect.tui.actions import IDS
-
-if TYPE_CHECKING:
-    from kdissect.tui.app import Kdissect
+from kdissect.settings.actions import IDS
+from kdissect.tui.host import Host
 
 _NOT_LISTED = ("palette",)
 
@@ -49,7 +47,7 @@ class Commands(Provider):
     async def search(self, query: str) -> Hits:
         number = query.strip().removeprefix(":").replace(",", "")
         if number.isdecimal() and len(number) < 20:
-            app = cast("Kdissect", self.app)
+            app = cast(Host, self.app)
             yield Hit(1, f"Go to No. {int(number)}", partial(app.go_to_number, int(number)))
         matcher = self.matcher(query)
         for command in self._commands():

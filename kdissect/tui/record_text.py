@@ -16,9 +16,9 @@ from kdissect.present.payload import framing_of, lines_of, one_line
 from kdissect.present.record_text import header_objects
 from kdissect.present.sanitise import sanitise
 from kdissect.present.secret_names import REDACTED
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
 from kdissect.protocol.json_form import dumps
-from kdissect.tui.feed.record_lines import is_redacted
+from kdissect.tui.feed.records import is_redacted
 
 COPY_FORMS = ("value", "key", "headers", "record as JSON", "value as hex")
 

@@ -8,26 +8,25 @@ becomes a comment of the packet that completed its first message.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kdissect.capture.belonging import belonging
 from kdissect.capture.writer import PcapngWriter
-from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
-from kdissect.present.columns import EXCHANGES
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
+from kdissect.source import Pass
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.source import Source, packets_of, points_of
+from kdissect.tui.feed.source import Source, input_of, packets_of
 from kdissect.tui.whole_file import write_whole
 from kdissect.wording import NotInstalledError
 
@@ -149,7 +148,7 @@ def _write_packets(
     if encrypted and with_secrets is None:
         raise MayHaveSecretsError("these packets are of TLS")
     source = feed.source
-    points = points_of(source)
+    points = input_of(source).points
     with closing(packets_of(source, waits=False, points=points)) as capture:
         packets = (item for item in capture if isinstance(item, Packet))
         wanted = shown | belonging(packets, shown, source.limits, encrypted)
@@ -172,13 +171,37 @@ def _write_packets(
 def _key_log(source: Source) -> bytes:
     """The secrets with which the capture's connections are decrypted. Which those are is only known to the
     decoder, in another process, so all is decrypted again."""
-    dissector = Dissector(source.limits, source.ports, secrets=deepcopy(source.secrets))
-    if source.key_logs is not None:
-        for lines in source.key_logs.anew().follow(math.inf):
-            dissector.learn_secrets(lines.data, 0)
-    with closing(packets_of(source, waits=False)) as capture:
-        for item in capture:
-            dissector.feed(item)
-    for _ in dissector.close():
+    key_logs = None if source.key_logs is None else source.key_logs.anew()
+    reading = Pass(input_of(source, waits=False), deepcopy(source.secrets), key_logs)
+    for _ in reading.events():
         pass
-    return dissector.secrets.key_log()
+    return reading.secrets.key_log()
+
+
+TABLE_FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv", ".arrow": "arrow"}
+"""By the end of the file's name."""
+
+
+def save_table(path: str, table: Table, rows: Iterable[Any], options: Options) -> str:
+    """Write the rows, which are what the table is made from; gives what was done, or why it was not. A file
+    that is there already stays."""
+    form = TABLE_FORMS.get(os.path.splitext(path)[1].lower())
+    if form is None:
+        return f"the name must end in one of {', '.join(TABLE_FORMS)}"
+    if os.path.lexists(path):
+        return f"{path} is there already; give another name"
+
+    def write(file: BinaryIO) -> str:
+        writer, count = table_writer(form, table, file, options), 0
+        for row in rows:
+            writer.write(row)
+            count += 1
+        writer.close()
+        return plural(count, "row")
+
+    try:
+        return write_whole(path, write)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    except NotInstalledError as error:
+        return str(error)

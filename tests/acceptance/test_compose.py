@@ -7,9 +7,10 @@ import random
 import pytest
 
 from tests.acceptance.compose import FILES, LINKS, SHAPES, captures, composed, failures
+from tests.amount import times
 
 PARTS = 4
-COUNT = 80
+COUNT = times(24, 80)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -19,6 +19,7 @@ from kdissect.model import Fault, Packet, Segment
 from kdissect.session.conversation import Connection
 from tests.acceptance.mutate import connections, damaged_capture, look_at
 from tests.accounts import astray
+from tests.amount import times
 
 SMALL: dict[str, tuple[int, ...]] = {
     "layers": (1, 2),
@@ -60,7 +61,7 @@ def test_every_limit_that_dissecting_has_is_tried() -> None:
     assert set(SMALL) == set(Limits._fields) - others
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(80, 300), deadline=None)
 @given(seed=SEEDS, limits=LIMITS)
 def test_no_byte_of_a_damaged_capture_goes_astray(seed: int, limits: Limits) -> None:
     events = list(dissect(damaged_capture(random.Random(seed)), limits))
@@ -70,7 +71,7 @@ def test_no_byte_of_a_damaged_capture_goes_astray(seed: int, limits: Limits) -> 
             look_at(event)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(80, 300), deadline=None)
 @given(seed=SEEDS, limits=LIMITS)
 def test_what_a_limit_costs_is_told(seed: int, limits: Limits) -> None:
     packets = whole_capture(random.Random(seed))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.acceptance.loss import Score, in_all, score, tried, truth
+from tests.amount import times
 
-PARTS = 4
-COUNT = 120
+PARTS = 2
+COUNT = times(40, 120)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -1,13 +1,15 @@
-"""Damaged captures and messages give exchanges and faults, and nothing else."""
+"""Damaged captures and messages give exchanges and faults, and nothing else. ``python -m
+tests.acceptance.mutate`` tries more."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.acceptance.mutate import failures
+from tests.amount import times
 
-PARTS = 10
-COUNT = 50_000
+PARTS = 4
+COUNT = times(6_000, 50_000)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -16,7 +16,8 @@ from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
+from tests.amount import times
 from tests.analysis.folds import SPEC, events_of, fold
 
 CASES = ("java43-groups", "java43-kip848", "java43-share-2", "streams-protocol-2", "zk39-ibp28", "sweep-44")
@@ -81,7 +82,7 @@ def damage(draw: st.DrawFn, frame: Frame, start: int) -> Frame:
 
 
 @pytest.mark.parametrize("text", SPEC)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=times(20, 60))
 @given(exchanges=damaged(), at=st.integers(0, 6))
 def test_damaged_messages_are_counted(text: str, exchanges: list[Exchange], at: int) -> None:
     whole = fold(text, exchanges)

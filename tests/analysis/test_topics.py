@@ -192,5 +192,5 @@ def named_late(topic_id: str) -> list[Any]:
     responses = [{"name": "orders", "partitionResponses": [done]}]
     talk.answer(response("Produce", 8, 3, responses=responses, throttleTimeMs=0))
     dissector = Dissector()
-    events = [event for segment in talk.close().segments for event in dissector.feed_segment(segment)]
+    events = [event for segment in talk.close().segments for event in dissector.feed(segment)]
     return [event for event in (*events, *dissector.close()) if isinstance(event, Exchange)]

@@ -57,7 +57,7 @@ def test_the_library_loads_no_vendor_before_it_is_used() -> None:
 def test_help_imports_no_command() -> None:
     code = (
         "import sys; from kdissect.cli import main; main(['--help'])\n"
-        "print({'pyarrow', 'dpkt', 'kdissect.dissect', 'kdissect.cli.read'} & set(sys.modules))"
+        "print({'pyarrow', 'dpkt', 'kdissect.dissect', 'kdissect.cli.commands.read'} & set(sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
     assert ran.stdout.startswith(b"Usage:")

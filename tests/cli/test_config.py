@@ -35,6 +35,7 @@ def test_every_key(tmp_path: Path) -> None:
         time = "u"
         slow_ms = 250
         theme = "nord"
+        page = "groups"
         [topics]
         "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
         [filters]
@@ -54,7 +55,19 @@ def test_every_key(tmp_path: Path) -> None:
     columns = ("number", "api")
     shown = frozenset({"Moon", "MoonRequest.token"})
     assert found == Config(
-        columns, ports, "never", "u", 250, "nord", topics, filters, keys, limits, columns, shown
+        columns,
+        ports,
+        "never",
+        "u",
+        250,
+        "nord",
+        topics,
+        filters,
+        keys,
+        limits,
+        columns,
+        shown,
+        page="groups",
     )
 
 
@@ -79,7 +92,15 @@ def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
 
 
 @pytest.mark.parametrize(
-    "text", ["theme = 1", '[keymap]\nsav = "x"', '[keymap]\nsave = "e"', "[filters]\nx = 1", "keymap = 1"]
+    "text",
+    [
+        "theme = 1",
+        "page = 1",
+        '[keymap]\nsav = "x"',
+        '[keymap]\nsave = "e"',
+        "[filters]\nx = 1",
+        "keymap = 1",
+    ],
 )
 def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
@@ -129,6 +150,7 @@ def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Pa
         ("slow_ms = 0", 1, "above 0"),
         ('slow_ms = "4 y"', 1, "the form is a number"),
         ("theme = 1", 1, "a name"),
+        ('page = "errors"', 1, "page: one of exchanges, connections"),
         ("[secrets]\nhide = 1", 2, "there is no key 'hide'"),
         ("[secrets]\nshow = 1", 2, "a list of names"),
         ('[secrets]\n\nshow = ["a b"]', 3, "is no class and no field of one"),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.capture.following import FollowedFiles
 from kdissect.cli.reading import Reading
-from kdissect.live.following import Files, Spooled
 from kdissect.live.journal import JournalWriter
+from kdissect.live.spooled import Spooled
 from kdissect.present.options import Options
-from tests.live.test_following import capture_of
+from tests.capture.test_following import capture_of
 
 
 def test_what_a_spool_gave_up_is_told_and_the_rest_is_read(
@@ -34,7 +35,7 @@ def test_what_a_spool_gave_up_is_told_and_the_rest_is_read(
 def test_a_followed_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "growing"
     path.write_bytes(capture_of(1, 2)[:-3])
-    following = Files((str(path),))
+    following = FollowedFiles((str(path),))
     with closing(Reading((str(path),), Options(), opener=lambda: following)) as reading:
         following.stop()
         list(reading)

@@ -19,16 +19,16 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Item
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.keys import keys_of
 from kdissect.cli.reading import Reading
+from kdissect.cli.tls_keys import keys_of
 from kdissect.exchange import Exchange
-from kdissect.live.following import Files
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
-from tests.cli.run import run, spawn
+from tests.cli.run import run, run_with
 from tests.kafka import METADATA_RESPONSE_1 as ANSWER
 from tests.kafka import framed, request, response
 from tests.lab import LAB
@@ -236,7 +236,7 @@ def test_late_secrets_count_from_the_start_where_all_is_read_twice(
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    ran = spawn("read", "-", "--keylog", KEY_LOG, stdin=CAPTURE.read_bytes())
+    ran = run_with(CAPTURE.read_bytes(), "read", "-", "--keylog", KEY_LOG)
     assert len(ran.lines) == EXCHANGES
 
 
@@ -274,7 +274,7 @@ def test_a_key_log_is_looked_at_while_no_packets_come(tmp_path: Path) -> None:
         for item in read_packets([CAPTURE]):
             if isinstance(item, Packet):
                 writer.write(item)
-    following = Files((str(capture),))
+    following = FollowedFiles((str(capture),))
     keys = keys_of({"key_logs": (str(path),), "rsa_keys": ()}, growing=True, environment={})
     reading = Reading((), PLAIN, opener=lambda: following, keys=keys)
     kept: list[object] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import CAPTURES, run, spawn
+from tests.cli.run import CAPTURES, run, run_with
 
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
 HEARTBEAT = ("--api", "Heartbeat", "--api-version", "0")
@@ -59,7 +59,7 @@ def test_decode_as_does_not_mind_case(capsysbinary: Capsys) -> None:
     ],
 )
 def test_lines_that_are_no_json_are_answered_in_words(line: bytes, error: str) -> None:
-    ran = spawn("bytes", "message", "--ndjson", stdin=b"\n" + line + b"\n")
+    ran = run_with(b"\n" + line + b"\n", "bytes", "message", "--ndjson")
     assert (ran.code, ran.err) == (3, "")
     assert json.loads(ran.out) == {"id": None, "line": 2, "error": error}
 

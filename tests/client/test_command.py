@@ -30,7 +30,7 @@ def test_what_is_no_address_is_told(capsysbinary: Capsys, address: str) -> None:
 
 def test_the_client_is_loaded_by_nobody_else() -> None:
     code = (
-        "import sys, kdissect.cli.read, kdissect.cli.root;"
+        "import sys, kdissect.cli.commands.read, kdissect.cli.root;"
         "print('asyncio' in sys.modules, 'kdissect.client' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

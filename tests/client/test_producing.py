@@ -153,7 +153,7 @@ def test_what_was_written_beside_refused_records_is_told(
 def test_a_line_that_is_too_long_is_refused_and_not_cut(
     capsysbinary: Capsys, broker: TestBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kdissect.cli.drafts.LONGEST_LINE", 1024)
+    monkeypatch.setattr("kdissect.cli.commands.client.drafts.LONGEST_LINE", 1024)
     produced(broker)
     file = tmp_path / "lines"
     file.write_bytes(b"short\n" + b"x" * 1023 + b"\n")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.client.changing import READING, changes
+from kdissect.client.changing import EXCEPTIONS, changes
 from kdissect.client.conformance import default_body
 from kdissect.client.filling import values_of
 from kdissect.client.replay import from_exchange, from_log, from_log_line
@@ -15,9 +15,11 @@ from kdissect.present.body import message_object
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
+from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.encode import encode
 from kdissect.protocol.json_form import dumps, to_json
 from kdissect.protocol.schema import message_struct
+from kdissect.protocol.traits import api_traits
 from tests.kafka import request
 
 EVERY = [(key, version) for key in apis.api_keys() for version in apis.versions(key)]
@@ -118,9 +120,16 @@ def test_asking_for_a_coordinator_may_make_its_topic() -> None:
     assert not changes(key, {"coordinatorKeys": []})
 
 
-def test_every_reading_api_is_one() -> None:
-    names = {apis.api_name(key) for key in apis.api_keys()}
-    assert names >= READING
+def test_what_no_definition_says_to_read_only_changes_something() -> None:
+    assert changes(apis.api_key("ListOffsets"), None)
+    assert not changes(apis.api_key("ListOffsets"), {})
+    assert changes(apis.PRODUCE, {})
+    assert changes(4711, {})
+
+
+def test_every_exception_of_the_definitions_is_known() -> None:
+    told = {api_traits(key).reads for key in apis.api_keys()}
+    assert told == {*EXCEPTIONS, ALWAYS, None}
 
 
 def test_every_version_of_every_api_can_be_asked_with_defaults() -> None:

@@ -20,7 +20,6 @@ def test_scram_sha_256_is_the_example_of_rfc_7677() -> None:
         b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
     assert client.answer(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=") is None
-    assert client.is_proven
 
 
 def server_of(digest: str, password: bytes, client: Scram) -> tuple[bytes, bytes]:
@@ -45,9 +44,7 @@ def test_a_server_that_knows_the_password_accepts_the_proof_and_is_proven(digest
     client = Scram(digest, "a,b=c", "päss")
     assert client.first().startswith(b"n,,n=a=2Cb=3Dc,r=")
     _, verdict = server_of(digest.replace("-", "").lower(), "päss".encode(), client)
-    assert not client.is_proven
     assert client.answer(verdict) is None
-    assert client.is_proven
     with pytest.raises(SaslError, match="after the end"):
         client.answer(verdict)
 

@@ -8,15 +8,13 @@ import pytest
 
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.faults import embedded_faults
-from kdissect.embedded.fields import CARRIERS, decode_field
 from kdissect.embedded.internal import encode_internal
 from kdissect.embedded.tree import expand_embedded
 from kdissect.model import Fault, Node
-from kdissect.protocol import apis
 from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.encode import encode
-from kdissect.protocol.schema import Field, Struct, data_struct, message_struct
+from kdissect.protocol.schema import data_struct, message_struct
 
 NAME = "ConsumerProtocolSubscription"
 
@@ -97,28 +95,3 @@ def test_a_response_needs_its_request() -> None:
     assert list(embedded_faults("EnvelopeResponse", answer)) == []
     (found,) = embedded_faults("EnvelopeResponse", answer, Context(asked))
     assert found.message.startswith("HeartbeatResponse: ")
-
-
-def test_no_other_class_has_bytes_that_are_decoded() -> None:
-    classes = [data_struct(name, apis.data_versions(name)[-1]) for name in apis.data_names()]
-    for key in apis.api_keys():
-        classes += [message_struct(key, apis.versions(key)[-1], kind) for kind in ("request", "response")]
-    decoded = {
-        struct.name for struct in classes if any(_is_decoded(struct.name, name) for name in _bytes(struct))
-    }
-    assert decoded <= CARRIERS
-
-
-def _is_decoded(message: str, name: str) -> bool:
-    return decode_field(message, [{"protocolType": "consumer"}], name, SUBSCRIPTION) is not None
-
-
-def _bytes(struct: Struct) -> list[str]:
-    found: list[str] = []
-    fields: list[Field] = list(struct.fields)
-    for field in fields:
-        if field.type == "bytes":
-            found.append(field.name)
-        elif field.struct is not None:
-            found += _bytes(field.struct)
-    return found

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.envelope import EmbeddedMessage
-from kdissect.embedded.fields import GROUP_FIELDS, Decoded, decode_field
+from kdissect.embedded.fields import HOLDERS, KINDS, Decoded, decode_field
 from kdissect.embedded.internal import encode_internal
 from kdissect.limits import DEFAULTS
 from kdissect.protocol import apis
-from kdissect.protocol.schema import Struct, data_struct, message_struct
+from kdissect.protocol.definition import Document
+from kdissect.protocol.library import library
+from kdissect.protocol.traits import field_traits
 from tests.embedded.official import one
 from tests.kafka import request
+from tests.protocol.structs import within
 
 SUBSCRIPTION = one("consumer-protocol", "ConsumerProtocolSubscription", 3)
 ASSIGNMENT = one("consumer-protocol", "ConsumerProtocolAssignment", 3)
@@ -58,24 +62,48 @@ def test_blobs_of_group_members_are_what_the_protocol_type_says(
     assert decode_field(message, other, name, b"{}") is None
 
 
-@pytest.mark.parametrize(("message", "name"), GROUP_FIELDS)
-def test_the_table_names_fields_that_exist(message: str, name: str) -> None:
-    for kind in ("request", "response"):
-        if message.lower().endswith(kind):
-            key = apis.api_key(message[: -len(kind)])
-            struct = message_struct(key, apis.versions(key)[-1], kind)
-            break
-    else:
-        struct = data_struct(message, apis.data_versions(message)[-1])
-    fields = _fields(struct)
-    assert name in fields
-    assert GROUP_FIELDS[message, name][1] in fields
+def classes() -> Iterator[tuple[str, Document, str | None]]:
+    """Every message class: its name, and where it is defined."""
+    for key in apis.api_keys():
+        for kind in ("request", "response"):
+            yield apis.api_name(key) + kind.capitalize(), library().api(key), kind
+    for name in apis.data_names():
+        yield name, library().data_class(name), None
 
 
-def _fields(struct: Struct) -> set[str]:
-    return {field.name for field in struct.fields}.union(
-        *(_fields(field.struct) for field in struct.fields if field.struct is not None)
-    )
+def names_in(document: Document, kind: str | None) -> set[str]:
+    return {
+        field.name
+        for block in document.blocks
+        if kind in (None, block.kind)
+        for field in within(block.fields)
+    }
+
+
+def test_every_word_of_the_definitions_is_known_and_names_fields_and_classes_that_exist() -> None:
+    asked = {}
+    for message, document, kind in classes():
+        for held in field_traits(message).holds.values():
+            words = held.split()
+            if words[0] in HOLDERS and " by " in held:
+                assert words[-3] in KINDS, held
+                assert words[-1] in names_in(document, kind), held
+            elif words[0] == "response":
+                assert words[-1] in names_in(document, "request"), held
+            elif words[0] in HOLDERS:
+                assert held == words[0]
+            else:
+                named = [each.split()[0] for each in held.split(" or ")]
+                assert set(named) <= set(apis.data_names()), held
+            asked[words[0]] = held
+    assert asked.keys() >= HOLDERS.keys()
+
+
+def test_only_bytes_hold_something() -> None:
+    for message, document, _ in classes():
+        for block in document.blocks:
+            for field in within(block.fields):
+                assert field.holds is None or field.type == "bytes", (message, field.name)
 
 
 def test_an_old_join_response_takes_the_type_from_its_request() -> None:

@@ -107,7 +107,7 @@ def exchanges_of(*talks: Talk) -> tuple[Exchange, ...]:
     segments = [segment for talk in talks for segment in talk.segments]
     for number, segment in enumerate(segments, 1):
         moment = START_NS + number * 1_000_000
-        events += dissector.feed_segment(segment._replace(packet=number, timestamp_ns=moment))
+        events += dissector.feed(segment._replace(packet=number, timestamp_ns=moment))
     events += dissector.close()
     found = [event for event in events if isinstance(event, Exchange)]
     return tuple(sorted(found, key=lambda exchange: exchange.number))

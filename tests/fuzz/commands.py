@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from kdissect.cli import DONE, FAULTS_SEEN, UNREADABLE, main
+from kdissect.cli import main
 from kdissect.cli.config import KEYS, load_config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, UNREADABLE
 from kdissect.limits import Limits
 from tests.lab import DATA
 

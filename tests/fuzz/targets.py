@@ -139,7 +139,7 @@ def streams(data: bytes) -> None:
     dissector = Dissector(_LIMITS[data[0] % len(_LIMITS)] if data else DEFAULTS)
     events: list[object] = []
     for segment in _segments(data[1:]):
-        events += dissector.feed_segment(segment)
+        events += dissector.feed(segment)
     events += dissector.close()
     assert dissector.held_bytes == 0
     assert astray(events) == {}
@@ -349,14 +349,17 @@ TARGETS = {
     "tls": Target(tls, tls_seeds, largest=8_192, guides=("kdissect.tls",)),
     "logdir": Target(logdir, logdir_seeds),
     "log": Target(
-        log, log_seeds, largest=8_192, guides=("kdissect.cli.log", "kdissect.logdir", "kdissect.present")
+        log,
+        log_seeds,
+        largest=8_192,
+        guides=("kdissect.cli.commands.log", "kdissect.logdir", "kdissect.present"),
     ),
     "schema": Target(
         schema,
         schema_seeds,
         largest=8_192,
         guides=(
-            "kdissect.cli.schema",
+            "kdissect.cli.commands.schema",
             "kdissect.protocol.importing",
             "kdissect.protocol.vetting",
             "kdissect.protocol.merging",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-import kdissect.cli.counts
+import kdissect.cli.folding
 import kdissect.jobs.batches
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.cli import main
@@ -69,7 +69,7 @@ def small_batches(events: int) -> Iterator[None]:
     """Batches of so many events, so that a small capture has many."""
     with (
         mock.patch.object(kdissect.jobs.batches, "BATCH_EVENTS", events),
-        mock.patch.object(kdissect.cli.counts, "COUNTED_EVENTS", events),
+        mock.patch.object(kdissect.cli.folding, "COUNTED_EVENTS", events),
     ):
         yield
 

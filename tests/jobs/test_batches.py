@@ -8,7 +8,7 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import BATCH_EVENTS, Batch, opened
+from kdissect.jobs.batches import BATCH_EVENTS, EventBatch, opened
 from kdissect.model import Fault
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
@@ -27,7 +27,7 @@ def events_of(path: Path) -> tuple[list[Event], TopicNames]:
 @pytest.mark.parametrize("name", ["errors.pcapng", "loss.pcapng", "basic-kafka43.pcapng"])
 def test_events_come_back_in_order_with_their_topics_named(name: str) -> None:
     events, names = events_of(CAPTURES / name)
-    batch, history = Batch(), TopicNames()
+    batch, history = EventBatch(), TopicNames()
     for event in events:
         batch.add(event)
     for told in names.order:
@@ -47,16 +47,16 @@ def test_events_come_back_in_order_with_their_topics_named(name: str) -> None:
 
 def test_a_batch_is_full_of_bytes_or_of_events() -> None:
     *_, exchange = events_of(CAPTURES / "errors.pcapng")[0]
-    batch = Batch(most_events=2)
+    batch = EventBatch(most_events=2)
     batch.add(exchange)
     assert not batch.is_full
     batch.add(exchange)
     assert batch.is_full
     fault = Fault("file", "damaged", "a text")
-    batch = Batch(most_bytes=1)
+    batch = EventBatch(most_bytes=1)
     batch.add(fault)
     assert not batch.is_full  # it has no message
-    batch = Batch()
+    batch = EventBatch()
     for _ in range(BATCH_EVENTS):
         batch.add(fault)
     assert batch.is_full

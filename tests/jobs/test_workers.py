@@ -43,6 +43,11 @@ class Echo:
         return state, (len(self.news), os.getpid())
 
 
+def pids_of(workers: Workers) -> list[int]:
+    """The numbers of the other processes."""
+    return [process.pid for process in workers._processes]
+
+
 class Bench:
     """Workers, and what comes of them."""
 
@@ -89,7 +94,7 @@ def are_gone(pids: Sequence[int]) -> bool:
 def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
     batches = [f"{'sleep0.02' if number % 3 == 0 else ''} word{number:03}" for number in range(40)]
     with bench(count) as several:
-        pids = several.workers.pids
+        pids = pids_of(several.workers)
         assert len(pids) == count - 1
         several.do(*batches)
         assert several.text.split() == [f"word{number:03}" for number in range(40)]
@@ -99,7 +104,7 @@ def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
 
 def test_the_others_do_some_of_it_and_so_does_this_one() -> None:
     with bench(2) as both:
-        (pid,) = both.workers.pids
+        (pid,) = pids_of(both.workers)
         both.do(*["sleep0.01 a"] * 12)
     assert {who for _, who in both.done} == {pid, os.getpid()}
 
@@ -164,7 +169,7 @@ def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
 @pytest.mark.parametrize(("number", "how"), [(9, "was killed by signal 9"), (10, "was killed by signal 10")])
 def test_a_process_that_dies_ends_the_work_behind_what_came_before(number: int, how: str) -> None:
     with bench(2, state=1) as both:  # no batch is done again, here
-        (pid,) = both.workers.pids
+        (pid,) = pids_of(both.workers)
         both.workers.submit(b"sleep0.05 a")
         both.workers.submit(b"b die%d c" % number)
         with pytest.raises(JobError, match=how):
@@ -176,7 +181,7 @@ def test_a_process_that_dies_ends_the_work_behind_what_came_before(number: int, 
 
 def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
     with bench(2, state=1) as both:
-        (pid,) = both.workers.pids
+        (pid,) = pids_of(both.workers)
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(JobError, match="was killed by signal 9"):
             both.do(*["a " * 100_000] * 50)
@@ -184,7 +189,7 @@ def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
 
 def test_the_interrupt_key_is_not_for_the_others() -> None:
     with bench(2) as both:
-        (pid,) = both.workers.pids
+        (pid,) = pids_of(both.workers)
         for number in (signal.SIGINT, signal.SIGTERM):
             os.kill(pid, number)
         both.workers.submit(b"a")
@@ -198,7 +203,7 @@ def test_an_output_that_fails_ends_it_and_leaves_nobody() -> None:
 
     with bench(3) as several:
         several.workers._write = write
-        pids = several.workers.pids
+        pids = pids_of(several.workers)
         with pytest.raises(BrokenPipeError):
             several.do(*"abcdefgh")
         several.workers.close()
@@ -212,7 +217,7 @@ def test_where_no_process_may_begin_this_one_does_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "fork", refused)
     before = len(os.listdir("/proc/self/fd"))
     with bench(3) as several:
-        assert several.workers.pids == []
+        assert pids_of(several.workers) == []
         assert len(os.listdir("/proc/self/fd")) == before
         several.workers.submit(b"a")
         several.workers.finish()
@@ -226,7 +231,7 @@ def test_they_end_when_this_one_does() -> None:
     if first == 0:
         try:
             found = Bench(3)
-            os.write(tell, ",".join(map(str, found.workers.pids)).encode())
+            os.write(tell, ",".join(map(str, pids_of(found.workers))).encode())
             os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.cli.doctor import _capturing_elsewhere
+from kdissect.cli.commands.doctor import _capturing_elsewhere
 from kdissect.live import libpcap
 from tests.cli.run import CAPTURES, ROOT
 from tests.live.machine import end, network, until_it_captures
@@ -103,8 +103,8 @@ def test_doctor_tells_how_far_it_goes() -> None:
 @pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
 def test_doctor_tells_what_is_missing_to_read_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr("kdissect.cli.doctor.glob", lambda _: ["/dev/bpf0", "/dev/bpf1"])
-    monkeypatch.setattr("kdissect.cli.doctor.os.access", lambda *_: False)
+    monkeypatch.setattr("kdissect.cli.commands.doctor.glob", lambda _: ["/dev/bpf0", "/dev/bpf1"])
+    monkeypatch.setattr("kdissect.cli.commands.doctor.os.access", lambda *_: False)
     state, details = _capturing_elsewhere()[1:]
     assert state == "forbidden"
     assert "ChmodBPF" in details

@@ -17,8 +17,8 @@ from kdissect.live.external import External, Stream, command_of, is_external, op
 from kdissect.live.journal import MOST_NOTES
 from kdissect.live.sources import Counts, Interfaces
 from kdissect.model import Packet
+from tests.capture.test_following import capture_of
 from tests.cli.run import CAPTURES
-from tests.live.test_following import capture_of
 
 WANTED = Interfaces((), "tcp port 9092", 96)
 

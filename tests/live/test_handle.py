@@ -14,10 +14,10 @@ from kdissect.capture.blocks import Captured
 from kdissect.live import libpcap
 from kdissect.live.errors import BadFilterError, NoInterfaceError, NotPermittedError
 from kdissect.live.handle import PcapSource
-from kdissect.live.session import wait_until
 from kdissect.live.sources import Interfaces
 from tests.live.requires import requires_raw_sockets
 from tests.live.test_ring import segments_of, talk
+from tests.waiting import wait_until
 
 pytestmark = [
     requires_raw_sockets,

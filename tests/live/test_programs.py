@@ -19,7 +19,7 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.live.journal import Status, status_of
 from kdissect.model import Packet
-from tests.cli.run import CAPTURES, spawn
+from tests.cli.run import CAPTURES, run_with, spawn
 from tests.live.machine import ROOT, Network, end, ended, eventually, network, nobody, until_it_captures
 from tests.live.requires import requires_namespaces, requires_nobody
 
@@ -42,7 +42,7 @@ def cable() -> Iterator[Network]:
 
 
 def rows_of_basic() -> list[Any]:
-    return [_told(json.loads(line)) for line in spawn("read", BASIC, "-T", "ndjson").lines]
+    return [_told(json.loads(line)) for line in run_with(b"", "read", BASIC, "-T", "ndjson").lines]
 
 
 def _told(row: dict[str, Any]) -> list[Any]:

@@ -16,13 +16,13 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.live.errors import LiveError
 from kdissect.live.external import External
-from kdissect.live.following import Spooled
 from kdissect.live.rotation import Bounds
 from kdissect.live.session import Session
 from kdissect.live.sources import Source
+from kdissect.live.spooled import Spooled
 from kdissect.model import Fault, Packet
+from tests.capture.test_following import capture_of
 from tests.live.machine import ROOT, eventually
-from tests.live.test_following import capture_of
 
 
 class Piped:
@@ -127,7 +127,7 @@ _STARTING = """
 import multiprocessing.connection, multiprocessing.util, os, signal
 from kdissect.live.external import External
 from kdissect.live.session import Session
-from tests.live.test_following import capture_of
+from tests.capture.test_following import capture_of
 
 start = multiprocessing.util.spawnv_passfds
 

@@ -18,7 +18,6 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.live.journal import Status, status_of
 from kdissect.live.ring import BLOCKS, RETIRE_MS
-from kdissect.live.session import wait_until
 from kdissect.model import Fault, Packet
 from tests.live.machine import (
     ROOT,
@@ -32,6 +31,7 @@ from tests.live.machine import (
     until_it_captures,
 )
 from tests.live.requires import requires_namespaces
+from tests.waiting import wait_until
 
 pytestmark = requires_namespaces
 pytest.importorskip("scapy")
@@ -188,7 +188,9 @@ def test_a_ring_that_overflows_is_told_and_counted(tmp_path: Path) -> None:
     with live(tmp_path, path) as capturing:
         os.kill(capturing.capture, signal.SIGSTOP)
         try:
-            capturing.send(20_000, 2 * BLOCKS * RETIRE_MS / 1_000)
+            capturing.send(
+                2_000, 2 * BLOCKS * RETIRE_MS / 1_000
+            )  # a block is full when its time is over, too
         finally:
             os.kill(capturing.capture, signal.SIGCONT)
         status = capturing.settled()

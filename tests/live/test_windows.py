@@ -21,7 +21,7 @@ from kdissect.cli.root import root
 from kdissect.live import libpcap
 from kdissect.live.journal import Status, status_of
 from kdissect.model import Packet
-from tests.cli.run import CAPTURES, spawn
+from tests.cli.run import CAPTURES, run_with
 from tests.live.as_windows.sitecustomize import ADAPTER
 from tests.live.machine import (
     ROOT,
@@ -85,10 +85,10 @@ print([name for name, *_ in {commands!r} if main([name, "--help"]) != 0], file=_
     assert out.count("Usage: ") == len(commands) > 10
 
 
-@pytest.mark.parametrize("arguments", [("-T", "ndjson"), ("-T", "ndjson", "--two-pass"), ("-T", "tree")])
+@pytest.mark.parametrize("arguments", [("-T", "ndjson", "--two-pass"), ("-T", "tree")])
 def test_captures_are_read_as_everywhere(arguments: tuple[str, ...]) -> None:
     data = BASIC.read_bytes()
-    expected = spawn("read", "-", *arguments, stdin=data)
+    expected = run_with(data, "read", "-", *arguments)
     assert run("read", "-", *arguments, stdin=data) == (0, expected.out.decode(), "")
 
 
@@ -96,7 +96,7 @@ def test_what_is_shown_is_written(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     shown = run("read", "-", "-T", "ndjson", "-Y", "api == Produce", "-w", out, stdin=BASIC.read_bytes())[1]
     rows = [json.loads(line)["correlation_id"] for line in shown.splitlines()]
-    again = [json.loads(line)["correlation_id"] for line in spawn("read", out, "-T", "ndjson").lines]
+    again = [json.loads(line)["correlation_id"] for line in run_with(b"", "read", out, "-T", "ndjson").lines]
     assert rows == again
     assert rows
 
@@ -144,9 +144,9 @@ def test_rows_are_those_that_reading_the_spool_gives(tmp_path: Path, key: signal
         assert capture.status[:4] == (PACKETS, 0, 0, PACKETS)
         code, out, error = end(capture.process, key)
     assert (code, error) == (0, "")
-    assert rows_of(out) == rows_of(spawn("read", path, "-T", "ndjson").out)
+    assert rows_of(out) == rows_of(run_with(b"", "read", path, "-T", "ndjson").out)
     names = ("api", "correlation_id", "request_bytes", "error")
-    expected = rows_of(spawn("read", BASIC, "-T", "ndjson").out)
+    expected = rows_of(run_with(b"", "read", BASIC, "-T", "ndjson").out)
     assert [[row[name] for name in names if name in row] for row in rows_of(out)] == [
         [row[name] for name in names if name in row] for row in expected
     ]
@@ -165,7 +165,7 @@ def test_with_a_filter_the_packets_of_what_is_shown_are_written(tmp_path: Path) 
     with live(tmp_path, "-T", "ndjson", "-w", path, "-Y", "api == Produce") as capture:
         _, out, error = end(capture.process)
     assert error == ""
-    again = rows_of(spawn("read", path, "-T", "ndjson").out)
+    again = rows_of(run_with(b"", "read", path, "-T", "ndjson").out)
     assert {row["api"] for row in again} == {"Produce"}
     assert [row["correlation_id"] for row in again] == [row["correlation_id"] for row in rows_of(out)]
 
@@ -205,7 +205,7 @@ def test_a_capture_process_that_dies_is_told_and_what_it_wrote_is_read(tmp_path:
         out, error = capture.process.communicate(timeout=30)
     assert capture.process.returncode == 3
     assert b"the capture process was killed" in error
-    assert len(rows_of(out)) == len(spawn("read", BASIC, "-T", "ndjson").lines)
+    assert len(rows_of(out)) == len(run_with(b"", "read", BASIC, "-T", "ndjson").lines)
 
 
 @requires_libpcap
@@ -290,7 +290,7 @@ def begin(tmp_path: Path) -> Iterator[Any]:
 
     def start(*arguments: object) -> Terminal:
         home = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "temporary")}
-        environment: dict[str, Any] = {**home, **LOOK}
+        environment: dict[str, Any] = {**home, **LOOK, "KDISSECT_PAGE": "exchanges"}
         begun.append(Terminal(*arguments, **environment))
         return begun[-1]
 
@@ -333,7 +333,7 @@ def test_the_screens_decode_filter_count_and_list(begin: Any, tmp_path: Path) ->
     assert terminal.end() == 0
     assert b"Traceback" not in terminal.output
     assert list((tmp_path / "temporary").iterdir()) == []
-    rows = rows_of(spawn("read", tmp_path / "x.pcapng", "-T", "ndjson").out)
+    rows = rows_of(run_with(b"", "read", tmp_path / "x.pcapng", "-T", "ndjson").out)
     assert [row["api"] for row in rows] == ["Produce"] * 14
 
 

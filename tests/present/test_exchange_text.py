@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from kdissect.capture.files import read_packets
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
+from kdissect.present import columns
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.tables import row_line, table_writer
+from kdissect.present.tables import row_line
+from kdissect.present.writers import table_writer
+from tests.amount import some
+from tests.present.captures import SECRET, secret_talks, write_capture
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
 OPTIONS = [
@@ -39,8 +44,7 @@ def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
     return [event for event in dissect(packets) if isinstance(event, Exchange)]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS), 20))
 def test_lines(path: Path, options: Options) -> None:
     for seed in (None, 1, 2):
         out = BytesIO()
@@ -53,15 +57,31 @@ def test_lines(path: Path, options: Options) -> None:
         )
 
 
-def test_most_lines_are_written_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    over_values = []
+
+    def side_object(exchange: Exchange, side: str, options: Options) -> None:
+        over_values.append(exchange)
+
+    monkeypatch.setattr(columns, "side_object", side_object)
     found = [each for path in CAPTURES for each in exchanges(path)]
-    decoded = [each for each in found if any(message._body is not None for message in each.messages)]
+    for options in (Options(), Options(records=True), Options(show_secrets=True)):
+        writer = ExchangeLines(BytesIO(), options)
+        for each in found:
+            writer.write(each)
+        assert all(each.faults or each.missing or not each.api_version for each in over_values)
+    assert len({id(each) for each in over_values}) < 0.01 * len(found)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))
+def test_lines_of_messages_with_secrets(tmp_path: Path, options: Options) -> None:
+    path = write_capture(tmp_path / "secrets.pcapng", *secret_talks())
     out = BytesIO()
-    writer = ExchangeLines(out, Options(records=True))
-    for each in found:
+    writer = ExchangeLines(out, options)
+    for each in exchanges(path):
         writer.write(each)
-    late = [each for each in found if any(message._body is not None for message in each.messages)]
-    assert len(late) - len(decoded) < 0.35 * len(found)
+    assert out.getvalue() == b"".join(row_line(EXCHANGES, each, options) for each in exchanges(path))
+    assert (SECRET.encode() in out.getvalue()) == options.show_secrets
 
 
 def test_the_table_of_all_columns_is_written_so() -> None:

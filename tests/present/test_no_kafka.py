@@ -6,7 +6,7 @@ import pytest
 
 from kdissect.present.no_kafka import MOST_TOLD, NoKafka
 from kdissect.session.conversation import Connection
-from tests.cli.run import run, spawn
+from tests.cli.run import run, run_with
 from tests.kafka import Talk, request
 from tests.present.captures import port as endpoint
 from tests.present.captures import write_capture
@@ -57,7 +57,7 @@ def test_a_capture_with_one_exchange_says_nothing(
 
 
 def test_a_pipe_on_both_sides(capture: Path) -> None:
-    ran = spawn("read", "-", stdin=capture.read_bytes())
+    ran = run_with(capture.read_bytes(), "read", "-")
     assert (ran.code, ran.out, ran.err) == (0, b"", FOUND)
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import kdissect
 from kdissect.embedded.framing import read_metadata
-from kdissect.present.redact import SECRETS, is_secret, is_secret_record
+from kdissect.present.redact import RULES, is_secret, is_secret_record
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol import apis
 from kdissect.protocol.config_names import is_secret_config
-from kdissect.protocol.schema import Struct, data_struct, message_struct
+from kdissect.protocol.traits import field_traits
 from tests.cli.run import ROOT, run
 from tests.present.captures import OPEN, SECRET, secret_talks, write_capture
 
@@ -146,22 +146,10 @@ def test_who_logs_in_is_told_without_the_password(
     }
 
 
-def struct_of(message: str) -> Struct:
-    for kind in ("Request", "Response"):
-        if message.endswith(kind):
-            key = apis.api_key(message.removesuffix(kind))
-            return message_struct(key, apis.versions(key)[-1], kind.lower())
-    return data_struct(message, apis.data_versions(message)[-1])
-
-
-def names_of(struct: Struct) -> set[str]:
-    inner = [names_of(field.struct) for field in struct.fields if field.struct is not None]
-    return {field.name for field in struct.fields}.union(*inner)
-
-
-@pytest.mark.parametrize("message", [name for name in SECRETS if name != "SaslToken"])
-def test_every_secret_of_the_table_is_a_field_that_exists(message: str) -> None:
-    assert SECRETS[message].keys() <= names_of(struct_of(message))
+def test_every_rule_of_the_definitions_is_known() -> None:
+    messages = [f"{apis.api_name(key)}{kind}" for key in apis.api_keys() for kind in ("Request", "Response")]
+    told = [rule for each in (*messages, *apis.data_names()) for rule in field_traits(each).secrets.values()]
+    assert set(told) == RULES.keys()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.options import Options
-from kdissect.present.tables import FORMATS, DelimitedWriter, table_writer
+from kdissect.present.tables import FORMATS, DelimitedWriter
+from kdissect.present.writers import table_writer
 
 TABLE = Table(
     "made",

@@ -19,8 +19,8 @@ from kdissect.present.raw import decode_message
 from kdissect.present.raw_trees import message_tree_of, records_tree
 from kdissect.present.tree import exchange_tree, message_tree
 from kdissect.record.write import write_batch
+from tests.cli.commands.test_bytes import vectors
 from tests.cli.run import CAPTURES
-from tests.cli.test_bytes import vectors
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 

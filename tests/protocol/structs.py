@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from kdissect.protocol.definition import parse
+from collections.abc import Iterator
+
+from kdissect.protocol.definition import ApiTraits, Document, FieldDefinition, parse
 from kdissect.protocol.schema import Struct, build
 
 
 def struct_of(text: str, version: int = 1) -> Struct:
     """The first block of a definition text as a class named ``Sample``."""
     return build(parse(text).blocks[0], "Sample", version)
+
+
+def within(fields: tuple[FieldDefinition, ...]) -> Iterator[FieldDefinition]:
+    """Fields, and those of the structs in them, at any depth."""
+    for field in fields:
+        yield field
+        yield from within(field.fields)
+
+
+def without_traits(document: Document) -> Document:
+    """A document with no more than Kafka's own files say."""
+
+    def plain(fields: tuple[FieldDefinition, ...]) -> tuple[FieldDefinition, ...]:
+        return tuple(
+            each._replace(fields=plain(each.fields), secret=None, holds=None, harmless=False)
+            for each in fields
+        )
+
+    blocks = tuple(block._replace(fields=plain(block.fields)) for block in document.blocks)
+    return document._replace(blocks=blocks, api=ApiTraits())
 
 
 EVERYTHING = """request 0-9 of 9.9; flexible 5+

@@ -119,8 +119,3 @@ def test_what_was_removed_and_when() -> None:
     assert apis.removed_in(apis.api_key("ShareFetch"), 0) == "4.1"  # the early access of 4.0
     assert apis.removed_in(0, 999) is None
     assert apis.removed_in(4711, 0) is None
-
-
-def test_what_brokers_ask_each_other_are_apis() -> None:
-    for name in apis.BETWEEN_BROKERS:
-        assert apis.api_name(apis.api_key(name)) == name

@@ -14,6 +14,7 @@ from kdissect.protocol.annotate import annotate
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.schema import Struct, message_struct
+from tests.amount import times
 from tests.protocol.official import Vector, leaves, values_of, vectors
 from tests.protocol.structs import EVERYTHING, struct_of
 
@@ -312,7 +313,7 @@ def test_cut_at_any_byte_a_body_gives_its_beginning_and_no_other_error() -> None
             )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=times(400, 1500), deadline=None)
 @given(data=st.data())
 def test_whatever_the_bytes_decode_and_annotate_agree_and_raise_nothing_else(data: st.DataObject) -> None:
     vector = data.draw(st.sampled_from(sample(400, 600)))

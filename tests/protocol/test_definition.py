@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.protocol.definition import NONE, Versions, parse, versions_of, write
+from kdissect.protocol.definition import ALWAYS, NONE, ApiTraits, VersionRange, parse, versions_of, write
 
 PACKAGE = Path(__file__).parents[2] / "kdissect" / "protocol" / "definitions"
 TEXT = """also OldFetch, OlderFetch
+api reads unless a follower asks; waits for records; between brokers; answers first 8+; removed in 4.1
 
 request 4-18 of 4.4.0, 0-3 of 3.9 unstable; flexible 12+
     name           string      0+     nullable 2+, default "a, \\"b\\"", tag 0 12+, ignorable, is topicName
@@ -16,6 +17,9 @@ request 4-18 of 4.4.0, 0-3 of 3.9 unstable; flexible 12+
         deepest    Deepest     5      nullable, default null, tag 1
             count  int32       5      default -1, flexible none
     again          Inner       8+
+    token          string      0+     nullable, secret
+    value          bytes       0+     secret by config, holds text
+    rack           string      0+     harmless
 """
 
 
@@ -23,12 +27,12 @@ def test_a_text_says_what_its_words_say() -> None:
     document = parse(TEXT)
     assert document.also == ("OldFetch", "OlderFetch")
     (block,) = document.blocks
-    assert (block.kind, block.flexible, block.era) == ("request", Versions(12, 32767), False)
+    assert (block.kind, block.flexible, block.era) == ("request", VersionRange(12, 32767), False)
     assert [(str(span.versions), span.release, span.unstable) for span in block.spans] == [
         ("4-18", "4.4.0", False),
         ("0-3", "3.9", True),
     ]
-    name, inner, again = block.fields
+    name, inner, again, *_ = block.fields
     assert name.default == 'a, "b"'
     assert (str(name.nullable), name.tag, str(name.tagged)) == ("2+", 0, "12+")
     assert (name.ignorable, name.entity) == (True, "topicName")
@@ -38,6 +42,18 @@ def test_a_text_says_what_its_words_say() -> None:
     assert (deepest.nullable, deepest.tag, deepest.tagged) == (deepest.versions, 1, deepest.versions)
     assert (deepest.fields[0].default, deepest.fields[0].flexible) == ("-1", NONE)
     assert again.fields == ()
+
+
+def test_traits_stand_beside_the_field_and_above_the_blocks() -> None:
+    document = parse(TEXT)
+    assert document.api == ApiTraits("a follower asks", "records", True, versions_of("8+"), "4.1")
+    assert parse("api reads\n\nrequest 0 of 3.9\n").api == ApiTraits(reads=ALWAYS)
+    token, value, rack = document.blocks[0].fields[3:]
+    assert [(each.secret, each.holds, each.harmless) for each in (token, value, rack)] == [
+        (ALWAYS, None, False),
+        ("by config", "text", False),
+        (None, None, True),
+    ]
 
 
 def test_what_is_written_reads_the_same() -> None:
@@ -65,6 +81,8 @@ def test_every_file_of_the_package_is_written_as_we_write() -> None:
         ("request 0 of 3.9\n    name string 0 blue\n", "what is 'blue'"),
         ("request 0 of 3.9; flavour 2\n", "what is 'flavour 2'"),
         ("request 0\n", "names no release"),
+        ("api reads; sings\n", "what is 'sings'"),
+        ("api waits for rain\n", "what is 'waits for rain'"),
         ("    name string 0\n", "before the first block"),
         ("request 0 of 3.9\n        a string 0\n    b string 0\n", "indented less"),
     ],

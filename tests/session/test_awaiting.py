@@ -61,7 +61,7 @@ def fed(items: Iterable[Item], dissector: Dissector, stored: bool = False) -> li
         if isinstance(item, Secrets):
             events += dissector.feed(item)
         else:
-            events += dissector.feed_segment(item._replace(packet=packet, timestamp_ns=packet * 1000))
+            events += dissector.feed(item._replace(packet=packet, timestamp_ns=packet * 1000))
         if stored:
             dissector = pickle.loads(pickle.dumps(dissector))
     return events + list(dissector.close())
@@ -85,7 +85,7 @@ def test_secrets_of_others_cost_those_that_wait_nothing(retries: list[Tls]) -> N
     dissector = Dissector()
     for number in range(50):
         for segment in waiting(number):
-            dissector.feed_segment(segment)
+            dissector.feed(segment)
     for number in range(50):
         dissector.feed(told(1_000 + number))
     assert (len(retries), dissector.held_bytes > 0) == (0, True)
@@ -102,7 +102,7 @@ def test_however_often_the_secrets_of_many_change_each_is_tried_a_few_times_only
     dissector = Dissector()
     for number in range(20):
         for segment in waiting(number, bytes(32)):
-            dissector.feed_segment(segment)
+            dissector.feed(segment)
     for secret in range(10 * MOST_RETRIES):
         dissector.feed(told(0, secret))
     assert len(retries) == 20 * (MOST_RETRIES + 1)
@@ -139,7 +139,7 @@ def test_connections_that_are_over_are_forgotten_here_too() -> None:
     dissector = Dissector()
     for number in range(5):
         for segment in waiting(number):
-            dissector.feed_segment(segment)
+            dissector.feed(segment)
     stored = pickle.loads(pickle.dumps(dissector._awaiting))
     assert (len(stored._names), len(stored._by_name)) == (5, 5)
     list(dissector.close())

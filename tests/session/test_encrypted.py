@@ -51,7 +51,7 @@ def dissected(
     dissector = Dissector(secrets=secrets, **given)
     events: list[Any] = []
     for segment in segments:
-        events += dissector.feed_segment(segment)
+        events += dissector.feed(segment)
         dissector = between(dissector)
     return Found(events + list(dissector.close()))
 
@@ -84,7 +84,7 @@ def test_a_secret_that_comes_when_the_connection_is_closed() -> None:
     made, key_log = talk()
     dissector = Dissector()
     for segment in made.segments:
-        assert list(dissector.feed_segment(segment)) == []
+        assert list(dissector.feed(segment)) == []
     assert dissector.held_bytes > 0
     events: list[Any] = list(dissector.feed(Secrets(TLS_KEY_LOG, key_log)))
     assert (len(Found(events).exchanges), dissector.held_bytes) == (3, 0)
@@ -105,7 +105,7 @@ def test_secrets_of_another_kind_are_no_key_log() -> None:
     made, key_log = talk()
     dissector = Dissector()
     for segment in made.segments:
-        dissector.feed_segment(segment)
+        dissector.feed(segment)
     assert list(dissector.feed(Secrets(0x57474B4C, key_log))) == []
     assert dissector.held_bytes > 0
 

@@ -42,7 +42,7 @@ def interleaved(*several: list[Segment]) -> list[Segment]:
 def run(segments: list[Segment], dissector: Dissector | None = None) -> list[tuple[int, int | None]]:
     """Connection and correlation id of each exchange; all must be whole, and no fault be told."""
     dissector = Dissector() if dissector is None else dissector
-    events: list[Event] = [event for segment in segments for event in dissector.feed_segment(segment)]
+    events: list[Event] = [event for segment in segments for event in dissector.feed(segment)]
     events += dissector.close()
     exchanges = [event for event in events if isinstance(event, Exchange)]
     rows = [event for event in events if isinstance(event, Connection)]
@@ -102,11 +102,11 @@ def test_keys_are_forgotten_with_their_connection() -> None:
     for number in range(20):
         for segment in interleaved(through(segments, 7, 8), segments):
             later = segment.timestamp_ns + number * 2 * LINGER_NS
-            list(dissector.feed_segment(segment._replace(timestamp_ns=later)))
+            list(dissector.feed(segment._replace(timestamp_ns=later)))
     assert dissector.remembered == 1
     assert len(dissector._table) == 4
     assert pickle.loads(pickle.dumps(dissector)).remembered == 1
-    list(dissector.elapse(100 * LINGER_NS))
+    list(dissector.feed(100 * LINGER_NS))
     assert (dissector.remembered, len(dissector._table), bool(dissector._tunnelled)) == (0, 0, False)
 
 
@@ -121,7 +121,7 @@ def far_apart(count: int) -> list[Segment]:
 
 def test_tenants_with_the_same_endpoints_are_bounded() -> None:
     dissector = Dissector(Limits(tenants=10))
-    events = [event for segment in far_apart(100) for event in dissector.feed_segment(segment)]
+    events = [event for segment in far_apart(100) for event in dissector.feed(segment)]
     assert dissector.remembered == 10
     assert {event.kind for event in events if isinstance(event, Fault)} == {"too-many-connections"}
     assert "in tunnels between the same endpoints" in next(str(e) for e in events if isinstance(e, Fault))
@@ -138,6 +138,6 @@ def test_networks_of_one_connection_are_bounded_and_lose_nothing() -> None:
     assert run(segments, dissector) == [(0, 1), (0, 2)]
     dissector = Dissector(Limits(tenants=4))
     for segment in segments:
-        list(dissector.feed_segment(segment))
+        list(dissector.feed(segment))
         assert len(dissector._table) <= 4
     assert dissector.remembered == 1

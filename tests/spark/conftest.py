@@ -22,6 +22,15 @@ SOMEBODY = {
 """Who we are to an object store of the tests."""
 
 
+CHEAPER = {
+    "spark.sql.shuffle.partitions": "3",
+    # Each query of a test runs once: to make and compile code for it takes longer than to interpret it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""What makes small jobs quick."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on this machine; without Spark or Java the tests are skipped, with the reason."""
@@ -35,7 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         for name, value in SOMEBODY.items():
             environment.setenv(name, value)
         warnings.simplefilter("ignore")  # pyspark's own, while it is imported
-        made = session("local[2]", {"spark.sql.shuffle.partitions": "3"}, str(folder / "spark.log"))
+        made = session("local[2]", CHEAPER, str(folder / "spark.log"))
     yield made
     made.stop()
 

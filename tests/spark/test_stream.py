@@ -18,6 +18,7 @@ import pytest
 
 from kdissect.cli import main
 from kdissect.spark import stream as streaming
+from tests.amount import only_long
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows
 
@@ -129,6 +130,7 @@ def kill(folder: Path, out: Path, is_time: Callable[[], bool]) -> None:
     process.wait()
 
 
+@only_long
 @pytest.mark.usefixtures("spark")  # skips where there is no Java
 def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     folder, out = tmp_path / "folder", tmp_path / "out"
@@ -142,6 +144,7 @@ def test_a_stream_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
 
 
+@only_long
 @pytest.mark.usefixtures("spark")  # skips where there is no Java
 def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
     folder, out = tmp_path / "folder", tmp_path / "out"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
+from kdissect.tui.host import Host
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.tui.feeds import decoded
 
 
-def screen_text(app: Kdissect) -> str:
+def screen_text(app: Host) -> str:
     """The screen line by line, without colours."""
     width, height = app.size
     console = Console(
@@ -50,12 +53,18 @@ async def settle(pilot: Pilot[None]) -> None:
     assert isinstance(page, ExchangesPage)
     for _ in range(250):
         await pilot.pause(0.02)
-        await app.workers.wait_for_complete()
-        if page.is_at_rest and getattr(app.screen, "is_at_rest", True):
+        await _work_done(app)
+        if (not page.is_mounted or page.is_at_rest) and getattr(app.screen, "is_at_rest", True):
             break
     await pilot.pause(0.02)
-    await app.workers.wait_for_complete()
+    await _work_done(app)
     await pilot.pause()
+
+
+async def _work_done(app: Kdissect) -> None:
+    """Wait for workers; one may be taken off by the next of its kind."""
+    with suppress(WorkerCancelled):
+        await app.workers.wait_for_complete()
 
 
 async def press(pilot: Pilot[None], *keys: str) -> str:
@@ -68,5 +77,9 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
 
 
 def app_of(*paths: Path, **given: object) -> Kdissect:
-    """The application over captures that are decoded already."""
-    return Kdissect(decoded(*paths), **given)  # type: ignore[arg-type]
+    """The application over captures that are decoded already. It begins with the exchanges, or the screen
+    that ``home`` names; None for the usual one."""
+    home, settings = given.pop("home", "exchanges"), given.pop("settings", Settings())
+    assert home is None or isinstance(home, str)
+    assert isinstance(settings, Settings)
+    return Kdissect(decoded(*paths), settings=settings._replace(page=home), **given)  # type: ignore[arg-type]

@@ -1,13 +1,20 @@
+"""What is copied of an exchange, and the commands of other tools."""
+
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
+
+import pytest
 
 from kdissect import read
+from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.model import Node
 from kdissect.present.branch import Branch, Place
 from kdissect.present.options import Options
-from kdissect.tui.copying import FORMS, copied, value_of
+from kdissect.tui.copying import FORMS, copied, kcat_command, tshark_command, value_of, wireshark_command
 from kdissect.tui.detail import Detail, Spot
 from tests.cli.run import CAPTURES
 from tests.present.captures import SECRET, secret_talks, write_capture
@@ -50,3 +57,69 @@ def test_no_secret_is_copied(tmp_path: Path) -> None:
             for form in FORMS:
                 text = copied(form, detail, spots, OPTIONS, ["x.pcapng"]) or ""
                 assert [each for each in coded if each in text] == [], (form, spots[-1].text)
+
+
+OPTIONS = Options(embedded=True)
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+
+
+def first(api: str) -> Exchange:
+    return next(each for each in read(BASIC) if each.api == api and list(each.record_sets()))
+
+
+def commands(exchange: Exchange) -> set[str]:
+    """The kcat commands of all lines."""
+    detail = Detail(exchange, OPTIONS)
+    found = (copied("kcat command", detail, spots, OPTIONS) for spots in lines(detail))
+    return {each for each in found if each is not None}
+
+
+def test_kcat_reads_the_partition_and_offset_of_the_line() -> None:
+    exchange = first("Fetch")
+    found = commands(exchange)
+    topic = exchange.topics[0]
+    assert f"kcat -C -e -b {exchange.broker} -t {topic} -p 0 -o 0" in found  # fetchOffset, and the batch's
+    record = next(each for each in sorted(found) if each.endswith("-o 3"))
+    assert record.startswith(f"kcat -C -e -b {exchange.broker} -t {topic} -p ")
+
+
+def test_kcat_of_a_produced_record_has_no_offset_that_only_the_producer_counted() -> None:
+    exchange = first("Produce")
+    offsets = {each.rpartition("-o ")[2] for each in commands(exchange)}
+    place = next(iter(exchange.record_sets()))
+    assert offsets <= {"beginning", str(exchange.assigned_base_offset(place))}
+
+
+def test_there_is_no_kcat_command_without_a_partition() -> None:
+    exchange = next(each for each in read(BASIC) if each.api == "ApiVersions")
+    assert kcat_command(exchange, ()) is None
+
+
+@pytest.mark.parametrize("topic", ["a\x1b[201~\nrm -rf ~\n", "a b", "a'b", "", "x" * 250])
+def test_there_is_no_kcat_command_for_a_topic_that_kafka_refuses(topic: str) -> None:
+    exchange = first("Fetch")
+    assert kcat_command(exchange, ()) is not None
+    place = next(iter(exchange.record_sets()))
+    assert kcat_command(cast(Exchange, Renamed(exchange, place._replace(topic=topic))), ()) is None
+    assert kcat_command(cast(Exchange, Renamed(exchange, place)), ()) is not None
+
+
+class Renamed:
+    """An exchange with one record set."""
+
+    def __init__(self, exchange: Exchange, place: RecordSetPlace) -> None:
+        self._exchange = exchange
+        self._place = place
+
+    def record_sets(self) -> Iterator[RecordSetPlace]:
+        return iter([self._place])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._exchange, name)
+
+
+def test_names_of_files_are_quoted(tmp_path: Path) -> None:
+    exchange = first("Fetch")
+    path = str(tmp_path / "a b; $(x).pcapng")
+    assert f"-r '{path}'" in tshark_command(exchange, [path])
+    assert path in wireshark_command(exchange, [path])

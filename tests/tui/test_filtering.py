@@ -14,7 +14,7 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import Leaf
 from kdissect.present.options import Options
-from kdissect.tui.feed import stage
+from kdissect.tui.feed import columns as stage
 from kdissect.tui.feed.batches import Batch
 from kdissect.tui.feed.columns import FilterColumns
 from kdissect.tui.feed.decoder import Decoded

@@ -9,7 +9,7 @@ import pytest
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from kdissect.tui.actions import PAGES
+from kdissect.settings.actions import PAGES
 from kdissect.tui.app import Kdissect
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle

@@ -15,11 +15,11 @@ from kdissect.capture.files import read_packets
 from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.live.journal import status_of
-from kdissect.live.session import wait_until
 from kdissect.model import Fault
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.live.requires import requires_raw_sockets
 from tests.tui.terminals import Terminal
+from tests.waiting import wait_until
 
 pytestmark = requires_raw_sockets
 pytest.importorskip("scapy")

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Footer
 
 from kdissect import read
-from kdissect.tui.actions import PAGES
+from kdissect.settings.actions import PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane

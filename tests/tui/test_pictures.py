@@ -18,6 +18,7 @@ from tests.tui.snapshots import app_of, press, running
 FOLDER = ROOT / "tests" / "golden" / "pictures"
 PICTURES = {
     "exchanges": ("errors.pcapng", ("e", "e", "enter", "down", "down")),
+    "findings": ("incidents/member-killed.pcapng.gz", ("9",)),
     "groups": ("consumer-group-kip848.pcapng", ("4", "down")),
     "records": ("basic-kafka43.pcapng", ("7", "down", "down", "down", "enter")),
     "ladder": ("share-group-kafka43.pcapng", ("L",)),

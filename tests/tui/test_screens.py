@@ -1,4 +1,4 @@
-"""The screens as texts, from captures of real brokers, in three sizes."""
+"""The screens as texts, from captures of real brokers; six of them in three sizes, or all: tests.amount."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import asyncio
 
 import pytest
 
+from tests.amount import LONG
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running
 
 SIZES = ((80, 24), (120, 40), (200, 60))
+USUAL = (120, 40)
+IN_ALL_SIZES = ("exchanges", "tree", "connections", "records", "findings", "ladder")
 SCREENS = {
     "filter-line": ("errors.pcapng", ("slash", "e", "r", "r")),
     "filtered": ("errors.pcapng", ("j", "j", "j", "f", "right", "right", "right", "right")),
@@ -46,8 +49,11 @@ SCREENS = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [(name, size) for name in SCREENS for size in SIZES if LONG or size == USUAL or name in IN_ALL_SIZES],
+    ids=lambda each: each if isinstance(each, str) else f"{each[0]}x{each[1]}",
+)
 def test_screen(name: str, size: tuple[int, int], update_golden: bool) -> None:
     capture, keys = SCREENS[name]
 

@@ -11,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
-from kdissect.analysis.waits import MAY_WAIT
+from kdissect.analysis.waits import is_long_poll, may_wait
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -75,7 +75,7 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
     """One broker answers slower than its peers."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
     for (api,), rows in _merged(facts.rows(Pace), "api").items():
-        if api in MAY_WAIT:
+        if may_wait(api):
             continue
         found = {}
         for (broker,), some in _merged(rows, "broker").items():
@@ -135,7 +135,7 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
     stood = stalls(facts)
-    rows = [row for row in facts.rows(Pace) if row["api"] not in MAY_WAIT]
+    rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
     for (broker, client_id), some in _merged(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
         waits = [each for row in some for each in row["behind_seconds"]]
@@ -198,7 +198,7 @@ def _is_within(second: int, stood: Iterable[Row]) -> bool:
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
     for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():
-        late = [row for row in rows if row["polled_count"] and row["api"] not in MAY_WAIT[:2]]
+        late = [row for row in rows if row["polled_count"] and not is_long_poll(row["api"])]
         if not late:
             continue
         harmful = [row for row in late if _harms(facts, row)]

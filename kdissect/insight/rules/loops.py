@@ -7,6 +7,7 @@ from statistics import median
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
@@ -291,4 +292,27 @@ def version_refused(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["last_ns"] for row in rows),
             exchanges=evidence,
             filter=of_numbers(sorted(evidence)[:8]),
+        )
+
+
+@rule("metadata-all-topics", NOTICE, CERTAIN, needs=(MetadataAsked,), times=10, bytes=1 << 20)
+def metadata_all_topics(facts: Facts) -> Iterator[Finding]:
+    """A client asks for every topic of the cluster."""
+    for row in facts.rows(MetadataAsked):
+        largest = row["all_bytes_max"]
+        if row["all_topics"] < facts.limit("times") and largest < facts.limit("bytes"):
+            continue
+        yield facts.finding(
+            Subject(client=row["client"], client_id=row["client_id"]),
+            f"{row['client_id'] or 'A client'} asked for the metadata of every topic of the cluster "
+            f"{plural(row['all_topics'], 'time')} and was sent {row['all_bytes']:,} bytes ({largest:,} at "
+            f"once).",
+            count=row["all_topics"],
+            measure=row["all_topics"],
+            unit="requests",
+            threshold=facts.limit("times"),
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            exchanges=row["exchanges"],
+            filter=f"api == Metadata and client_id == {quoted(row['client_id'] or '')}",
         )

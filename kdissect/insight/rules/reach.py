@@ -10,11 +10,11 @@ from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
-from kdissect.insight.words import of_numbers, quoted
-from kdissect.protocol.apis import BETWEEN_BROKERS
+from kdissect.insight.words import of_numbers, quoted, span
+from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural
 
 explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
@@ -183,7 +183,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
-        and not set(row["waiting_apis"]) & (LONG_WAITS | BETWEEN_BROKERS)
+        and not any(api in LONG_WAITS or traits_of_api(api).between_brokers for api in row["waiting_apis"])
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():
@@ -226,4 +226,103 @@ def http_on_kafka(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["last_ns"] for row in rows),
             connections=[row["connection"] for row in rows],
             filter=f"broker == {quoted(broker)}",
+        )
+
+
+@rule(
+    "idle-disconnect",
+    INFO,
+    CERTAIN,
+    needs=(Tcp,),
+    idle_s=600,
+    share=0.05,
+    equal=5,
+    equal_share=0.02,
+    least_s=1,
+)
+def idle_disconnect(facts: Facts) -> Iterator[Finding]:
+    """Brokers close connections over which nothing went for long."""
+    rows = facts.rows(Tcp)
+    by_broker = together((row for row in rows if _closed_when_idle(facts, row)), "broker")
+    for (broker,), closed in by_broker.items():
+        # Only a connection that goes on shows that the broker did not stop.
+        lives = [(row["first_ns"], row["last_ns"]) for row in rows if row["broker"] == broker]
+        lived_on = [
+            row
+            for row in closed
+            if any(first < row["closed_ns"] and last > row["closed_ns"] + SECOND for first, last in lives)
+        ]
+        usual = facts.limit("idle_s") * SECOND
+        found = [row for row in closed if abs(row["idle_ns"] - usual) <= facts.limit("share") * usual]
+        if not found and lived_on:
+            middle = sorted(row["idle_ns"] for row in lived_on)[len(lived_on) // 2]
+            spread = max(facts.limit("equal_share") * middle, CHECKED_EVERY_NS)
+            found = [row for row in lived_on if abs(row["idle_ns"] - middle) <= spread]
+            # One that differs shows another reason to close: then the silence is no rule of the broker's.
+            if len(found) < max(facts.limit("equal"), len(lived_on) / 2):
+                continue
+        if not found:
+            continue
+        idle_ns = sorted(row["idle_ns"] for row in found)[len(found) // 2]
+        yield facts.finding(
+            Subject(broker=broker),
+            f"The broker closed {plural(len(found), 'connection')} after nothing went over "
+            f"{'it' if len(found) == 1 else 'each'} for {span(idle_ns)}. That is its limit for idle "
+            f"connections; "
+            "clients open them again when they need them.",
+            count=len(found),
+            measure=idle_ns / SECOND,
+            unit="s",
+            first_ns=min(row["closed_ns"] for row in found),
+            last_ns=max(row["closed_ns"] for row in found),
+            connections=[row["connection"] for row in found],
+            exchanges=[row["last_exchange"] for row in found],
+            filter=f"connection in {{{', '.join(str(row['connection']) for row in found[:8])}}}",
+        )
+
+
+CHECKED_EVERY_NS = 400 * MILLISECOND
+"""Brokers look for idle connections every 300 ms where nothing else happens (``Processor.run``)."""
+
+
+def _closed_when_idle(facts: Facts, row: Row) -> bool:
+    return (
+        row["closed_by"] == "broker"
+        and not row["waiting_exchanges"]
+        and row["idle_ns"] is not None
+        and row["idle_ns"] >= facts.limit("least_s") * SECOND
+        and row["last_missing"] in (None, "acks=0")
+    )
+
+
+@rule("bare-connects", INFO, CERTAIN, needs=(Tcp,), connections=5, shorter_s=1)
+def bare_connects(facts: Facts) -> Iterator[Finding]:
+    """Something opens connections to brokers and says nothing."""
+    rows = facts.rows(Tcp)
+    brokers = {row["broker"] for row in rows if row["exchanges"]}
+    bare = [
+        {**row, "host": address(row["client"])}
+        for row in rows
+        if row["broker"] in brokers
+        and row["opening"] == "answered"
+        and not (row["bytes_to_broker"] or row["bytes_from_broker"])
+        and row["end"] in ("fin", "rst")
+        and row["last_ns"] - row["first_ns"] < facts.limit("shorter_s") * SECOND
+    ]
+    for (host,), found in together(bare, "host").items():
+        if len(found) < facts.limit("connections"):
+            continue
+        yield facts.finding(
+            Subject(client=host),
+            f"{host} opened {len(found)} connections to "
+            f"{plural(len({row['broker'] for row in found}), 'broker')} "
+            "and closed each within a second without a word: a check whether the port is open, or a scan.",
+            count=len(found),
+            measure=len(found),
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=min(row["first_ns"] for row in found),
+            last_ns=max(row["last_ns"] for row in found),
+            connections=[row["connection"] for row in found],
+            filter=f"client == {quoted(host)}",
         )

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from threading import Event, Lock, Thread
 from typing import BinaryIO, TypeVar
 
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item
-from kdissect.dissect import Dissector
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface
 from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
-from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
+from kdissect.source import Pass
 from kdissect.tui.feed.batches import Batch, Ended, FaultCount, InterfaceCount
 from kdissect.tui.feed.rows import Texts, pack_row
-from kdissect.tui.feed.source import Source, packets_of, points_of
+from kdissect.tui.feed.source import Source, input_of
 from kdissect.tui.feed.spool import SpoolWriter
 
 BATCH_SECONDS = 0.1
@@ -185,28 +183,23 @@ class Collector:
 
 def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
     """Read the capture to its end."""
-    points = points_of(source)
-    dissector = dissector_of(points, source.limits, source.ports, embedded=True, secrets=source.secrets)
-    for topic_id, name in source.topics.items():
-        dissector.names.learn(topic_id, name, 0)
+    reading = Pass(input_of(source), source.secrets, source.key_logs)
     try:
-        capture = packets_of(source, waits=True, points=points)
+        reading.open()
     except CaptureError as error:
         return Ended(source.said(error))
-    collector = Collector(spool, send, capture.interfaces, dissector.names)
+    collector = Collector(spool, send, reading.interfaces, reading.names)
     ended = Ended()
     over = Event()
 
-    def learn(now: float | None = None) -> None:
-        if source.key_logs is not None:
-            for lines in source.key_logs.follow(time.monotonic() if now is None else now):
-                for event in dissector.learn_secrets(lines.data, dissector.packets):
-                    collector.add(event)
+    def learn() -> None:
+        for event in reading.news():
+            collector.add(event)
 
     if source.is_live:
-        Thread(target=collector.flush_often, args=(over, learn, dissector.in_tls), daemon=True).start()
+        Thread(target=collector.flush_often, args=(over, learn, reading.in_tls), daemon=True).start()
     try:
-        _collect(capture, dissector, collector, learn)
+        _collect(reading, collector)
     except CaptureError as error:
         ended = Ended(source.said(error))
     finally:  # nobody else may write to the pipe any more; what was found before a defect is shown
@@ -216,24 +209,17 @@ def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -
     return ended
 
 
-def _collect(
-    capture: Iterable[Item],
-    dissector: Dissector | PointsDissector,
-    collector: Collector,
-    learn: Callable[[float | None], None],
-) -> None:
-    for item in capture:
+def _collect(reading: Pass, collector: Collector) -> None:
+    for item in reading.open():
         with collector.lock:
             if isinstance(item, Packet) and item.comments:
                 collector.comment(item)
-            learn(None)
-            for event in dissector.feed(item):
+            for event in reading.feed(item):
                 collector.add(event)
             if isinstance(item, Packet):
                 collector.packet(item)
     with collector.lock:
-        learn(math.inf)
-        for event in dissector.close():
+        for event in reading.end():
             collector.add(event)
 
 

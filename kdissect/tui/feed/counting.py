@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.analysis.catalogue import statistic
@@ -27,8 +27,10 @@ from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
+from kdissect.settings.screens import Rules
 from kdissect.tui.feed.batches import FaultCount
 from kdissect.tui.feed.spool import read_exchange
+from kdissect.tui.feed.stories import Telling, is_story
 
 if TYPE_CHECKING:
     from kdissect.tui.feed.judging import Judging
@@ -48,17 +50,11 @@ LOOKED_AT = "looked at"
 """The table of what was judged, of one row: ``captured`` and ``judged``, a line each; ``short``, how
 many rules were judged; ``first_ns``, what times count from."""
 
+MARKS = "marks"
+"""The table of what happened, for a line of time: ``ns``, ``kind``, ``text``, ``count``."""
+
 Asked = tuple[str, ...]
-"""Statistics by name, or :data:`FINDINGS`."""
-
-
-class Rules(NamedTuple):
-    """What is configured of the rules that findings come from (``[findings]``)."""
-
-    thresholds: Mapping[str, Mapping[str, float]] = {}
-    """By rule."""
-    ignored: Collection[str] = ()
-    """Rules that are not run, by id or pattern."""
+"""Statistics by name, :data:`FINDINGS`, or stories (:mod:`kdissect.tui.feed.stories`)."""
 
 
 class Begin(NamedTuple):
@@ -115,7 +111,9 @@ class _Count:
     """One count."""
 
     def __init__(self, asked: Asked, limits: Limits, rules: Rules) -> None:
-        self._folds = {text: statistic(text, limits)[1] for text in asked if text != FINDINGS}
+        self._stories = {text: Telling(text, limits) for text in asked if is_story(text)}
+        names = (text for text in asked if text != FINDINGS and text not in self._stories)
+        self._folds = {text: statistic(text, limits)[1] for text in names}
         self._together = Together(self._folds.values())
         self._judging: Judging | None = None
         if FINDINGS in asked:
@@ -137,6 +135,8 @@ class _Count:
     def feed(self, event: Event) -> None:
         """Count one event."""
         self._together.feed(event)
+        for story in self._stories.values():
+            story.feed(event)
         if self._judging is not None:
             self._judging.feed(event)
 
@@ -144,9 +144,13 @@ class _Count:
         """The rows as of now, with how often something was left out."""
         for text, fold in self._folds.items():
             yield text, fold.result(), fold.left_out
+        for text, story in self._stories.items():
+            yield text, story.rows(), story.left_out
         if self._judging is not None:
-            for text, rows in self._judging.tables().items():
-                yield text, rows, 0
+            found, looked_at = self._judging.rows()
+            yield FINDINGS, found, 0
+            yield LOOKED_AT, [looked_at], 0
+            yield MARKS, self._judging.marks(), 0
 
 
 class Counting:
@@ -186,6 +190,9 @@ class Counting:
 
     def _begin(self) -> None:
         if self._asked and self._asked not in self._counts:
+            # Of stories only the one that is shown is kept: there are as many as exchanges.
+            for other in [each for each in self._counts if any(map(is_story, each))]:
+                del self._counts[other]
             self._counts[self._asked] = _Count(self._asked, self._limits, self._rules)
         count = self._counts.get(self._asked)
         if count is not None:

@@ -6,6 +6,15 @@
 The screens hand over a few exchanges at a time, so that neither side waits for the other's pipe, and what is
 asked anew, because the filter is another, does not stand behind the old. Every new question has a higher
 generation; the process begins its file again with it.
+
+Records → lines of fixed size in a temporary file, for a list of which only what is on the screen is read.
+
+A capture of a million exchanges may hold a hundred million records. What a list needs of one takes 256
+bytes, the beginnings of key and value among them, and stands in a file without a name at its row's place:
+the screens keep nothing of a record, and read the lines that they draw. The whole record is read anew from
+the spool, by its place in the index and its address in the exchange.
+
+No more than :data:`MOST_RECORDS` are listed, a file of 244 MiB; a filter chooses others.
 """
 
 from __future__ import annotations
@@ -13,31 +22,195 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
-from multiprocessing import get_context
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from kdissect.exchange import Exchange
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
 from kdissect.present.options import Options
-from kdissect.system import temporary_file
-from kdissect.tui.feed.batches import Feed
+from kdissect.present.payload import framing_of
+from kdissect.present.records import Address, addressed_rows
+from kdissect.present.sanitise import sanitise
+from kdissect.present.secret_names import REDACTED
+from kdissect.protocol.json_form import dumps
+from kdissect.system import read_at, temporary_file
+from kdissect.tui.feed.batches import Ended, Feed
+from kdissect.tui.feed.beside import Here, Process, Shared, Worker
 from kdissect.tui.feed.decoder import Decoded
-from kdissect.tui.feed.record_lines import RecordLine, RecordLines, read_lines
-from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
+from kdissect.tui.feed.rows import Texts
 from kdissect.tui.feed.spool import read_exchange
-from kdissect.wording import defect
 
 if TYPE_CHECKING:
-    from kdissect.system import Pipe
+    pass
+
+MOST_RECORDS = 1_000_000
+"""Lines of a list."""
+
+KEY_BYTES, VALUE_BYTES = 40, 158
+"""How much of key and value a line has."""
+
+IS_RELATIVE, HAS_TIME, IS_CONTROL, KEY_IS_SAID, VALUE_IS_SAID, KEY_FRAMED, VALUE_FRAMED = (
+    1 << bit for bit in range(7)
+)
+"""Bits of ``flags``: the offset is the sender's own; there is a timestamp; it is a control record; key or
+value are not the bytes but words for them; a header tells the schema of key or value."""
+
+_LINE = Struct(f"<IIIIIIqqiiiHHBB{KEY_BYTES}s{VALUE_BYTES}s")
+LINE_BYTES = _LINE.size
+assert LINE_BYTES == 256
+
+_INT32 = (1 << 31) - 1
+
+
+class RecordLine(NamedTuple):
+    """What a list knows of a record."""
+
+    place: int
+    """Of its exchange, in the index."""
+    record_set: int
+    batch: int
+    record: int
+    topic: int
+    """Number of a text."""
+    codec: int
+    """Number of a text."""
+    timestamp: int
+    """ms since the epoch."""
+    offset: int
+    partition: int
+    """-1 where nothing tells it."""
+    key_size: int
+    """-1 for null."""
+    value_size: int
+    headers: int
+    """How many."""
+    flags: int
+    key_length: int
+    """Bytes of ``key`` that are used."""
+    value_length: int
+    key: bytes
+    value: bytes
+
+    @property
+    def address(self) -> Address:
+        return Address(self.record_set, self.batch, self.record)
+
+
+def read_lines(descriptor: int, start: int, count: int) -> list[RecordLine]:
+    """Lines from a place on; fewer where the file ends.
+
+    :raises OSError: it cannot be read.
+    """
+    data = read_at(descriptor, count * LINE_BYTES, start * LINE_BYTES)
+    whole = len(data) - len(data) % LINE_BYTES
+    lines = map(RecordLine._make, _LINE.iter_unpack(data[:whole]))
+    return [
+        line._replace(key=line.key[: line.key_length], value=line.value[: line.value_length])
+        for line in lines
+    ]
+
+
+class RecordLines:
+    """Writes the lines of a list into ``file``, from its beginning, and counts them."""
+
+    def __init__(self, file: BinaryIO, chosen: Filter | None, options: Options) -> None:
+        self._file = file
+        # Where a filter says nothing of records, it chose the exchanges, and all their records are shown.
+        asks = chosen is not None and any(name.startswith("record.") for name in chosen.fields)
+        self._filter = chosen if asks else None
+        self._options = options
+        self.texts = Texts()
+        self.count = 0
+        file.seek(0)
+        file.truncate()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more are listed."""
+        return self.count >= MOST_RECORDS
+
+    def add(self, place: int, exchange: Exchange) -> Iterable[None]:
+        """Write the records of an exchange. Gives back now and then, so that whoever runs it can stop."""
+        for address, row in addressed_rows(exchange, self._options):
+            if self._filter is None or self._filter.matches_record(exchange, row):
+                if self.is_full:
+                    return
+                self._file.write(self._line(place, address, row))
+                self.count += 1
+            if not address.record & 0xFF:
+                yield
+
+    def _line(self, place: int, address: Address, row: dict[str, Any]) -> bytes:
+        key, key_said = _shown(row, "key")
+        value, value_said = _shown(row, "value")
+        assigned, timestamp, headers = row["assigned_offset"], row["timestamp"], row["headers"]
+        flags = 0
+        flags |= IS_RELATIVE if assigned is None and row["direction"] == "produce" else 0
+        flags |= HAS_TIME if timestamp is not None else 0
+        flags |= IS_CONTROL if row["control"] is not None else 0
+        flags |= KEY_IS_SAID if key_said else 0
+        flags |= VALUE_IS_SAID if value_said else 0
+        if headers:
+            flags |= KEY_FRAMED if framing_of(b"", headers, "key") else 0
+            flags |= VALUE_FRAMED if framing_of(b"", headers, "value") else 0
+        partition = row["partition"]
+        return _LINE.pack(
+            place,
+            *address,
+            self.texts.number(row["topic"] or row["topic_id"]),
+            self.texts.number(row["codec"]),
+            timestamp or 0,
+            row["offset"] if assigned is None else assigned,
+            -1 if partition is None else partition,
+            -1 if row["key_size"] is None else min(row["key_size"], _INT32),
+            -1 if row["value_size"] is None else min(row["value_size"], _INT32),
+            min(len(headers), 0xFFFF),
+            flags,
+            len(key),
+            len(value),
+            key,
+            value,
+        )
+
+
+_ROOM = {"key": KEY_BYTES, "value": VALUE_BYTES}
+
+
+def _shown(row: dict[str, Any], side: str) -> tuple[bytes, bool]:
+    """The beginning of a key or value, and whether it is words instead of the bytes: of a control record, of
+    an internal topic, of a secret."""
+    room, data = _ROOM[side], row[side]
+    text = said(row, side)
+    if text is not None:
+        return sanitise(text, room).encode("utf-8", "replace")[:room], True
+    return (data or b"")[:room], False
+
+
+def said(row: dict[str, Any], side: str) -> str | None:
+    """Words for a key or value where its bytes are not what to show: ``OffsetCommit v3 {…}``; None else."""
+    decoded = row.get(f"{side}Decoded")
+    if row["control"] is not None:
+        return dumps(row["control"]) if side == "value" else None
+    if decoded is not None:
+        version = "" if decoded["version"] is None else f" v{decoded['version']}"
+        return f"{decoded['name'] or 'Unknown'}{version} {dumps(decoded['data'])}"
+    return REDACTED if is_redacted(row, side) else None
+
+
+def is_redacted(row: dict[str, Any], side: str) -> bool:
+    """Whether a value is hidden. It may be that it says so itself: then the size differs."""
+    return side == "value" and row["value"] == REDACTED.encode() and row["value_size"] != len(REDACTED)
+
 
 SPAN = Struct("<IqI")
 """An exchange: its place in the index, its place in the spool and its length there."""
 
 ASK_EXCHANGES = 2_048
 """How many are handed over at a time, at most: less than a pipe holds."""
+_STEP_SECONDS = 0.02
+"""How long one step goes on, so that what is asked anew is heard soon."""
 _FOUND_SECONDS = 0.1
 """How long what was found waits, at most, before it is told."""
 
@@ -66,57 +239,55 @@ class Found(NamedTuple):
     """More records are not listed."""
 
 
-class Failed(NamedTuple):
-    """Nothing more comes."""
-
-    reason: str
-
-
-class Records(Protocol):
-    """What lists records, as the screens see it."""
-
-    def ask(self, asked: Ask) -> None:
-        """Hand over some exchanges."""
-
-    def poll(self) -> list[Found | Failed]:
-        """What came since the last call."""
-
-    def lines(self, start: int, count: int) -> list[RecordLine]:
-        """Lines that were told to be there.
-
-        :raises OSError: they cannot be read.
-        """
-
-    def close(self) -> None:
-        """Stop, and let go of everything."""
-
-
-def records_of(feed: Feed, options: Options) -> Records:
-    """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
-    if isinstance(feed, Decoded):
-        return ListedAtOnce(feed.descriptor, feed.source.limits, options)
-    return RecordsProcess(feed.descriptor, feed.source.limits, options)
-
-
 class Lister:
-    """Does what it is asked. Gives what it found now and then, and stops when the caller does not go on."""
+    """The machine that lists records.
 
-    def __init__(self, spool: int, file: BinaryIO, limits: Limits, options: Options) -> None:
+    :param spool: descriptor of the spool.
+    :param lines: descriptor of the file for the lines, which is its own from now on.
+    """
+
+    def __init__(self, spool: int, lines: int, limits: Limits, options: Options) -> None:
         self._spool = spool
-        self._file = file
+        self._file = os.fdopen(lines, "wb")
         self._limits = limits
         self._options = options
         self._generation = 0
-        self._lines = RecordLines(file, None, options)
+        self._lines = RecordLines(self._file, None, options)
+        self._waiting: deque[Ask] = deque()
+        self._run: Iterator[Found | None] | None = None
+        """What is under way."""
 
-    def run(self, asked: Ask) -> Iterator[Found | None]:
-        """List the records of some exchanges; gives None wherever it may be stopped.
+    def take(self, order: Ask) -> None:
+        """List the records of these exchanges too; with another generation, of these only."""
+        if order.generation != self._generation:
+            self._generation = order.generation
+            self._lines = RecordLines(self._file, order.chosen, self._options)
+            self._waiting.clear()
+            self._run = None
+        self._waiting.append(order)
 
-        :raises OSError: the spool cannot be read, or the file not be written.
-        """
-        if asked.generation != self._generation:
-            self._generation = asked.generation
-            self._lines = RecordLines(self._file, asked.chosen, self._options)
+    @property
+    def wait(self) -> float | None:
+        """Nothing, or until there is an order."""
+        return 0.0 if self._waiting or self._run is not None else None
+
+    def step(self) -> Iterator[Found]:
+        """List on for a moment; gives how far it is."""
+        until = time.monotonic() + _STEP_SECONDS
+        while time.monotonic() < until:
+            if self._run is None:
+                if not self._waiting:
+                    return
+                self._run = self._listed(self._waiting.popleft())
+            for found in self._run:
+                if found is not None:
+                    yield found
+                if time.monotonic() >= until:
+                    return
+            self._run = None
+
+    def _listed(self, asked: Ask) -> Iterator[Found | None]:
+        """Gives what was found now and then, and None wherever it may be stopped."""
         done, due = 0, time.monotonic() + _FOUND_SECONDS
         for place, at, length in SPAN.iter_unpack(asked.spans):
             exchange = read_exchange(self._spool, at, length, self._limits)
@@ -133,75 +304,50 @@ class Lister:
         self._file.flush()
         return Found(self._generation, lines.count, done, lines.texts.take(), lines.is_full)
 
-
-class ListedAtOnce:
-    """Lists here, when asked: for who does not mind the wait."""
-
-    def __init__(self, spool: int, limits: Limits, options: Options) -> None:
-        self._file = temporary_file(".records")
-        self._lister = Lister(spool, cast(BinaryIO, self._file), limits, options)
-        self._waiting: list[Found | Failed] = []
-
-    def ask(self, asked: Ask) -> None:
-        self._waiting += [found for found in self._lister.run(asked) if found is not None]
-
-    def poll(self) -> list[Found | Failed]:
-        waiting, self._waiting = self._waiting, []
-        return waiting
-
-    def lines(self, start: int, count: int) -> list[RecordLine]:
-        return read_lines(self._file.fileno(), start, count)
-
     def close(self) -> None:
+        """Let go of the file."""
         self._file.close()
 
 
-class RecordsProcess(Beside[Found | Failed]):
-    """The process, as the screens see it. It begins with the first question."""
+class Records:
+    """The lister and its lines, as the screens see them.
 
-    def __init__(self, spool: int, limits: Limits, options: Options) -> None:
+    :param is_at_once: whether they are listed here, when they are asked for.
+    """
+
+    def __init__(self, spool: int, limits: Limits, options: Options, *, is_at_once: bool = False) -> None:
         self._file = temporary_file(".records")
-        pipe, theirs = get_context("spawn").Pipe()
-        shared = Shared(spool), Shared(self._file.fileno())
-        process = start_process(_run, *shared, theirs, limits, options)
-        theirs.close()
-        super().__init__(process, pipe, "the process that lists records", Failed)
+        self._here: Lister | None = None
+        if is_at_once:
+            self._here = Lister(spool, os.dup(self._file.fileno()), limits, options)
+            self.worker: Worker[Ask, Found] = Here(self._here)
+        else:
+            shared = Shared(spool), Shared(self._file.fileno())
+            self.worker = Process("the process that lists records", Lister, *shared, limits, options)
 
     def ask(self, asked: Ask) -> None:
-        with suppress(OSError):  # poll tells that it is gone
-            self._pipe.send(asked)
+        """Hand over some exchanges."""
+        self.worker.send(asked)
+
+    def poll(self) -> Sequence[Found | Ended]:
+        """What came since the last call."""
+        return self.worker.poll()
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
+        """Lines that were told to be there.
+
+        :raises OSError: they cannot be read.
+        """
         return read_lines(self._file.fileno(), start, count)
 
     def close(self) -> None:
-        super().close()
+        """Stop, and let go of everything."""
+        self.worker.close()
+        if self._here is not None:
+            self._here.close()
         self._file.close()
 
 
-def _run(spool: Arrived, lines: Arrived, pipe: Pipe, limits: Limits, options: Options) -> None:
-    """What the process does."""
-    be_quiet()
-    with suppress(BrokenPipeError, EOFError), os.fdopen(lines.detach(), "wb") as file:
-        try:
-            _answer(Lister(spool.detach(), file, limits, options), pipe)
-        except (BrokenPipeError, EOFError):  # the screens are closed
-            raise
-        except OSError as error:
-            pipe.send(Failed(f"records cannot be listed: {error.strerror or error}"))
-        except Exception as error:  # whatever it is, the screens live on and say so
-            pipe.send(Failed(defect(error)))
-
-
-def _answer(lister: Lister, pipe: Pipe) -> None:
-    waiting: deque[Ask] = deque()
-    while True:
-        asked = waiting.popleft() if waiting else pipe.recv()
-        for found in lister.run(asked):
-            if found is not None:
-                pipe.send(found)
-            elif pipe.poll():
-                waiting.append(pipe.recv())
-                if waiting[-1].generation != asked.generation:
-                    waiting = deque([waiting[-1]])
-                    break
+def records_of(feed: Feed, options: Options) -> Records:
+    """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
+    return Records(feed.descriptor, feed.source.limits, options, is_at_once=isinstance(feed, Decoded))

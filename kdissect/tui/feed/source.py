@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.following import FollowedFiles, Following
 from kdissect.capture.keylogs import KeyLogs
-from kdissect.capture.points import find_points
 from kdissect.capture.reader import Packets, Points
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.live.following import Files, Following, Spooled
+from kdissect.live.spooled import Spooled
 from kdissect.model import CaptureError
+from kdissect.source import Input
 from kdissect.tls.keylog import Secrets
 
 
@@ -53,11 +55,15 @@ class Source(NamedTuple):
         return sum(os.path.getsize(path) for path in self.paths if os.path.isfile(path))
 
 
-def points_of(source: Source) -> Points | None:
-    """The capture points of a source, where it has several; of what is still to come they are not told."""
+def input_of(source: Source, *, waits: bool = True) -> Input:
+    """What the decoder reads.
+
+    :param waits: whether it waits for packets that are still to come.
+    """
+    found = Input(source.paths, source.limits, source.ports, source.topics, embedded=True)
     if source.spool is not None or source.follows:
-        return None
-    return find_points(source.paths, source.limits)
+        return found._replace(open_packets=partial(packets_of, source, waits=waits))
+    return found.with_points()
 
 
 def packets_of(source: Source, *, waits: bool, points: Points | None = None) -> Packets:
@@ -73,7 +79,7 @@ def packets_of(source: Source, *, waits: bool, points: Points | None = None) -> 
         except OSError as error:
             raise CaptureError(f"the capture has gone: {error.strerror}") from None
     elif source.follows:
-        following = Files(source.paths, source.limits)
+        following = FollowedFiles(source.paths, source.limits)
     else:
         return read_packets(source.paths, source.limits, points=points)
     if not waits:

@@ -22,10 +22,9 @@ from kdissect.tui.feed.rows import (
     IS_CUT,
     grade_of,
 )
-from kdissect.tui.lists.layout import Want, evenly, granted, taken
+from kdissect.tui.lists.layout import Want, evenly, granted, shortened, taken
 from kdissect.tui.lists.needs import Needs
 from kdissect.tui.marks import Marks
-from kdissect.tui.shortening import shortened
 from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"

@@ -27,7 +27,7 @@ from kdissect.tui.feed.rows import (
     HAS_VERSION,
     grade_of,
 )
-from kdissect.tui.shortening import shortened
+from kdissect.tui.lists.layout import shortened
 from kdissect.tui.widgets.table import Heading
 
 LANE = 26

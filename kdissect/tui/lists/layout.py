@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len, set_cell_size
+
+from kdissect.present.sanitise import CUT
+
 
 class Want(NamedTuple):
     """Cells that a column wants."""
@@ -59,3 +63,15 @@ def taken(widths: Iterable[int]) -> int:
     """Cells that columns take, with the blanks between them."""
     shown = [width for width in widths if width]
     return sum(shown) + max(0, len(shown) - 1)
+
+
+def shortened(text: str, end: str, room: int) -> str:
+    """``text`` with ``end`` after it, in so many cells: where there is no room for all, as much of the text
+    as there is room for beside the end, and where there is no room for that either, the beginning of both."""
+    whole = text + end
+    if cell_len(whole) <= room:
+        return whole
+    left = room - cell_len(CUT) - cell_len(end)
+    if left < 1:
+        return (set_cell_size(whole, room - 1) if room > 1 else "") + CUT
+    return set_cell_size(text, left) + CUT + end

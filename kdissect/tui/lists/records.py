@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,10 @@ from kdissect.filter.compiled import Filter
 from kdissect.present.form import Clock, size
 from kdissect.present.payload import framing_of, is_json, one_line
 from kdissect.present.sanitise import CUT
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.record_lines import (
+from kdissect.tui.feed.records import (
+    ASK_EXCHANGES,
     HAS_TIME,
     IS_CONTROL,
     IS_RELATIVE,
@@ -27,9 +30,10 @@ from kdissect.tui.feed.record_lines import (
     KEY_IS_SAID,
     VALUE_FRAMED,
     VALUE_IS_SAID,
+    Ask,
+    Found,
     RecordLine,
 )
-from kdissect.tui.feed.records import ASK_EXCHANGES, Ask, Failed, Records
 from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
 
@@ -66,10 +70,26 @@ _WANTS = (
 which has what is left."""
 
 
+class Listing(Protocol):
+    """What lists records: :class:`kdissect.tui.feed.records.Records`."""
+
+    def ask(self, asked: Ask) -> None:
+        """Hand over some exchanges."""
+
+    def poll(self) -> Sequence[Found | Ended]:
+        """What came since the last call."""
+
+    def lines(self, start: int, count: int) -> list[RecordLine]:
+        """Lines that were told to be there.
+
+        :raises OSError: they cannot be read.
+        """
+
+
 class RecordRows:
     """The list, and what is still to be done for it."""
 
-    def __init__(self, index: Index, records: Records) -> None:
+    def __init__(self, index: Index, records: Listing) -> None:
         self._index, self._records = index, records
         self.clock = Clock("u")
         self.form = "auto"
@@ -119,7 +139,7 @@ class RecordRows:
         """Ask for more, and take in what was found; gives whether there is anything new."""
         is_new = False
         for found in self._records.poll():
-            if isinstance(found, Failed):
+            if isinstance(found, Ended):
                 self.reason, self._waiting, is_new = found.reason, self._waiting[:0], True
                 self._asked = self._done
             elif found.generation == self._generation:

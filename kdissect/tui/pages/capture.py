@@ -2,16 +2,162 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from kdissect.present.form import plural
+from kdissect.analysis.fold import Row
+from kdissect.faults import KINDS
+from kdissect.live.journal import Status
+from kdissect.present.columns import Table, dict_column
+from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.sanitise import sanitise
+from kdissect.session.conversation import Connection
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.counting import Asked
-from kdissect.tui.lists import capture
-from kdissect.tui.lists.figures import Figures
+from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.source import Source
+from kdissect.tui.lists.figures import Figures, in_bytes, number, words
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
+
+INTERFACES = Table(
+    "interfaces",
+    (
+        dict_column("interface", "int64", "number of the interface, from 0 over the whole input"),
+        dict_column("name", "text", "its name; null where the file does not tell it"),
+        dict_column("description", "text", "what the file says of it"),
+        dict_column("link_type", "int32", "LINKTYPE number of its packets"),
+        dict_column("snap_length", "int64", "bytes kept of a packet; 0 is no limit"),
+        dict_column("packets", "int64", "packets in the file"),
+        dict_column("bytes", "int64", "their bytes on the wire"),
+        dict_column("captured_bytes", "int64", "of them, those in the file"),
+        dict_column("received", "int64", "packets the interface saw, as the file tells"),
+        dict_column("dropped", "int64", "packets the interface lost, as the file tells"),
+        dict_column("dropped_by_system", "int64", "packets the system lost, as the file tells"),
+    ),
+)
+
+COLUMNS = (
+    number("If", "interface"),
+    words("Name", "name", most=24),
+    number("Packets", "packets"),
+    in_bytes("On the wire", "bytes"),
+    in_bytes("Captured", "captured_bytes"),
+    number("Saw", "received", 2),
+    number("Dropped", "dropped", 1),
+    number("by system", "dropped_by_system", 1),
+    number("Snap", "snap_length", 3),
+    number("Link", "link_type", 4),
+    words("Description", "description", 5, most=200),
+)
+
+
+_FULL = 0.5
+"""A share of the ring from which on packets may be lost soon."""
+
+
+def figures() -> Figures:
+    """The rows, empty."""
+    return Figures(COLUMNS, lambda row: row["interface"], _tone)
+
+
+def _tone(row: Row) -> str | None:
+    return "table--error" if row["dropped"] or row["dropped_by_system"] else None
+
+
+def interface_rows(index: Index) -> list[Row]:
+    """A row an interface."""
+    return [
+        {
+            "interface": at,
+            **each.interface._asdict(),
+            "packets": each.packets,
+            "bytes": each.bytes,
+            "captured_bytes": each.captured,
+        }
+        for at, each in enumerate(index.interfaces)
+    ]
+
+
+Lines = Iterator[tuple[str, str, bool]]
+"""Name, value, and whether it is something to worry about."""
+
+
+def lines(index: Index, source: Source, ended: Ended | None, live: Status | None = None) -> Lines:
+    """The figures below the interfaces."""
+    total, read = source.bytes_in_all, index.bytes_read
+    yield "files", _files(source.paths), False
+    if index.first_ns is not None and index.last_ns is not None:
+        took = duration(index.last_ns - index.first_ns)
+        yield "time", f"{Clock('u').text(index.first_ns)} and {took} more", False
+    yield "packets", f"{index.packets:,}", False
+    if live is not None:
+        yield from _live_lines(index, live)
+    if ended is not None and ended.reason is not None:
+        yield "decoding", f"stopped: {sanitise(ended.reason, None)}", True
+    elif live is not None:
+        yield "decode backlog", plural(max(0, live.written - index.packets), "packet"), False
+    elif ended is None:
+        said = f"about {size(max(0, total - read))} of {size(total)}" if read <= total else "not known"
+        yield "decode backlog", said, False
+    else:
+        yield "decode backlog", f"none: all {size(total)} were read", False
+    yield "spool", f"{size(index.spooled)} for {plural(len(index), 'exchange')}", False
+    yield from _streams(index)
+    yield from _fault_lines(index)
+
+
+def _live_lines(index: Index, live: Status) -> Lines:
+    yield "captured", f"{live.received:,}, in {plural(live.files, 'file')} of {size(live.bytes)}", False
+    yield "dropped", f"{live.dropped:,} by the system, the ring was full", bool(live.dropped)
+    yield "not written", f"{live.lost:,}", bool(live.lost)
+    yield "ring", f"{live.fill:.0%} waits to be written", live.fill > _FULL
+    for note in live.notes:
+        yield "capture", sanitise(note, None), True
+
+
+def _files(paths: Sequence[str]) -> str:
+    named = ", ".join(sanitise(os.path.basename(path)) for path in paths[:3])
+    return named + (f" and {len(paths) - 3:,} more" if len(paths) > 3 else "")
+
+
+def _streams(index: Index) -> Lines:
+    over = list(index.connections.values())
+    kafka = [each for each in over if each.protocol == "kafka"]
+    others: dict[str, int] = {}
+    for each in over:
+        if each.protocol != "kafka":
+            others[each.protocol] = others.get(each.protocol, 0) + _carried(each)
+    carried = sum(map(_carried, kafka))
+    yield "connections over", f"{len(over):,}, of Kafka {len(kafka):,} with {size(carried)}", False
+    skipped = sum(each.skipped_bytes for each in kafka)
+    gaps = sum(each.gap_bytes for each in over)
+    again = sum(each.retransmitted for each in over)
+    yield "undecoded", f"{size(skipped)} of Kafka in no frame", bool(skipped)
+    for protocol, count in sorted(others.items()):
+        yield "not decoded", f"{size(count)} of {protocol}", False
+    yield "not captured", f"{size(gaps)} of streams", bool(gaps)
+    yield "sent again", size(again), False
+
+
+def _carried(connection: Connection) -> int:
+    """Bytes of its streams that were captured."""
+    return connection.bytes_to_broker + connection.bytes_from_broker
+
+
+def _fault_lines(index: Index) -> Lines:
+    for layer in dict.fromkeys(layer for layer, _ in KINDS.values()):
+        found = {kind: each.number for (where, kind), each in index.faults.items() if where == layer}
+        if found:
+            said = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
+            yield f"faults: {layer}", said, True
+    if not index.faults:
+        yield "faults", "none", False
+
 
 _NAMES = 18
 """Cells for the names of lines."""
@@ -27,7 +173,7 @@ class CapturePage(StatisticsPage):
     """
 
     def figures(self) -> Figures:
-        return capture.figures()
+        return figures()
 
     def asked(self) -> Asked:
         return ()
@@ -41,10 +187,10 @@ class CapturePage(StatisticsPage):
         super().index_grew()
         app, index = self.kdissect, self.kdissect.index
         with_cursor = self._with_cursor()
-        self.rows.show(capture.interface_rows(index))
+        self.rows.show(interface_rows(index))
         self._rows_changed(with_cursor)
         text = Text()
-        for name, value, is_bad in capture.lines(index, app.feed.source, app.ended, app.feed.capture):
+        for name, value, is_bad in lines(index, app.feed.source, app.ended, app.feed.capture):
             text.append(f" {name:<{_NAMES}}", "bold")
             text.append(f"{'! ' if is_bad else '  '}{value}\n", self.alarm if is_bad else "")
         self.query_one("#lines", Static).update(text)
@@ -57,4 +203,4 @@ class CapturePage(StatisticsPage):
         return plural(len(self.rows), "interface")
 
     def saved(self) -> list[Saved]:
-        return [Saved("interfaces", capture.INTERFACES, capture.interface_rows(self.kdissect.index))]
+        return [Saved("interfaces", INTERFACES, interface_rows(self.kdissect.index))]

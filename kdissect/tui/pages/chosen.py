@@ -16,9 +16,8 @@ from textual import work
 from kdissect.exchange import Exchange
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.commands import wireshark_command
 from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied
+from kdissect.tui.copying import copied, wireshark_command
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.feed.index import Places
 from kdissect.tui.pages.page import Page

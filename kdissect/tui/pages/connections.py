@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import itemgetter
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
@@ -14,15 +15,126 @@ from textual.widgets import Static
 from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
 from kdissect.present.connection_lines import connection_lines
-from kdissect.present.form import plural
-from kdissect.present.tls import Line
+from kdissect.present.form import bars, plural
+from kdissect.present.sanitise import sanitise
+from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.filtering import quoted
-from kdissect.tui.lists import connections
-from kdissect.tui.lists.figures import Figures
-from kdissect.tui.pages.grouped import GroupedPage
+from kdissect.tui.lists.figures import (
+    Column,
+    Figures,
+    address,
+    graded,
+    grave_tone,
+    in_bytes,
+    listed,
+    number,
+    rare,
+    time_span,
+    words,
+)
+from kdissect.tui.lists.figures import (
+    Text as Cell,
+)
+from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
+
+SPARKS = 16
+"""Bars that say when a connection had how many exchanges."""
+
+BY_CONNECTION, BY_CLIENT = ("connections",), ("clients",)
+
+
+def connection_columns(sparks: Cell) -> tuple[Column, ...]:
+    """Columns of ``connections``; ``sparks`` gives the bars of a row."""
+    return (
+        number("Conn", "connection"),
+        address("Client", "client"),
+        words("Client id", "client_id", 3, most=28),
+        address("Broker", "broker", 5),
+        Column("State", _state, _state, 0, False, is_most_first=False),
+        number("Requests", "requests"),
+        number("Responses", "responses", 9),
+        in_bytes("To broker", "request_bytes", 4),
+        in_bytes("From", "response_bytes", 4),
+        time_span("p50", "p50_ns"),
+        time_span("p99", "p99_ns"),
+        time_span("Max", "max_ns", 7),
+        number("In fl.", "in_flight_max", 2),
+        *graded(),
+        rare("Gap B", "gap_bytes", 6),
+        rare("Skip B", "skipped_bytes", 6),
+        Column("Activity", sparks, None, 8, False),
+        words("Software", "software", 4, most=32),
+    )
+
+
+CLIENT_COLUMNS = (
+    address("Client", "client"),
+    words("Client id", "client_id"),
+    words("Software", "software", 1),
+    words("Version", "software_version", 1, most=14),
+    number("Conns", "connections"),
+    number("Requests", "exchanges"),
+    in_bytes("To broker", "request_bytes", 2),
+    in_bytes("From", "response_bytes", 2),
+    listed("Speaks", "apis", 3, most=200),
+)
+
+
+def _state(row: Row) -> str:
+    """How it ended; what else it speaks than Kafka, and why TLS stays dark."""
+    end = row["end"] or "going on"
+    if row["protocol"] == "kafka":
+        return end
+    speaks = row.get("tls") if row["protocol"] == "tls" else None
+    return f"{end} ({sanitise(speaks or row['protocol'] or '?')})"
+
+
+def connection_key(row: Row) -> object:
+    """Of both tables."""
+    if "connection" in row:
+        return row["connection"]
+    return row["client"], row["client_id"], row["software"], row["software_version"]
+
+
+def connection_tone(row: Row) -> str | None:
+    """Red with fatal errors, amber with others or where bytes are missing, dim what is not Kafka."""
+    if tone := grave_tone(row):
+        return tone
+    if row.get("gap_bytes") or row.get("skipped_bytes"):
+        return "table--warning"
+    return "table--dim" if row.get("protocol", "kafka") != "kafka" else None
+
+
+def figures() -> Figures:
+    """The rows, empty."""
+    return Figures((), connection_key, connection_tone)
+
+
+class Activity:
+    """How many exchanges there were in each of :data:`SPARKS` parts of the capture's time, by connection."""
+
+    def __init__(self, index: Index, places: Places) -> None:
+        connection, times = index.column("connection")[places], index.column("time_ns")[places]
+        self._counts = np.zeros((0, SPARKS), np.int64)
+        if len(places):
+            whole = index.column("time_ns")
+            first, last = int(whole.min()), int(whole.max())
+            share = (times.astype(np.float64) - first) / max(1, last - first)  # perhaps 2^64 apart
+            part = np.minimum((share * SPARKS).astype(np.int64), SPARKS - 1)
+            most = int(connection.max()) + 1
+            cells = connection.astype(np.int64) * SPARKS + part
+            self._counts = np.bincount(cells, minlength=most * SPARKS).reshape(-1, SPARKS)
+
+    def text(self, connection: int) -> str:
+        """The bars of a connection."""
+        if connection >= len(self._counts) or not self._counts[connection].any():
+            return ""
+        return bars(self._counts[connection].tolist())
+
 
 _NAMES = 20
 """Cells for the names of what is known of it."""
@@ -42,10 +154,10 @@ class ConnectionsPage(GroupedPage):
     GROUPINGS = ("connection", "client")
 
     def __init__(self) -> None:
-        self._activity: connections.Activity | None = None
+        self._activity: Activity | None = None
         self._going_on: Mapping[int, Connection] = {}
         """What was listed of those that go on."""
-        self._columns = connections.connection_columns(self._sparks)
+        self._columns = connection_columns(self._sparks)
         super().__init__()
 
     def _sparks(self, row: Row) -> str:
@@ -57,7 +169,7 @@ class ConnectionsPage(GroupedPage):
             yield Static(id="lines", markup=False)
 
     def cursor_moved(self) -> None:
-        known: list[Line] = []
+        known: list[TlsLine] = []
         cursor = self.list_pane.cursor
         if self.grouping == "connection" and cursor < len(self.rows):
             number = self.rows.row(cursor)["connection"]
@@ -73,17 +185,17 @@ class ConnectionsPage(GroupedPage):
         self.query_one("#lines", Static).update(lines)
 
     def figures(self) -> Figures:
-        return connections.figures()
+        return figures()
 
     def asked_by(self, grouping: str) -> Asked:
-        return connections.BY_CONNECTION if grouping == "connection" else connections.BY_CLIENT
+        return BY_CONNECTION if grouping == "connection" else BY_CLIENT
 
     def fill(self, counted: Counted) -> None:
         if self.grouping == "connection":
-            self._activity = connections.Activity(self.kdissect.index, self.kdissect.shown.places)
+            self._activity = Activity(self.kdissect.index, self.kdissect.shown.places)
             self.rows.show(self._with_those_going_on(counted.tables["connections"]), self._columns)
         else:
-            self.rows.show(counted.tables["clients"], connections.CLIENT_COLUMNS)
+            self.rows.show(counted.tables["clients"], CLIENT_COLUMNS)
 
     def _with_those_going_on(self, rows: list[Row]) -> list[Row]:
         self._going_on = self.kdissect.index.going_on

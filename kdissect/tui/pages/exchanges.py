@@ -27,7 +27,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
-from kdissect.tui.pages.finding import Finder
+from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
@@ -55,6 +55,8 @@ class ExchangesPage(SplitPage):
         self._rest: Timer | None = None
         self._place: int | None = None
         """Of the exchange that is shown."""
+        self._wanted_error: int | None = None
+        """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
         self._going_on: Mapping[int, Connection] = {}
         """By what it was said why there is nothing."""
 
@@ -63,7 +65,7 @@ class ExchangesPage(SplitPage):
         self.rows = Exchanges(app.index, app.marks, app.columns)
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
-        self.finder = Finder(self)
+        self.finder = Finder(self, self.rows)
         yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
 
@@ -260,7 +262,11 @@ class ExchangesPage(SplitPage):
     def _decoded(self, place: int, detail: Detail) -> None:
         if place == self._place:
             self.panes.show(detail)
-            self.finder.show_match(detail)
+            if detail.exchange.number == self._wanted_error:
+                self.panes.point_at_line(Detail.path_to_error)
+            else:
+                self.finder.show_match(detail)
+            self._wanted_error = None
 
     @on(VirtualTable.Chosen)
     def _chosen(self) -> None:
@@ -273,7 +279,7 @@ class ExchangesPage(SplitPage):
 
     def action_out_or_end(self) -> None:
         if not self._leave():
-            self.kdissect.end_or_ask(self)
+            self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
         """One level out, or to the screen from which one came; gives whether there was any."""
@@ -285,17 +291,19 @@ class ExchangesPage(SplitPage):
             return True
         if step is not None and shown.depth <= step.filters_there:
             return self.kdissect.go_back()
-        return shown.pop()
+        return shown.pop() or self.kdissect.go_back()
 
     @property
     def ends_here(self) -> bool:
-        return not (self.is_in or self.is_zoomed or len(self.kdissect.way) or self.kdissect.shown.depth)
+        app = self.kdissect
+        return app.is_home(self) and not (self.is_in or self.is_zoomed or len(app.way) or app.shown.depth)
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)
         if row is None:
             self.say("no exchange with an error or fault " + ("after this" if step > 0 else "before this"))
         else:
+            self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
             self.list_pane.cursor = row
 
     def action_sort(self) -> None:

@@ -2,18 +2,141 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
 from textual import on
 from textual.app import ComposeResult
 
 from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.declared import (
+    BANDS,
+    BROKER_COLUMN,
+    CLIENT_ID_COLUMN,
+    GROUP_COLUMN,
+    ID,
+    PARTITION_COLUMN,
+    PLAIN,
+    TIME,
+    TOPIC_COLUMN,
+)
 from kdissect.analysis.fold import Row
-from kdissect.present.form import plural
+from kdissect.present.columns import Column as Written
+from kdissect.present.form import Clock, plural
+from kdissect.present.options import PLAIN as PLAIN_VALUES
+from kdissect.present.statistics import STATISTICS as TABLES
+from kdissect.present.statistics_text import NUMBERS, shown
 from kdissect.tui.feed.counting import Asked
-from kdissect.tui.lists import facts
-from kdissect.tui.lists.figures import Figures
+from kdissect.tui.filtering import quoted
+from kdissect.tui.lists.figures import NICE, USEFUL, Column, Figures
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
+
+_FIRST, _SECOND = 6, 12
+"""Columns that stand among the first so many go later than others where there is little room."""
+_NTH = "\N{NUMBER SIGN}"
+"""Beside the columns of a row: which of the rows it is that have the same names."""
+_FIELDS = {
+    GROUP_COLUMN: "group",
+    TOPIC_COLUMN: "topic",
+    PARTITION_COLUMN: "partition",
+    CLIENT_ID_COLUMN: "client_id",
+    BROKER_COLUMN: "broker",
+}
+"""Columns that statistics share, and the filter's field of what they name."""
+
+
+def list_of(names: Iterable[str]) -> Figures:
+    """The list of statistics, by their names."""
+    figures = Figures(
+        (
+            Column("Table", lambda row: str(row["name"]), None, 0, False, 24, False, 20),
+            Column("What it tells", lambda row: str(row["about"]), None, 0, False, 100),
+        ),
+        lambda row: row["name"],
+    )
+    figures.show([{"name": name, "about": STATISTICS[name].about} for name in names])
+    return figures
+
+
+def figures() -> Figures:
+    """Rows of any statistic, empty."""
+    return Figures((), lambda row: row[_NTH])
+
+
+def columns_of(name: str, clock: Clock) -> tuple[Column, ...]:
+    """The columns of a statistic.
+
+    :param clock: writes times.
+    """
+    return tuple(_column(at, each, clock) for at, each in enumerate(TABLES[name].columns))
+
+
+def _column(at: int, column: Written, clock: Clock) -> Column:
+    empty = ("", "0", "0 B") if column.rare else ("",)
+
+    def text(row: Row) -> str:
+        said = shown(column, column.value(row, PLAIN_VALUES), clock)
+        return "" if said in empty else said
+
+    is_right = column.type in NUMBERS
+    return Column(
+        column.name.removesuffix("_ns"),
+        text,
+        _order(column),
+        _rank(at, column),
+        is_right,
+        is_most_first=is_right and column.unit not in (TIME, ID),
+    )
+
+
+def _rank(at: int, column: Written) -> int:
+    """How soon a column goes where there is little room; the first never does."""
+    if at == 0:
+        return 0
+    if at < _FIRST:
+        return 1
+    if column.kept:
+        return 2
+    return USEFUL if at < _SECOND else NICE
+
+
+def _order(column: Written) -> Callable[[Row], Any] | None:
+    if column.unit == BANDS:
+        return None
+    if column.type in NUMBERS or column.type in ("text", "bool"):
+        return lambda row: row[column.name]
+    return lambda row: tuple(row[column.name]) if row[column.name] else None
+
+
+def numbered(name: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows of a statistic, each with what tells it from all others while more is counted: what it is
+    about, and which it is of those about the same."""
+    names = [
+        each.name
+        for each in STATISTICS[name].columns
+        if each.type == "text" or (each.unit == PLAIN and each.type in ("int16", "int32"))
+    ]
+    seen: Counter[Hashable] = Counter()
+    out = []
+    for row in rows:
+        about = tuple(row[each] for each in names)
+        seen[about] += 1
+        out.append({**row, _NTH: (about, seen[about])})
+    return out
+
+
+def filter_of(name: str, row: Row) -> str | None:
+    """The filter that shows the exchanges with what a row is about; None if it names nothing that a filter
+    knows."""
+    parts = []
+    for column in STATISTICS[name].columns:
+        field, value = _FIELDS.get(column), row[column.name]
+        if field is not None and value is not None:
+            parts.append(f"{field} == {quoted(value) if isinstance(value, str) else value}")
+    return " and ".join(parts) or None
 
 
 class FactsPage(StatisticsPage):
@@ -29,13 +152,13 @@ class FactsPage(StatisticsPage):
     """
 
     def __init__(self, elsewhere: frozenset[str]) -> None:
-        self.tables = facts.list_of(name for name in STATISTICS if name not in elsewhere)
+        self.tables = list_of(name for name in STATISTICS if name not in elsewhere)
         self.chosen: str = self.tables.row(0)["name"]
         """The statistic whose rows are shown."""
         super().__init__()
 
     def figures(self) -> Figures:
-        return facts.figures()
+        return figures()
 
     def body(self) -> ComposeResult:
         yield VirtualTable(self.tables, id="tables")
@@ -54,8 +177,8 @@ class FactsPage(StatisticsPage):
         return (self.chosen,)
 
     def fill(self, counted: Counted) -> None:
-        rows = facts.numbered(self.chosen, counted.tables[self.chosen])
-        self.rows.show(rows, facts.columns_of(self.chosen, self.clock))
+        rows = numbered(self.chosen, counted.tables[self.chosen])
+        self.rows.show(rows, columns_of(self.chosen, self.clock))
 
     @on(VirtualTable.Highlighted, "#tables")
     def _table_highlighted(self, event: VirtualTable.Highlighted) -> None:
@@ -89,4 +212,4 @@ class FactsPage(StatisticsPage):
         return parts
 
     def filter_of(self, row: Row) -> str | None:
-        return facts.filter_of(self.chosen, row)
+        return filter_of(self.chosen, row)

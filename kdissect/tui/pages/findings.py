@@ -1,57 +1,249 @@
-"""The screen of findings: what is wrong, why, and what to do."""
+"""The screen of what happened: a line of time of the whole capture, and what is wrong, why, and what to do.
+
+Rows are those of :mod:`kdissect.tui.feed.judging`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
-from kdissect.insight.finding import Finding
+from kdissect.insight.finding import CONFIDENCES, CRITICAL, INFO, SEVERITIES, WARNING, Finding
 from kdissect.present.findings import FINDINGS as TABLE
-from kdissect.present.form import plural
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, Asked
-from kdissect.tui.lists import findings
-from kdissect.tui.lists.figures import Figures
-from kdissect.tui.lists.findings import finding_of
+from kdissect.present.form import SECOND, Clock, plural
+from kdissect.present.paragraphs import fold_text, paragraph
+from kdissect.present.sanitise import pad, sanitise
+from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.figures import Column, Figures
+from kdissect.tui.lists.over_time import OverTime, over_time
+from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
 from kdissect.tui.record_text import Line
 from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
+from kdissect.tui.widgets.time_line import TimeLine
+
+EFFECT = "└ "
+"""Before what another finding explains."""
+_TONES = {CRITICAL: "table--error", WARNING: "table--warning", INFO: "table--dim"}
+_MOST_WIDE = 110
+"""Cells of a line of text; longer ones are hard to read."""
+
+
+def _severity(row: Row) -> str:
+    return finding_of(row).severity
+
+
+def _id(row: Row) -> str:
+    deep: int = row["deep"]
+    return "  " * (deep - 1) + (EFFECT if deep else "") + finding_of(row).id
+
+
+def _where(row: Row) -> str:
+    return sanitise(finding_of(row).where)
+
+
+def _message(row: Row) -> str:
+    return sanitise(finding_of(row).message)
+
+
+def _count(row: Row) -> str:
+    return f"{finding_of(row).count:,}"
+
+
+def _columns(clock: Clock) -> tuple[Column, ...]:
+    def first(row: Row) -> str:
+        ns = finding_of(row).first_ns
+        return "" if ns is None else clock.text(ns)
+
+    return (
+        Column(
+            "Severity",
+            _severity,
+            lambda row: SEVERITIES.index(_severity(row)),
+            is_right=False,
+            is_most_first=False,
+            least=8,
+        ),
+        Column("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
+        Column("Whose", _where, _where, 0, False, 48, False, 20),
+        Column("Measured", lambda row: sanitise(row["measure"]), None, 1),
+        Column("Count", _count, lambda row: finding_of(row).count, 3),
+        Column("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
+        Column(
+            "Confidence",
+            lambda row: finding_of(row).confidence,
+            lambda row: CONFIDENCES.index(finding_of(row).confidence),
+            5,
+            is_right=False,
+            is_most_first=False,
+        ),
+        Column("What", _message, None, 6, False, 120),
+    )
+
+
+def finding_of(row: Row) -> Finding:
+    """The finding of a row."""
+    found: Finding = row["finding"]
+    return found
+
+
+def figures(clock: Clock) -> Figures:
+    """The rows, empty."""
+    return Figures(
+        _columns(clock), lambda row: finding_of(row).key, lambda row: _TONES.get(finding_of(row).severity)
+    )
+
+
+def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
+    """Whether a finding is of a range of time, or of no time at all."""
+    if finding.first_ns is None:
+        return True
+    return finding.first_ns < span[1] and (finding.last_ns or finding.first_ns) >= span[0]
+
+
+def filter_of(finding: Finding) -> str | None:
+    """The filter that shows its exchanges; None where it names none."""
+    if finding.filter:
+        return finding.filter
+    for name, numbers in (("number", finding.exchanges), ("connection", finding.connections)):
+        if numbers:
+            return f"{name} in {{{', '.join(map(str, numbers))}}}"
+    return None
+
+
+def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[Line]:
+    """All that is said of a finding.
+
+    :param because: the one that explains it.
+    :param first_ns: what times count from.
+    :param room: cells of a line.
+    """
+    room = min(room, _MOST_WIDE)
+    heading = f"{finding.severity.upper()} {finding.id}: {sanitise(finding.where, None)}"
+    out = [Line(part, "heading") for part in fold_text(heading, room)]
+    out += map(Line, paragraph(finding.message, "", room=room))
+    if because is not None:
+        cause = f"explained by {because.id}, {because.where}"
+        out += (Line(part, "fact") for part in paragraph(cause, "", room=room))
+    if finding.steps:
+        out.append(Line(""))
+        out += (Line(part) for part in _steps(finding, first_ns, room))
+    for label, text in (("why", finding.cause), ("do", finding.fix)):
+        if text:
+            out.append(Line(""))
+        for at, part in enumerate(text.split("\n") if text else ()):
+            out += map(Line, paragraph(part, "", label if at == 0 else "", room))
+    see = filter_of(finding)
+    if see is not None:
+        out += [Line(""), *(Line(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room))]
+    sure = [finding.confidence, finding.category, *finding.configs, *finding.sources]
+    out += [Line(""), *(Line(part, "fact") for part in paragraph(" · ".join(sure), "", room=room))]
+    return out
+
+
+def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
+    start = finding.steps[0].ns if first_ns is None else first_ns
+    times = [f"{(step.ns - start) / SECOND:.3f}" for step in finding.steps]
+    wide = max(map(len, times))
+    for at_time, step in zip(times, finding.steps, strict=True):
+        number = "" if step.exchange is None else f"#{step.exchange}"
+        before = at_time.rjust(wide) + " "
+        for at, line in enumerate(fold_text(sanitise(step.text, None), room - len(before) - len(number) - 1)):
+            text = (before if at == 0 else " " * len(before)) + line
+            yield f"{pad(text, room - len(number) - 1)} {number}" if number and at == 0 else text
+
+
+def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[Line]:
+    """What is said where nothing is found: what was looked at, and what could not be judged.
+
+    :param looked_at: the row that tells of it.
+    :param is_whole: whether all of the capture was read.
+    """
+    room = min(room, _MOST_WIDE)
+    return [
+        Line("Nothing is found." if is_whole else "Nothing is found so far.", "heading"),
+        Line(""),
+        *(Line(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
+        Line(""),
+        *(Line(part, "fact") for part in paragraph(looked_at["judged"], "", room=room)),
+    ]
+
 
 ASKED = (FINDINGS,)
+_LEAST_ROWS = 3
+"""Of the list, for which there is room at least."""
+HIGH = 50
+"""With so many lines the line of time shows more."""
+
+
+class FindingsTable(VirtualTable):
+    """The list, from which the arrow keys to the left and right lead to the line of time."""
+
+    class Beside(Message):
+        """A key that goes to the left (-1) or to the right (1)."""
+
+        def __init__(self, step: int) -> None:
+            self.step = step
+            super().__init__()
+
+    def action_column(self, step: int) -> None:
+        self.post_message(self.Beside(step))
 
 
 class FindingsPage(StatisticsPage):
-    """Findings in the whole capture, worst first, each effect below its cause; below the list all that is
-    said of the one under the cursor. Enter shows its exchanges."""
+    """What happened, in all of the capture. Above stands a line of time, of which a range can be chosen; then
+    findings, worst first, each effect below its cause; below them all that is said of the one under the
+    cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
-    FindingsPage #list { height: 2fr; }
+    FindingsPage #list { height: 2fr; max-height: 40%; border-top: hkey $panel; }
     FindingsPage #finding { height: 3fr; border-top: hkey $panel; }
     FindingsPage.-none #list { display: none; }
+    FindingsPage.-whole #list, FindingsPage.-whole #time { display: none; }
+    FindingsPage.-low #time { height: 5; }
+    FindingsPage.-low #list { border-top: none; }
+    FindingsPage.-high #time { height: 12; }
     """
-
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("findings")
     OF_WHAT = "of all, not of what the filter shows"
 
     def __init__(self) -> None:
         self._of: object = None
         """What the text is about."""
+        self._drawing = Sparing()
+        self._drawn = (-1, -1)
+        """Of how many exchanges the line of time was made, and in how many columns."""
         super().__init__()
 
     def figures(self) -> Figures:
-        return findings.figures(self.clock)
+        return figures(self.clock)
 
     def body(self) -> ComposeResult:
-        yield from super().body()
+        yield TimeLine(id="time")
+        yield FindingsTable(self.rows, id="list")
         yield TextPane(id="finding")
 
     @property
     def text_pane(self) -> TextPane:
         """All that is said of one."""
         return self.query_one("#finding", TextPane)
+
+    @property
+    def time_line(self) -> TimeLine:
+        """The whole capture."""
+        return self.query_one("#time", TimeLine)
 
     @property
     def statistics(self) -> Statistics:
@@ -64,24 +256,92 @@ class FindingsPage(StatisticsPage):
         return ASKED
 
     def fill(self, counted: Counted) -> None:
-        self.rows.show(counted.tables[FINDINGS])
+        span = self.kdissect.shown.span
+        found = counted.tables[FINDINGS]
+        self.rows.show(found if span is None else [row for row in found if _is_in(finding_of(row), span)])
+        self.list_pane.styles.height = max(_LEAST_ROWS, len(self.rows)) + 2  # its head, and a line above it
+        self.time_line.show(self.time_line.over_time, counted.tables[MARKS])
 
     def index_grew(self) -> None:
         super().index_grew()
+        self._draw_time()
         if not len(self.rows):
             self.cursor_moved()  # what is said of it changes when all is read
 
+    def filter_changed(self) -> None:
+        self.refill()
+        super().filter_changed()
+
+    # -- the line of time -----------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        self.set_class(self.app.size.height >= HIGH, "-high")
+        self.call_after_refresh(self._draw_time)
+
+    def _draw_time(self) -> None:
+        """Make the figures over time anew, where there are more, as often as they take little of the time."""
+        wanted = len(self.kdissect.index), self.time_line.spans
+        has_ended = self.kdissect.ended is not None
+        if wanted != self._drawn and (has_ended or wanted[1] != self._drawn[1] or self._drawing.is_due):
+            self._drawn = wanted
+            self._make_time(wanted[1])
+
+    @work(thread=True, exclusive=True, group="time")
+    def _make_time(self, spans: int) -> None:
+        began = time.monotonic()
+        found = over_time(self.kdissect.index, spans)
+        self._drawing.done(began)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._time_made, found)
+
+    def _time_made(self, found: OverTime | None) -> None:
+        self.time_line.show(found, self.time_line.marks)
+        self._point()
+
+    def _point(self) -> None:
+        """Show on the line of time where the range is that is chosen, and the finding under the cursor."""
+        cursor, chosen = self.list_pane.cursor, None
+        if cursor < len(self.rows):
+            finding = finding_of(self.rows.row(cursor))
+            if finding.first_ns is not None:
+                chosen = finding.first_ns, finding.last_ns or finding.first_ns
+        self.time_line.point_at(self.kdissect.shown.span, chosen)
+
+    @on(FindingsTable.Beside)
+    def _to_time(self, event: FindingsTable.Beside) -> None:
+        self.time_line.focus()
+        self.time_line.cursor += event.step
+
+    @on(TimeLine.Moved)
+    def _time_moved(self) -> None:
+        words = self.time_line.words()
+        if words and self.time_line.has_focus:
+            self.say(words)
+
+    @on(TimeLine.Chosen)
+    def _time_chosen(self, event: TimeLine.Chosen) -> None:
+        over = self.time_line.over_time
+        if over is not None:
+            self.kdissect.shown.narrow_to(*over.span(event.first, event.last))
+            words = self.time_line.words((event.first, event.last))
+            self.say(f"all screens show only this, Esc takes it back: {words}")
+
+    # -- the findings ---------------------------------------------------------------------------------
+
     def cursor_moved(self) -> None:
+        self._point()
         looked_at = self._looked_at()
         if looked_at is None:
             return
         cursor = self.list_pane.cursor
         self._show_list(bool(len(self.rows)))
         if cursor >= len(self.rows):
-            is_whole = self._is_whole
+            is_whole, found = self._is_whole, len(self._all())
 
             def nothing(room: int) -> Sequence[Line]:
-                return findings.nothing_found(looked_at, is_whole, room)
+                if found:
+                    return [Line(f"None of {plural(found, 'finding')} is of this range of time.", "heading")]
+                return nothing_found(looked_at, is_whole, room)
 
             self._show(None, nothing)
             return
@@ -89,7 +349,7 @@ class FindingsPage(StatisticsPage):
         because = self._finding(finding.because)
 
         def text(room: int) -> Sequence[Line]:
-            return findings.text_of(finding, because, looked_at["first_ns"], room)
+            return text_of(finding, because, looked_at["first_ns"], room)
 
         self._show(finding.key, text)
 
@@ -114,12 +374,18 @@ class FindingsPage(StatisticsPage):
         """What was judged; None before the first time."""
         return None if self.counted is None else self.counted.tables[LOOKED_AT][0]
 
+    def _all(self) -> Sequence[Row]:
+        """Findings, of this range of time or not."""
+        return () if self.counted is None else self.counted.tables[FINDINGS]
+
     def _finding(self, key: str | None) -> Finding | None:
-        rows = map(self.rows.row, range(len(self.rows)))
-        return next((each for each in map(finding_of, rows) if each.key == key), None)
+        return next((each for each in map(finding_of, self._all()) if each.key == key), None)
 
     def what(self) -> str:
-        if not len(self.rows):
+        found = len(self._all())
+        if len(self.rows) != found:
+            return f"{len(self.rows)} of {plural(found, 'finding')} in this range of time"
+        if not found:
             return "nothing found" if self._is_whole else "nothing found so far"
         return plural(len(self.rows), "finding")
 
@@ -132,11 +398,46 @@ class FindingsPage(StatisticsPage):
         return notes
 
     def filter_of(self, row: Row) -> str | None:
-        return findings.filter_of(finding_of(row))
+        return filter_of(finding_of(row))
 
     def saved(self) -> list[Saved]:
         rows = [finding_of(self.rows.row(at)) for at in range(len(self.rows))]
         return [Saved(FINDINGS, TABLE, rows)]
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @property
+    def ends_here(self) -> bool:
+        app = self.kdissect
+        if not app.is_home(self) or len(app.way) or app.shown.depth or self.has_class("-whole"):
+            return False
+        return self.time_line.begun is None
+
+    def action_out(self) -> None:
+        self._leave()
+
+    def action_out_or_end(self) -> None:
+        if not self._leave():
+            self.kdissect.end_or_ask()
+
+    def _leave(self) -> bool:
+        """Take back one thing: all of the text, a range that is begun, one that is chosen, the screen, a
+        filter; gives whether there was any."""
+        app = self.kdissect
+        if self.has_class("-whole"):
+            self.action_explain()
+        elif self.time_line.begun is not None:
+            self.time_line.action_begin()
+        elif not app.shown.widen() and not app.go_back():
+            if app.is_home(self):
+                return app.shown.pop()
+            app.action_page(app.home)
+        return True
+
+    def action_explain(self) -> None:
+        self.toggle_class("-whole")
+        (self.text_pane if self.has_class("-whole") else self.list_pane).focus()
+        self.refresh_bindings()
 
     @on(TextPane.Chosen)
     def _text_chosen(self) -> None:

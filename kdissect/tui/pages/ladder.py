@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kdissect.present.form import plural
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.ladder import (
     Events,

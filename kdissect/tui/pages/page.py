@@ -5,25 +5,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui import status
+from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.status import Item, status_line
 from kdissect.tui.widgets.filter_line import FilterLine
+from kdissect.tui.widgets.footer import KeysFooter
 from kdissect.tui.widgets.tabs import Tabs
-
-if TYPE_CHECKING:
-    from kdissect.tui.app import Kdissect
 
 LOW = 30
 """With fewer lines than these the names of the screens are left out."""
@@ -68,16 +67,16 @@ class Page(Screen[None]):
         yield Static(id="no-kafka", markup=False)
         yield from self.body()
         yield Static(id="where", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeysFooter()
 
     def body(self) -> ComposeResult:
         """What the page has between the lines that all have."""
         yield from ()
 
     @property
-    def kdissect(self) -> Kdissect:
+    def kdissect(self) -> Host:
         """The application."""
-        return cast("Kdissect", self.app)
+        return cast(Host, self.app)
 
     def index_grew(self) -> None:
         """There is more in the index, or the decoder ended."""
@@ -177,7 +176,7 @@ class Page(Screen[None]):
 
     def action_out(self) -> None:
         if not self.kdissect.go_back():
-            self.kdissect.action_page("exchanges")
+            self.kdissect.action_page(self.kdissect.home)
 
     def action_out_or_end(self) -> None:
         self.action_out()

@@ -1,14 +1,153 @@
-"""The screen of errors and faults."""
+"""The screen of errors and faults: what is wrong.
+
+Error codes of brokers are fatal, retriable or routine (:mod:`kdissect.protocol.errors`). A fault is one of
+the bytes. A note is what need not be wrong: a side that was not captured.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
 from kdissect.analysis.fold import Row
+from kdissect.faults import KINDS
 from kdissect.present.form import plural
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
 from kdissect.tui.feed.counting import Asked
-from kdissect.tui.lists import problems
-from kdissect.tui.lists.figures import Figures
+from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.filtering import quoted
+from kdissect.tui.lists.figures import Column, Figures, address, number, words
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.statistics import Counted
+
+FAULT, NOTE = "fault", "note"
+_ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)
+_SIGNS = {**SIGNS, FAULT: "!", NOTE: "∅"}
+NOTHING_AMISS = ("acks=0", "waiting")
+"""Reasons for a missing response that say that none is due, or due yet."""
+
+
+def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
+    """The columns; ``time_text`` writes a time."""
+
+    def when(name: str) -> Callable[[Row], str]:
+        def text(row: Row) -> str:
+            if row[f"{name}_ns"] is not None:
+                return time_text(row[f"{name}_ns"])
+            packet = row[f"{name}_packet"]
+            return f"packet {packet:,}" if packet is not None else ""
+
+        return text
+
+    return (
+        Column("Kind", _kind, _gravity, 0, False, 11, False),
+        words("What", "what", most=44, least=28),
+        number("Count", "count"),
+        words("API", "api", 2, most=26),
+        words("Topic", "topic", 1, most=60, least=16),
+        number("Part", "partition", 4),
+        words("Client id", "client_id", 1, most=28),
+        words("Principal", "principal", 4, most=28),
+        words("Group", "group", 1, most=40),
+        words("Transactional id", "transactional_id", 2, most=40),
+        address("Broker", "broker", 5),
+        Column("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
+        Column("Last", when("last"), lambda row: row["last_ns"], 4),
+        number("No.", "number", 6),
+        words("Said", "said", 7, most=200),
+    )
+
+
+def _kind(row: Row) -> str:
+    return f"{_SIGNS[row['severity']]} {row['severity']}"
+
+
+def _gravity(row: Row) -> int:
+    return _ORDER.index(row["severity"])
+
+
+def figures(columns: tuple[Column, ...]) -> Figures:
+    """The rows, empty."""
+    return Figures(columns, lambda row: row["key"], lambda row: _TONES[row["severity"]])
+
+
+_TONES = {FATAL: "table--error", RETRIABLE: "table--warning", FAULT: "table--warning"}
+_TONES |= {NOTE: "table--dim", ROUTINE: "table--dim"}
+
+
+def problem_rows(refused: Iterable[Row], index: Index, places: Places, is_filtered: bool) -> list[Row]:
+    """All of them: errors as the statistic ``errors`` has them, then the others, the graver first."""
+    rows = [*map(_error, refused), *_missing(index, places), *_faults(index, is_filtered)]
+    return sorted(rows, key=lambda row: (_ORDER.index(row["severity"]), -row["count"]))
+
+
+_ASKED = ("api", "topic", "client_id", "principal", "group", "transactional_id")
+"""What a filter asks under the same name."""
+_ABOUT = (*_ASKED, "partition", "client", "broker")
+"""What tells rows with the same error apart."""
+
+
+def _row(severity: str, what: str, count: int, key: object, **more: object) -> Row:
+    nothing = (*_ABOUT, "first_ns", "last_ns", "first_packet", "last_packet")
+    rest = dict.fromkeys((*nothing, "number", "said", "filter"))
+    return {"severity": severity, "what": what, "count": count, "key": key, **rest, **more}
+
+
+def _error(row: Row) -> Row:
+    name = row["error"]
+    parts = [f"errors == {quoted(name)}"]
+    parts += [f"{each} == {quoted(row[each])}" for each in _ASKED if row[each] is not None]
+    parts.append(f"client.ip == {row['client'].strip('[]')} and broker == {quoted(row['broker'])}")
+    known = errors().get(row["error_code"])
+    return _row(
+        row["error_class"],
+        name,
+        row["count"],
+        (name, row["error_class"], *(row[each] for each in _ABOUT)),
+        **{each: row[each] for each in (*_ABOUT, "first_ns", "last_ns")},
+        number=row["first_exchange"],
+        said=None if known is None else f"{name}: {known.meaning}",
+        filter=" and ".join(parts),
+    )
+
+
+def _missing(index: Index, places: Places) -> Iterator[Row]:
+    """Exchanges of which one side is missing, by the reason."""
+    column = index.column("missing")[places]
+    times, numbers = index.column("time_ns")[places], index.column("number")[places]
+    for reason in np.unique(column[column != 0]).tolist():
+        text = index.texts[reason]
+        if text in NOTHING_AMISS:
+            continue
+        here = column == reason
+        yield _row(
+            NOTE,
+            f"one side is missing: {text}",
+            int(here.sum()),
+            ("missing", text),
+            first_ns=int(times[here].min()),
+            last_ns=int(times[here].max()),
+            number=int(numbers[here].min()),
+            filter=f"missing == {quoted(text)}",
+        )
+
+
+def _faults(index: Index, is_filtered: bool) -> Iterator[Row]:
+    """Faults by kind, always of the whole capture: most belong to no exchange."""
+    for (layer, kind), (count, first) in index.faults.items():
+        whole = " (whole capture)" if is_filtered else ""
+        yield _row(
+            FAULT,
+            f"{layer}: {kind}{whole}",
+            count,
+            ("fault", layer, kind),
+            first_packet=first.packet,
+            number=first.exchange,
+            said=f"{KINDS[kind][1]}; the first: {first.message}",
+            filter=f"fault == {quoted(kind)}" if first.exchange is not None else None,
+        )
+
 
 ASKED = ("errors",)
 
@@ -21,7 +160,7 @@ class ProblemsPage(StatisticsPage):
         super().__init__()
 
     def figures(self) -> Figures:
-        return problems.figures(problems.columns(self.clock.text))
+        return figures(columns(self.clock.text))
 
     def asked(self) -> Asked:
         return ASKED
@@ -29,7 +168,7 @@ class ProblemsPage(StatisticsPage):
     def fill(self, counted: Counted) -> None:
         app = self.kdissect
         errors = counted.tables["errors"]
-        self.rows.show(problems.problem_rows(errors, app.index, app.shown.places, app.shown.is_filtered))
+        self.rows.show(problem_rows(errors, app.index, app.shown.places, app.shown.is_filtered))
 
     def index_grew(self) -> None:
         super().index_grew()

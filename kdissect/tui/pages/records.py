@@ -15,11 +15,10 @@ from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
 from kdissect.present.records import addressed_rows
+from kdissect.settings.actions import PLACES
 from kdissect.tui import status
-from kdissect.tui.actions import PLACES
 from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed.record_lines import RecordLine
-from kdissect.tui.feed.records import Records, records_of
+from kdissect.tui.feed.records import RecordLine, Records, records_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import Page

@@ -1,16 +1,16 @@
-"""What the screens of figures share: they ask for statistics while they are shown, list them, order them,
-save them, and lead from a row to its exchanges."""
+"""Screens with a list of figures, and those whose figures can be put together in more ways than one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from kdissect.analysis.fold import Row
@@ -23,7 +23,7 @@ from kdissect.tui.feed.counting import Asked
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.page import Page
-from kdissect.tui.saving_tables import FORMS, save_table
+from kdissect.tui.saving import TABLE_FORMS, save_table
 from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Ask, Choose
@@ -264,10 +264,59 @@ class StatisticsPage(Page):
             if path is not None:
                 self._save(path, saved)
 
-        hint = f"name{', name'.join(FORMS)}"
+        hint = f"name{', name'.join(TABLE_FORMS)}"
         self.app.push_screen(Ask(f"Save {saved.name}, {plural(len(saved.rows), 'row')}", hint), given)
 
     @work(thread=True, group="save")
     def _save(self, path: str, saved: Saved) -> None:
         said = save_table(path, saved.table, saved.rows, self.kdissect.options)
         self.app.call_from_thread(self.say, said)
+
+
+class GroupedTable(VirtualTable, inherit_bindings=False):
+    """A table that leaves the key of ``first`` to the screen, where it says how rows are put together; Home
+    still goes to the first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        replace(each, key="home") if isinstance(each, Binding) and each.id == "first" else each
+        for each in bindings_of("list")
+    ]
+
+
+class GroupedPage(StatisticsPage):
+    """A screen with groupings."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
+    GROUPINGS: ClassVar[tuple[str, ...]]
+    """In the order in which the key goes through them."""
+
+    def __init__(self) -> None:
+        self.grouping = self.GROUPINGS[0]
+        super().__init__()
+
+    def asked(self) -> Asked:
+        return self.asked_by(self.grouping)
+
+    def asked_by(self, grouping: str) -> Asked:
+        """The statistics that a grouping needs."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> frozenset[str]:
+        asked = (text for grouping in self.GROUPINGS for text in self.asked_by(grouping))
+        return frozenset(text.partition(",")[0] for text in asked)
+
+    def body(self) -> ComposeResult:
+        yield GroupedTable(self.rows, id="list")
+
+    def action_group(self) -> None:
+        at = self.GROUPINGS.index(self.grouping)
+        self.grouping = self.GROUPINGS[(at + 1) % len(self.GROUPINGS)]
+        self.counted = None
+        self.statistics.ask(self.asked())
+        self.list_pane.cursor = 0
+        self.index_grew()
+
+    def notes(self) -> list[str]:
+        others = [each for each in self.GROUPINGS if each != self.grouping]
+        return [*super().notes(), f"by {self.grouping} (g: {', '.join(others)})"]

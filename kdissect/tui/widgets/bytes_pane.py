@@ -19,7 +19,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.keys import bindings_of
 
 _OFFSET = 10

@@ -14,10 +14,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from kdissect.tui.widgets.documentation import Topics
+
 SIGNS = (
     "✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet  ◷ slow  ★ marked  "
     "✎ comment"
 )
+
+_DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help")])
 
 
 class Help(ModalScreen[None]):
@@ -37,6 +41,7 @@ class Help(ModalScreen[None]):
         Binding("k", "scroll('up')", show=False),
         Binding("g", "scroll('home')", show=False),
         Binding("G", "scroll('end')", show=False),
+        Binding("d", "topics", show=False),
     ]
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
@@ -45,7 +50,7 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         text = Text()
-        for heading, rows in self._parts:
+        for heading, rows in (_DOCUMENTATION, *self._parts):
             text.append(f"{heading}\n", "bold underline")
             for keys, what in rows:
                 text.append(f"{keys:<18} ", "bold")
@@ -57,6 +62,9 @@ class Help(ModalScreen[None]):
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
+
+    def action_topics(self) -> None:
+        self.app.push_screen(Topics())
 
 
 class Choose(ModalScreen[str | None]):

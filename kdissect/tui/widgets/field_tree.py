@@ -12,7 +12,7 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.detail import Spot
 from kdissect.tui.keys import bindings_of
 

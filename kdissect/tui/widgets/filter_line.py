@@ -29,10 +29,10 @@ from kdissect.filter.saved import hints_of_saved
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
+from kdissect.settings.remembered import Remembered
 from kdissect.tui.filtering import Shown
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.remembered import Remembered
 from kdissect.tui.widgets.dialogs import Ask
 
 COUNT_SECONDS = 0.1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual import on, work
@@ -21,10 +21,11 @@ from textual.widgets.tree import TreeNode
 from kdissect.model import Node
 from kdissect.present.form import plural
 from kdissect.present.records import Address
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.facts import packet_lines, timing_lines
 from kdissect.tui.heap import uncollected
+from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
@@ -37,10 +38,7 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
-from kdissect.tui.widgets.pane_line import PaneLine
-
-if TYPE_CHECKING:
-    from kdissect.tui.app import Kdissect
+from kdissect.tui.widgets.tabs import PaneLine
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
@@ -185,7 +183,7 @@ class DetailPanes(Vertical):
             self._read_records(detail)
         else:
             exchange = detail.exchange
-            first_ns = cast("Kdissect", self.app).index.first_ns
+            first_ns = cast(Host, self.app).index.first_ns
             lines = timing_lines(exchange, first_ns) if self.tab == "timing" else packet_lines(exchange)
             self._fill_with([Spot(line) for line in lines])
         self._show_line()
@@ -271,7 +269,9 @@ class DetailPanes(Vertical):
             return
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
-            self.screen.query_one("#where", Static).update(Text(where_text(spot), no_wrap=True))
+            meaning = self.detail.meaning_of(spot)
+            text = where_text(spot) if meaning is None else f" {meaning}"
+            self.screen.query_one("#where", Static).update(Text(text, no_wrap=True))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()

@@ -1,10 +1,11 @@
-"""The names of the screens in one line, each to be clicked; the one that is shown stands out."""
+"""Lines of names of which one is chosen: of the screens, and of what an exchange has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
@@ -60,3 +61,53 @@ class Tabs(Widget):
                 self.post_message(self.Chosen(name))
                 return
             left -= len(text)
+
+
+class PaneLine(Widget):
+    """The line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pane-line--here", "pane-line--other"}
+    DEFAULT_CSS = """
+    PaneLine { height: 1; background: $panel; }
+    PaneLine .pane-line--here { background: $panel; color: $foreground; text-style: bold reverse; }
+    PaneLine .pane-line--other { background: $panel; color: $text-muted; }
+    """
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tabs: Sequence[tuple[str, str]] = ()
+        self._here = ""
+        self._bytes = ""
+
+    def show(self, tabs: Sequence[tuple[str, str]], here: str, data: str) -> None:
+        """Show names and titles of tabs, one of which stands out, and what the bytes are; sanitised."""
+        self._tabs, self._here, self._bytes = tabs, here, data
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        here = self.get_component_rich_style("pane-line--here")
+        other = self.get_component_rich_style("pane-line--other")
+        segments = [
+            Segment(f" {title} ", here if name == self._here else other) for name, title in self._tabs
+        ]
+        left = self.size.width - sum(cell_len(segment.text) for segment in segments)
+        if left > 1 and self._bytes:
+            text = set_cell_size(self._bytes, min(cell_len(self._bytes), left - 1))
+            segments.append(Segment(" " * (left - cell_len(text)) + text, other))
+        return Strip(segments).adjust_cell_length(self.size.width, other)
+
+    def on_click(self, event: events.Click) -> None:
+        left = event.x
+        for name, title in self._tabs:
+            width = cell_len(title) + 2
+            if left < width:
+                self.post_message(self.Chosen(name))
+                return
+            left -= width

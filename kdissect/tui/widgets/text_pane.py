@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kdissect.tui.actions import PLACES
+from kdissect.settings.actions import PLACES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.record_text import Line
 

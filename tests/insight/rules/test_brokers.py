@@ -12,7 +12,7 @@ from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CRITICAL, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rules.rows import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said
 
 IDS = (
     *("broker-gone", "controller-moved", "broker-restarted", "broker-fenced", "log-dir-offline"),

@@ -10,7 +10,7 @@ from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rules.rows import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said
 
 SILENT_IDS = {
     "isr-shrunk",

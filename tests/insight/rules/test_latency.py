@@ -13,14 +13,16 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import INFO, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "latency")
 
 
 def pace(**values: Any) -> tuple[type[Pace], Row]:
-    return Pace, row(Pace, **{"broker": "b:1", "client": "c", "client_id": "app", "api": "Produce", **values})
+    return Pace, zeros(
+        Pace, **{"broker": "b:1", "client": "c", "client_id": "app", "api": "Produce", **values}
+    )
 
 
 def test_each_has_its_page() -> None:
@@ -40,7 +42,7 @@ def slow(slow_ms: float, usual_ms: float = 2, count: int = 50, api: str = "Produ
         pace(broker=f"b:{node}", broker_count=count, broker_p50_ns=int(ms * MS), api=api)
         for node, ms in enumerate((usual_ms, usual_ms, slow_ms))
     ]
-    return said(*rows, ids=("slow-broker",)).get("slow-broker", [])
+    return said_by(("slow-broker",), *rows).get("slow-broker", [])
 
 
 def test_a_broker_that_takes_three_times_as_long_as_the_others_is_slow() -> None:
@@ -54,39 +56,39 @@ def test_a_broker_that_takes_three_times_as_long_as_the_others_is_slow() -> None
 
 
 def test_one_broker_alone_is_not_compared() -> None:
-    assert not said(pace(broker_count=99, broker_p50_ns=S), ids=("slow-broker",))
+    assert not said_by(("slow-broker",), pace(broker_count=99, broker_p50_ns=S))
 
 
 def spike(**values: Any) -> tuple[type[Spikes], Row]:
     made = {"api": "Produce", "from_ns": T0, "to_ns": T0 + S, "count": 50, "slow": 4, "p50_ns": MS}
     made |= {"worst_ns": 300 * MS, "p99_ns": 250 * MS, "brokers": ["b:1"], "exchanges": [5, 6, 7, 8]}
-    return Spikes, row(Spikes, **{**made, **values})
+    return Spikes, zeros(Spikes, **{**made, **values})
 
 
 def test_times_of_one_api_are_told_together() -> None:
-    ((found,),) = said(spike(), spike(from_ns=T0 + 9 * S, to_ns=T0 + 10 * S), ids=("latency-spike",)).values()
+    ((found,),) = said_by(("latency-spike",), spike(), spike(from_ns=T0 + 9 * S, to_ns=T0 + 10 * S)).values()
     assert (found.count, found.measure, found.subject.broker) == (8, 250, "b:1")
     assert (found.first_ns, found.last_ns) == (T0, T0 + 10 * S)
 
 
 def stall(**values: Any) -> tuple[type[Stalls], Row]:
     made = {"broker": "b:1", "from_ns": T0, "to_ns": T0 + 2 * S, "stalled_ns": 2 * S, "waiting": 2}
-    return Stalls, row(
+    return Stalls, zeros(
         Stalls, **{**made, "connections": [1, 2], "exchanges": [7, 8], "clients": ["x"], **values}
     )
 
 
 def test_a_broker_that_answers_nobody_stands_still() -> None:
-    ((found,),) = said(stall(), stall(from_ns=T0 + 5 * S), ids=("broker-stalled",)).values()
+    ((found,),) = said_by(("broker-stalled",), stall(), stall(from_ns=T0 + 5 * S)).values()
     assert (found.subject.broker, found.count, found.measure) == ("b:1", 2, 2)
     assert found.exchanges == (7, 8)
 
 
 def test_where_the_network_was_cut_nobody_stood_still() -> None:
-    cut = Tcp, row(Tcp, connection=2, outage_ns=3 * S, outage_from_ns=T0 - S)
-    assert not said(stall(), cut, ids=("broker-stalled",))
-    elsewhere = Tcp, row(Tcp, connection=9, outage_ns=3 * S, outage_from_ns=T0 - S)
-    assert said(stall(), elsewhere, ids=("broker-stalled",))
+    cut = Tcp, zeros(Tcp, connection=2, outage_ns=3 * S, outage_from_ns=T0 - S)
+    assert not said_by(("broker-stalled",), stall(), cut)
+    elsewhere = Tcp, zeros(Tcp, connection=9, outage_ns=3 * S, outage_from_ns=T0 - S)
+    assert said_by(("broker-stalled",), stall(), elsewhere)
 
 
 def queue(seconds: list[tuple[int, int, int]], latency_ns: int, **values: Any) -> tuple[type[Pace], Row]:
@@ -102,30 +104,30 @@ def waits(each: int, seconds: int, total_ms: int = 100) -> list[tuple[int, int, 
 
 
 def test_requests_that_wait_again_and_again_are_told() -> None:
-    ((found,),) = said(queue(waits(10, 3), 1_500 * MS), ids=("head-of-line",)).values()
+    ((found,),) = said_by(("head-of-line",), queue(waits(10, 3), 1_500 * MS)).values()
     assert (found.subject.client_id, found.subject.broker) == ("app", "b:1")
     assert (found.count, found.measure, found.because) == (30, 20, None)
-    assert not said(queue(waits(10, 3), 1_501 * MS), ids=("head-of-line",))
-    assert not said(queue(waits(9, 3), 900 * MS), ids=("head-of-line",))
-    assert not said(queue(waits(10, 3), 900 * MS, api="Fetch"), ids=("head-of-line",))
+    assert not said_by(("head-of-line",), queue(waits(10, 3), 1_501 * MS))
+    assert not said_by(("head-of-line",), queue(waits(9, 3), 900 * MS))
+    assert not said_by(("head-of-line",), queue(waits(10, 3), 900 * MS, api="Fetch"))
 
 
 def test_a_burst_is_no_queue() -> None:
-    assert not said(queue([(T0 // S, 50, S), (T0 // S + 1, 50, S)], 3 * S), ids=("head-of-line",))
+    assert not said_by(("head-of-line",), queue([(T0 // S, 50, S), (T0 // S + 1, 50, S)], 3 * S))
 
 
 def test_what_waited_while_the_broker_stood_still_is_its_effect() -> None:
     held = stall(from_ns=T0 - S, to_ns=T0 + 9 * S, stalled_ns=10 * S)
-    found = said(queue(waits(10, 3), 600 * MS), held, ids=("head-of-line", "broker-stalled"))
+    found = said_by(("head-of-line", "broker-stalled"), queue(waits(10, 3), 600 * MS), held)
     assert found["head-of-line"][0].because == found["broker-stalled"][0].key
-    found = said(queue(waits(10, 8), 600 * MS), held, ids=("head-of-line", "broker-stalled"))
+    found = said_by(("head-of-line", "broker-stalled"), queue(waits(10, 8), 600 * MS), held)
     assert found["head-of-line"][0].because is None
 
 
 def polled(api: str, count: int, of: int) -> Finding:
     late = pace(api=api, count=of, polled_count=count, polled_max_ns=400 * MS, polled_exchanges=[9])
     late[1].update(behind_first_ns=T0, behind_last_ns=T0)
-    ((found,),) = said(late, ids=("long-poll-blocks-others",)).values()
+    ((found,),) = said_by(("long-poll-blocks-others",), late).values()
     return found
 
 
@@ -141,9 +143,9 @@ def test_behind_long_polls_only_what_must_not_wait_is_grave() -> None:
 def test_a_wait_or_two_as_when_a_consumer_begins_are_nothing() -> None:
     late = pace(api="ListOffsets", count=9, polled_count=2, polled_max_ns=249 * MS, polled_exchanges=[9])
     late[1].update(behind_first_ns=T0, behind_last_ns=T0)
-    assert not said(late, ids=("long-poll-blocks-others",))
+    assert not said_by(("long-poll-blocks-others",), late)
     late[1].update(polled_max_ns=250 * MS)
-    assert said(late, ids=("long-poll-blocks-others",))
+    assert said_by(("long-poll-blocks-others",), late)
 
 
 def test_records_that_are_held_back_for_more_are_told() -> None:
@@ -151,7 +153,7 @@ def test_records_that_are_held_back_for_more_are_told() -> None:
         values = {"held_min_bytes": 10_000, "held_max_wait_ms": 500, "held_exchanges": [3]}
         times = {"held_first_ns": T0, "held_last_ns": T0 + S}
         some = pace(api="Fetch", count=of, held_count=count, **values, **times)
-        return bool(said(some, ids=("fetch-waits-for-min-bytes",)))
+        return bool(said_by(("fetch-waits-for-min-bytes",), some))
 
     assert held(20, 1_000)
     assert not held(19, 1_000)
@@ -161,7 +163,7 @@ def test_records_that_are_held_back_for_more_are_told() -> None:
 
 def test_a_consumer_that_is_away_for_a_second_is_told() -> None:
     def away(count: int, p90: int) -> bool:
-        return bool(said(pace(api="Fetch", away_count=count, away_p90_ns=p90), ids=("slow-consumer-loop",)))
+        return bool(said_by(("slow-consumer-loop",), pace(api="Fetch", away_count=count, away_p90_ns=p90)))
 
     assert away(10, S)
     assert not away(9, S)

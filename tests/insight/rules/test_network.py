@@ -12,7 +12,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "network")
@@ -20,11 +20,11 @@ IDS = tuple(each.id for each in RULES.values() if each.category == "network")
 
 def tcp(**values: Any) -> tuple[type[Tcp], Row]:
     made = {"client": "10.0.0.7:5000", "broker": "10.0.0.2:9092", "client_id": "app", "exchanges": 100}
-    return Tcp, row(Tcp, **{**made, "packets": 1_000, "rtt_min_ns": MS, "rtt_broker_ns": 0, **values})
+    return Tcp, zeros(Tcp, **{**made, "packets": 1_000, "rtt_min_ns": MS, "rtt_broker_ns": 0, **values})
 
 
 def one(id: str, *rows: tuple[Any, Row]) -> Finding | None:
-    found = said(*rows, ids=(id,)).get(id, [])
+    found = said_by((id,), *rows).get(id, [])
     assert len(found) < 2
     return found[0] if found else None
 
@@ -40,7 +40,7 @@ def test_healthy_captures_have_none(name: str) -> None:
 
 def far(rtt_ms: int, latency_ms: int, here_ms: int = 0, api: str = "Produce") -> Finding | None:
     """Captured so far from the broker."""
-    taken = Pace, row(Pace, broker="b", client="10.0.0.7", client_id="app", api=api, count=60)
+    taken = Pace, zeros(Pace, broker="b", client="10.0.0.7", client_id="app", api=api, count=60)
     taken[1]["latency_p50_ns"] = latency_ms * MS
     return one("far-away", tcp(rtt_min_ns=rtt_ms * MS, rtt_broker_ns=here_ms * MS), taken)
 
@@ -190,7 +190,7 @@ def test_connections_that_are_ready_late_are_told() -> None:
 def test_answers_before_their_requests_show_a_bad_clock() -> None:
     def backwards(count: int) -> Finding | None:
         values = {"backwards_count": count, "backwards_max_ns": 2 * MS, "backwards_exchanges": [1]}
-        return one("capture-clock", (Pace, row(Pace, **values)))
+        return one("capture-clock", (Pace, zeros(Pace, **values)))
 
     assert backwards(5)
     assert not backwards(4)

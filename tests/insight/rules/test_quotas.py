@@ -11,7 +11,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import WARNING
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.rows import MS, T0, S, check_pages, row, said
+from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = ("throttled", "throttle-ignored")
@@ -20,7 +20,7 @@ IDS = ("throttled", "throttle-ignored")
 def pace(**values: Any) -> tuple[type[Pace], Row]:
     made = {"broker": "b:1", "client": "c", "client_id": "app", "api": "Produce", "throttled_max_ns": 9 * MS}
     made |= {"throttled_first_ns": T0, "throttled_last_ns": T0 + S, "quota_bytes_per_s": None}
-    return Pace, row(Pace, **{**made, **values})
+    return Pace, zeros(Pace, **{**made, **values})
 
 
 def test_each_has_its_page() -> None:
@@ -34,16 +34,16 @@ def test_healthy_captures_have_none(name: str) -> None:
 
 
 def test_who_is_told_to_wait_often_or_long_is_throttled() -> None:
-    ((found,),) = said(pace(throttled_count=5, throttled_sum_ns=5 * MS), ids=IDS).values()
+    ((found,),) = said_by(IDS, pace(throttled_count=5, throttled_sum_ns=5 * MS)).values()
     assert (found.severity, found.subject.client_id, found.count) == (WARNING, "app", 5)
-    assert not said(pace(throttled_count=4, throttled_sum_ns=S - 1), ids=IDS)
-    assert said(pace(throttled_count=1, throttled_sum_ns=S), ids=IDS)
+    assert not said_by(IDS, pace(throttled_count=4, throttled_sum_ns=S - 1))
+    assert said_by(IDS, pace(throttled_count=1, throttled_sum_ns=S))
 
 
 def test_what_is_asked_tells_which_quota_it_is() -> None:
     def which(*apis: str) -> str:
         rows = [pace(throttled_count=9, throttled_sum_ns=S, api=api) for api in apis]
-        ((found,),) = said(*rows, ids=IDS).values()
+        ((found,),) = said_by(IDS, *rows).values()
         return found.message
 
     assert "producer_byte_rate" in which("Produce")
@@ -53,9 +53,9 @@ def test_what_is_asked_tells_which_quota_it_is() -> None:
 
 
 def test_who_asks_too_early_five_times_does_not_heed_it() -> None:
-    ((found,),) = said(pace(broken_count=5, broken_exchanges=[1, 2]), ids=IDS).values()
+    ((found,),) = said_by(IDS, pace(broken_count=5, broken_exchanges=[1, 2])).values()
     assert (found.id, found.count, found.exchanges) == ("throttle-ignored", 5, (1, 2))
-    assert not said(pace(broken_count=4), ids=IDS)
+    assert not said_by(IDS, pace(broken_count=4))
 
 
 @requires_shared

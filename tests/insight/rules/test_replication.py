@@ -17,7 +17,7 @@ from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
 from tests.insight.judged import CAPTURES
-from tests.insight.rules.rows import row, said
+from tests.insight.made import row, said
 
 
 def follower(gap_s: float = 0.5, **more: Any) -> tuple[type[Replication], Row]:

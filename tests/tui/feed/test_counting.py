@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,7 +73,10 @@ def test_the_figures_are_those_of_the_capture_itself(path: Path) -> None:
     feed.close()
 
 
-def test_what_comes_later_is_counted_on() -> None:
+def test_what_comes_later_is_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=1_000.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(counting, "time", clock)
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
     machine.take(Ask(("srt", "errors")))
@@ -85,7 +88,7 @@ def test_what_comes_later_is_counted_on() -> None:
     assert at_once(machine) == []  # not before it is time again
     assert machine.wait is not None
     assert 0 < machine.wait <= counting.FIRST_SECONDS
-    time.sleep(machine.wait)
+    clock.now += machine.wait
     second = at_once(machine)
     assert (second[-1].counted, second[-1].of) == (len(index), len(index))
     assert sum(row["count"] for row in tables(second)["srt"]) == 52

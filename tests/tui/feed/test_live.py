@@ -13,7 +13,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.live.external import External
-from kdissect.live.session import Session, wait_until
+from kdissect.live.session import Session
 from kdissect.live.silence import Silence
 from kdissect.model import Packet
 from kdissect.tui.feed.batches import Batch, Ended
@@ -21,10 +21,11 @@ from kdissect.tui.feed.decoder import Decoder
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.live import Live
 from kdissect.tui.feed.source import Source, packets_of
-from kdissect.tui.lists.capture import lines
+from kdissect.tui.pages.capture import lines
 from kdissect.tui.status import capture_items
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded, index_of
+from tests.waiting import wait_until
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 

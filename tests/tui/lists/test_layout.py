@@ -1,11 +1,16 @@
+"""How cells are shared out, and texts shortened."""
+
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from kdissect.tui.lists.layout import Want, evenly, granted, taken
+from kdissect.tui.lists.layout import Want, evenly, granted, shortened, taken
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running
@@ -92,3 +97,23 @@ def test_the_screen_has_room_for_remarks_at_every_width(width: int) -> None:
     head = next(line for line in lines if "Info" in line)
     assert width - head.index("Info") >= (12 if width < 80 else 18 if width < 100 else 30)
     assert "INVALID" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("room", "text"),
+    [
+        (30, "ConsumerGroupHeartbeat v1"),
+        (25, "ConsumerGroupHeartbeat v1"),
+        (20, "ConsumerGroupHea… v1"),
+        (5, "C… v1"),
+        (4, "Con…"),
+        (1, "…"),
+    ],
+)
+def test_the_end_stays_as_long_as_there_is_room_for_it(room: int, text: str) -> None:
+    assert shortened("ConsumerGroupHeartbeat", " v1", room) == text
+
+
+@given(st.text(), st.text(max_size=5), st.integers(1, 30))
+def test_no_more_than_the_room_is_taken(text: str, end: str, room: int) -> None:
+    assert cell_len(shortened(text, end, room)) <= room

@@ -1,4 +1,4 @@
-"""The screen of connections: what the handshakes of TLS showed stands below the list."""
+"""The screen of connections: handshakes of TLS below the list, and when connections were busy."""
 
 from __future__ import annotations
 
@@ -17,15 +17,39 @@ from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.source import Source
+from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
+from tests.tui.feeds import index_with
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import app_of, press, running
 from tests.tui.test_screens import SIZES
+
+
+def test_activity_is_told_by_connection_over_the_time_of_the_whole_capture() -> None:
+    rows = [{"connection": 2, "time_ns": n} for n in range(SPARKS)]
+    rows += [{"connection": 5, "time_ns": 0}, {"connection": 5, "time_ns": 0}]
+    index = index_with(rows)
+    activity = Activity(index, index.order())
+    assert activity.text(2) == "█" * SPARKS
+    assert activity.text(5) == "█" + "·" * (SPARKS - 1)
+    assert activity.text(3) == activity.text(99) == ""
+    only = Activity(index, index.order()[-1:])
+    assert only.text(2) == ""
+    assert only.text(5) == "█" + "·" * (SPARKS - 1)
+
+
+def test_times_that_are_absurdly_far_apart_do_no_harm() -> None:
+    index = index_with(
+        [{"connection": 0, "time_ns": -(1 << 63)}, {"connection": 0, "time_ns": (1 << 63) - 1}]
+    )
+    assert Activity(index, index.order()).text(0) == "█" + "·" * (SPARKS - 2) + "█"
+    assert Activity(index_with([]), index_with([]).order()).text(0) == ""
+
 
 TLS13 = Case("tls13")
 

@@ -12,14 +12,17 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
+from kdissect.present.options import Options
+from kdissect.protocol.errors import error_name
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
+from kdissect.tui.detail import Detail, error_of
 from kdissect.tui.feed.batches import Ended
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.settings import Settings
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
-from tests.cli.test_filter import beats
+from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 from tests.tui.test_app import Slow
@@ -359,3 +362,34 @@ def test_there_is_a_filter_line_where_there_is_little_room(width: int, height: i
         assert "Metadata v13" in text
 
     with_page(step, width=width, height=height)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_next_error_leads_to_the_field_of_the_error_and_says_what_it_means(size: tuple[int, int]) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        for _ in range(3):
+            text = await press(pilot, "e")
+            detail = page.panes.detail
+            assert detail is not None
+            spot = page.panes.chosen()[-1]
+            assert spot.branch is not None
+            name = detail.exchange.error
+            assert name is not None
+            assert error_name(error_of(spot.branch.node) or 0) == name
+            assert f"{name}, " in text.splitlines()[-2]
+            assert page.list_pane.has_focus
+        before = page.panes.chosen()[-1].branch
+        await press(pilot, "k")  # another way to an exchange leaves the cursor of its tree at the top
+        assert page.panes.chosen()[-1].branch is not before
+        assert len(page.panes.chosen()) == 1
+
+    with_page(step, width=size[0], height=size[1])
+
+
+def test_where_there_is_no_error_but_a_fault_it_leads_there() -> None:
+    found = [each for each in read(CAPTURES / "broker-0.9.pcap") if each.faults and not each.error]
+    assert found
+    for each in found:
+        path = Detail(each, Options()).path_to_error()
+        assert path
+        assert path[-1].fault is not None

@@ -12,19 +12,115 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect import explain, read
+from kdissect.analysis.fold import SECOND
 from kdissect.filter.compiled import compile_filter
+from kdissect.insight.finding import Finding, Step, Subject
+from kdissect.present.form import Clock
+from kdissect.present.sanitise import width
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
+from kdissect.tui.pages import findings
 from kdissect.tui.pages.findings import FindingsPage
+from kdissect.tui.widgets.time_line import GUTTER, TimeLine
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
+
+HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
+
+
+def finding(id: str = "rebalance-long", **more: object) -> Finding:
+    values = {
+        "severity": "critical",
+        "confidence": "certain",
+        "category": "groups",
+        "subject": Subject(group="orders"),
+        "message": "Partitions were read by nobody for 9.54 s.",
+        **more,
+    }
+    return Finding(id, **values)  # type: ignore[arg-type]
+
+
+def text(of: Finding, because: Finding | None = None, room: int = 80) -> str:
+    return "\n".join(line.text for line in findings.text_of(of, because, 0, room))
+
+
+def test_all_of_it_is_said() -> None:
+    steps = (Step(17 * SECOND, "coop1 asked for it", 409), Step(26 * SECOND, "answered"))
+    whole = finding(
+        steps=steps,
+        cause="a member stopped",
+        fix="remove it\nor shorten its session",
+        configs=("session.timeout.ms",),
+        sources=("KIP-62",),
+        filter='group == "orders"',
+    )
+    said = text(whole, finding("session-timeout"))
+    for part in (
+        "CRITICAL rebalance-long: group orders",
+        "read by nobody for 9.54 s",
+        "explained by session-timeout, group orders",
+        "17.000 coop1 asked for it",
+        "#409",
+        "why   a member stopped",
+        "do    remove it\n      or shorten its session",
+        'see   group == "orders"',
+        "certain · groups · session.timeout.ms · KIP-62",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize("room", [20, 40, 78, 198])
+def test_lines_are_no_wider_than_the_pane(room: int) -> None:
+    words = "some words that go on for a while " * 9
+    whole = finding(message=words, cause=words, fix=words, steps=(Step(SECOND, words, 1),))
+    assert max(width(line.text) for line in findings.text_of(whole, whole, 0, room)) <= max(room, 30)
+
+
+def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
+    whole = finding(
+        subject=Subject(group=HOSTILE),
+        message=HOSTILE,
+        steps=(Step(1, HOSTILE, 2),),
+        cause=HOSTILE,
+        filter=f'group == "{HOSTILE}"',
+    )
+    lines = [line.text for line in findings.text_of(whole, whole, 0, 80)]
+    assert all(line.isprintable() for line in lines)
+    figures = findings.figures(Clock())
+    figures.show([{"finding": whole, "measure": HOSTILE, "deep": 0}])
+    assert all(cell.isprintable() for cell in figures.cells(0, 400))
+
+
+def test_the_exchanges_of_a_finding_without_a_filter_are_those_it_names() -> None:
+    assert findings.filter_of(finding(filter="api == Fetch", exchanges=(1,))) == "api == Fetch"
+    assert findings.filter_of(finding(exchanges=(3, 7))) == "number in {3, 7}"
+    assert findings.filter_of(finding(connections=(2,))) == "connection in {2}"
+    assert findings.filter_of(finding()) is None
+
+
+def test_sorted_by_severity_the_worst_are_first() -> None:
+    figures = findings.figures(Clock())
+    rows = [
+        {"finding": finding("low", severity="info"), "measure": "", "deep": 0},
+        {"finding": finding("high"), "measure": "", "deep": 1},
+    ]
+    figures.show(rows)
+    assert [cell for at in range(2) for cell in figures.cells(at, 120)[:2]] == [
+        *("info", "low"),
+        *("critical", f"{findings.EFFECT}high"),
+    ]
+    figures.sort_by("Severity")
+    assert figures.row(0)["finding"].id == "high"
+    assert [figures.tone(at) for at in range(2)] == ["table--error", "table--dim"]
+
 
 INCIDENTS = CAPTURES / "incidents"
 KILLED = INCIDENTS / "member-killed.pcapng.gz"
 
-Step = Callable[[Pilot[None]], Awaitable[None]]
+Pressing = Callable[[Pilot[None]], Awaitable[None]]
 
 
-def with_app(step: Step, path: Path = KILLED, width: int = 120, height: int = 40) -> None:
+def with_app(step: Pressing, path: Path = KILLED, width: int = 120, height: int = 40) -> None:
     """Run a step on the screens of a capture."""
 
     async def run() -> None:
@@ -119,3 +215,136 @@ def test_the_table_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["finding"] for row in rows] == ["session-timeout", "rebalance-long"]
     assert rows[1]["because"] == rows[0]["key"]
+
+
+async def on_first(pilot: Pilot[None]) -> FindingsPage:
+    page = pilot.app.screen
+    assert isinstance(page, FindingsPage)
+    return page
+
+
+def with_home(step: Pressing, path: Path = KILLED, width: int = 120, height: int = 40) -> None:
+    """Run a step on the screens as they begin."""
+
+    async def run() -> None:
+        async with running(app_of(path, home=None), width, height) as pilot:
+            await step(pilot)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (240, 70)])
+def test_the_screens_begin_with_what_happened(size: tuple[int, int]) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        text = screen_text(page.kdissect)
+        assert "session-timeout" in text
+        assert "requests ≤" in text
+        assert "▲" in text
+        over = page.time_line.over_time
+        assert over is not None
+        assert int(over.requests.sum()) == len(page.kdissect.index)
+        assert page.ends_here
+
+    with_home(step, width=size[0], height=size[1])
+
+
+def test_with_a_filter_they_begin_with_the_exchanges() -> None:
+    app = app_of(KILLED, home=None, settings=Settings(filter="api == Metadata"))
+    assert app.home == "exchanges"
+    app.feed.close()
+
+
+def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        app = page.kdissect
+        whole = len(app.index)
+        text = await press(pilot, "right", "G", "r", *("left",) * 60, "enter")
+        assert "all screens show only this" in text
+        over, span = page.time_line.over_time, app.shown.span
+        assert over is not None
+        assert span == over.span(len(over) - 61, len(over) - 1)
+        times = app.index.column("time_ns")
+        wanted = int(((times >= span[0]) & (times < span[1])).sum())
+        assert 0 < wanted < whole
+        assert len(app.shown.places) == wanted
+        await press(pilot, "2")
+        assert app.shown.span == span
+        await press(pilot, "9", "tab", "enter")  # the exchanges of a finding
+        assert app.screen is app.pages["exchanges"]
+        assert app.shown.span == span
+        assert len(app.shown.places) <= wanted
+        await press(pilot, "escape")
+        assert app.screen is page
+        await press(pilot, "escape")
+        assert app.shown.span is None
+        assert len(app.shown.places) == whole
+
+    with_home(step)
+
+
+def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
+    findings = explain(KILLED).findings
+    first = min(each.first_ns for each in findings if each.first_ns is not None)
+
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        over = page.time_line.over_time
+        assert over is not None
+        last = over.at(first) - 1
+        assert last > 0
+        page.kdissect.shown.narrow_to(*over.span(0, last))
+        await filtered(pilot)
+        text = screen_text(page.kdissect)
+        assert "0 of 2 findings in this range of time" in text
+        assert "None of 2 findings is of this range" in text
+        text = await press(pilot, "escape")
+        assert "2 findings" in text
+
+    with_home(step)
+
+
+def test_another_range_takes_the_place_of_the_one_before() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        shown = page.kdissect.shown
+        shown.push("api == Metadata or api == Heartbeat")
+        await press(pilot, "left", "home", "enter", "right", "enter")
+        over = page.time_line.over_time
+        assert over is not None
+        assert shown.span == over.span(1, 1)
+        assert shown.text.count("time >=") == 1
+        assert "Metadata" in shown.text
+        await press(pilot, "escape")
+        assert shown.text == "api == Metadata or api == Heartbeat"
+
+    with_home(step)
+
+
+def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        text = await press(pilot, "i")
+        assert "why   It sent no heartbeat" in text
+        assert "do    " in text
+        assert "requests ≤" not in text
+        assert not page.ends_here
+        assert "requests ≤" in await press(pilot, "escape")
+        assert page.ends_here
+
+    with_home(step, width=80, height=24)
+
+
+def test_the_mouse_chooses_a_range() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        await pilot.mouse_down(TimeLine, offset=(GUTTER + 5, 1))
+        await pilot.hover(TimeLine, offset=(GUTTER + 9, 1))
+        await pilot.mouse_up(TimeLine, offset=(GUTTER + 9, 1))
+        await settle(pilot)
+        over = page.time_line.over_time
+        assert over is not None
+        assert page.kdissect.shown.span == over.span(5, 9)
+
+    with_home(step)

@@ -18,7 +18,7 @@ from kdissect.present.records import record_rows
 from kdissect.record.records import Record
 from kdissect.tui.app import Kdissect
 from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed import record_lines
+from kdissect.tui.feed import records as record_lines
 from kdissect.tui.feed.decoder import Decoder
 from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.ladder import LadderPage
@@ -27,6 +27,7 @@ from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.text_pane import TextPane
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture
@@ -315,7 +316,7 @@ def test_an_editor_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest
 HOSTILE = (b"[red]x[/red]", b"\x1b[2J\x1b]0;t\x07", "a\u202eb\u2066c".encode(), b"[/", b"\xff\xfe\n\r\t")
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("width", some([80, 120, 200], 1, 120))
 def test_hostile_records_are_shown_as_they_are(width: int, tmp_path: Path) -> None:
     records = [
         Record(n, 1, each, each, ((each.decode("utf-8", "surrogateescape"), each),))

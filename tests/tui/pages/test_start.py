@@ -12,10 +12,10 @@ from textual.widgets import Input
 
 from kdissect.live.rates import Interface
 from kdissect.model import CaptureError
+from kdissect.settings.recent import remember
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Feed
-from kdissect.tui.recent import remember
-from kdissect.tui.widgets.interfaces import InterfaceList
+from kdissect.tui.pages.start import InterfaceList
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded

@@ -18,7 +18,8 @@ from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
-from tests.cli.run import CAPTURES, spawn
+from tests.amount import some
+from tests.cli.run import CAPTURES, run_with
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -85,7 +86,9 @@ async def save_as(pilot: Pilot[None], path: Path) -> str:
         ("6", "errors"),
     ],
 )
-@pytest.mark.parametrize("path", [KIP848, CAPTURES / "transactions-kafka39.pcapng"], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", some([KIP848, CAPTURES / "transactions-kafka39.pcapng"], 1, KIP848), ids=lambda p: p.stem
+)
 def test_the_figures_are_those_of_the_command_line(
     path: Path, keys: str, statistic: str, tmp_path: Path
 ) -> None:
@@ -96,7 +99,7 @@ def test_the_figures_are_those_of_the_command_line(
         assert "written to" in await save_as(pilot, saved)
 
     with_app(step, path)
-    assert saved.read_bytes() == spawn("stats", path, "-z", statistic, "-T", "ndjson", "-q").out
+    assert saved.read_bytes() == run_with(b"", "stats", path, "-z", statistic, "-T", "ndjson", "-q").out
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -113,7 +116,7 @@ def test_tables_are_saved_as_the_command_line_writes_them(form: str, tmp_path: P
         assert "cannot be written" in await save_as(pilot, tmp_path / "no" / f"x.{form}")
 
     with_app(step, width=250)
-    spawn("stats", ERRORS, "-z", "errors", "-T", form, "-q", "-o", expected)
+    run_with(b"", "stats", ERRORS, "-z", "errors", "-T", form, "-q", "-o", expected)
     assert saved.read_bytes() == expected.read_bytes()
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted([saved.name, expected.name])
 

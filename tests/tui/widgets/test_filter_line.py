@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect.filter.compiled import compile_filter
+from kdissect.settings.remembered import Remembered
 from kdissect.tui.app import Kdissect
-from kdissect.tui.remembered import Remembered
 from kdissect.tui.widgets.filter_line import COUNT_SECONDS, FilterLine
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kdissect.insight.rules.groups import assigned, members, rebalancing, refused, silent
+from kdissect.insight.rules.groups import assigned, members, owned, rebalancing, refused, silent
 
-__all__ = ["assigned", "members", "rebalancing", "refused", "silent"]
+__all__ = ["assigned", "members", "owned", "rebalancing", "refused", "silent"]

@@ -1,0 +1,71 @@
+"""What brokers offer: the ranges of versions in their ApiVersions answers. What rules judge by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
+from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import API_VERSIONS, api_name
+
+Ranges = tuple[tuple[int, int, int], ...]
+"""API key, lowest and highest version; ascending."""
+
+
+@dataclass(slots=True)
+class _Offer:
+    span: Span = field(default_factory=Span)
+
+    def merge(self, later: _Offer) -> None:
+        self.span.merge(later.span)
+
+
+class Offers(OneTable[tuple[str, Ranges], _Offer]):
+    """A row a broker and what it offers: several where that changed."""
+
+    name = "offers"
+    about = "which versions of which APIs each broker offers"
+    columns = (
+        BROKER_COLUMN,
+        column("offered", "json", "by API, the lowest and the highest version"),
+        column("exchanges", "int64s", "the first and the last answer that tells it"),
+        *first_and_last("of these answers"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Offer, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api_key != API_VERSIONS or exchange.response is None or exchange.error is not None:
+            return
+        if exchange.response.is_cut:
+            return
+        ranges = _ranges(exchange.response.body())
+        row = self._rows.row((exchange.broker, ranges)) if ranges else None
+        if row is not None:
+            row.span.add(begun_ns(exchange), exchange.number)
+
+    def result(self) -> list[Row]:
+        found = [
+            {
+                "broker": broker,
+                "offered": {api_name(key): [low, high] for key, low, high in ranges},
+                "exchanges": row.span.numbers,
+                "first_ns": row.span.first_ns,
+                "last_ns": row.span.last_ns,
+            }
+            for (broker, ranges), row in self._rows.rows.items()
+        ]
+        return sorted(found, key=lambda row: (row["broker"], row["first_ns"], row["exchanges"]))
+
+
+def _ranges(body: dict[str, Any]) -> Ranges:
+    found = set()
+    for each in body.get("apiKeys") or ():
+        values = each.get("apiKey"), each.get("minVersion"), each.get("maxVersion")
+        if None not in values:
+            found.add(values)
+    return tuple(sorted(found))

@@ -1,0 +1,43 @@
+"""What groups fetch more than once: what rules judge by. Whether it was processed twice is not on the "
+"wire."""
+
+from __future__ import annotations
+
+from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
+from kdissect.analysis.fold import Row, View
+from kdissect.analysis.transit import Transit
+
+
+class Rereads(View[Transit]):
+    """A row a group, topic and partition."""
+
+    basis_type = Transit
+    name = "rereads"
+    about = "records that the members of a group fetched more than once"
+    columns = (
+        GROUP_COLUMN,
+        TOPIC_COLUMN,
+        PARTITION_COLUMN,
+        column("records", "int64", "offsets that its members fetched, each once"),
+        column("again", "int64", "offsets that they fetched again, each time"),
+        column("clients", "texts", "client ids of those that fetched again"),
+        time_column("first_ns", "when the first of these came"),
+        time_column("last_ns", "when the last came"),
+    )
+
+    def result(self) -> list[Row]:
+        rows = [
+            {
+                "group": group,
+                "topic": topic,
+                "partition": partition,
+                "records": found.records,
+                "again": found.again,
+                "clients": found.clients,
+                "first_ns": found.first_ns,
+                "last_ns": found.last_ns,
+            }
+            for group, (topic, partition), found in self.basis.read_by_groups()
+            if found.again
+        ]
+        return sorted(rows, key=lambda row: (row["group"], row["topic"] or "", row["partition"]))

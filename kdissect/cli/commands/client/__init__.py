@@ -1,0 +1,25 @@
+"""``kdissect client``: requests of any version to a broker, made with the analyser's own encoder.
+
+Each command is a module beside this one. They share ``asking`` (a run of a command), ``connecting`` (whom it
+asks), ``drafts`` (records to be produced) and ``replay`` (requests that are sent again).
+"""
+
+from __future__ import annotations
+
+import click
+
+from kdissect.cli.commands.client import conformance, fetch, metadata, produce, send
+from kdissect.cli.group import HelpfulGroup
+
+
+@click.group(cls=HelpfulGroup)
+def command() -> None:
+    """Ask a broker exactly one thing, in exactly one version, and see the exchange to the last byte.
+
+    ApiVersions negotiates versions, unless --api-version forces one. The exit code is 6 if the broker fails:
+    it is absent, does not answer, refuses, or is no broker.
+    """
+
+
+for each in (metadata, fetch, produce, send, conformance):
+    command.add_command(each.command)

@@ -1,0 +1,111 @@
+"""``kdissect client send --request-log|--capture``: what somebody else asked, asked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from kdissect.cli.commands.client.asking import Asking
+from kdissect.cli.config import load_config
+from kdissect.cli.contents import file_content
+from kdissect.cli.errors import Complaints, OtherSideFailed, Wrong, complain
+from kdissect.cli.exit_codes import DONE, UNREADABLE
+from kdissect.cli.filters import chooser_of
+from kdissect.cli.inputs import packets_of
+from kdissect.client.cluster import Cluster
+from kdissect.client.errors import OtherSideError
+from kdissect.client.replay import LOGINS, Again, DamagedLineError, from_exchange, from_log
+from kdissect.dissect import dissect
+from kdissect.exchange import Exchange
+from kdissect.message import SASL_TOKEN
+from kdissect.model import Fault
+from kdissect.present.form import plural
+from kdissect.present.options import Options
+
+
+def replay(given: dict[str, Any]) -> int:
+    """Send again what was sent before, one after the other; gives the exit code.
+
+    :raises Wrong: there is nothing to send, or it may change data and nobody said yes.
+    :raises OtherSideFailed: a request got no answer.
+    """
+    asking = Asking(given, "text")
+    damage = Complaints()
+    found = _requests(given, asking.options, damage)
+    if given["reading_only"]:
+        found = [each for each in found if not each.may_change]
+    changing = Counter(each.name for each in found if each.may_change)
+    if changing and not given["yes"]:
+        names = ", ".join(f"{name} ({count})" for name, count in changing.most_common(5))
+        raise Wrong(
+            f"{changing.total()} of {plural(len(found), 'request')} may change data: {names}: "
+            "--yes sends them, --reading-only leaves them out"
+        )
+    if not found:
+        where = "" if given["log"] is None else f"{given['log']}: "
+        raise Wrong(f"{where}there is no request to be sent again")
+    failed = 0
+
+    async def flow(cluster: Cluster) -> None:
+        nonlocal failed
+        for each in found:
+            connection = (await cluster.broker(negotiate=False)).connection
+            try:
+                data = connection.session.again(each.message)
+                asking.show(await connection.answer(await connection.send(data)))
+            except OtherSideError as error:
+                failed += 1
+                complain(f"{each.source}: {error}")
+                await connection.close()
+
+    code = asking.run(flow)
+    if failed:
+        raise OtherSideFailed(f"{plural(failed, 'request')} of {len(found)} got no answer")
+    return code or (UNREADABLE if damage else DONE)
+
+
+def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[Again]:
+    """The requests of the log or the capture.
+
+    :param damage: is told what is wrong with the files.
+    :raises Unreadable: it cannot be read.
+    """
+    if given["log"] is None:
+        return list(_captured(given, options, damage))
+    found = []
+    unfit = Complaints()
+    name = "standard input" if given["log"] == "-" else given["log"]
+    lines = file_content(given["log"]).decode("utf-8", "replace").split("\n")
+    for each in from_log(iter(lines)):
+        if isinstance(each, Again):
+            found.append(each)
+        else:
+            (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
+    for told in (unfit, damage):
+        told.close()
+    return found
+
+
+def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> Iterator[Again]:
+    config = load_config()
+    chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
+    exchanges = []
+    name = given["captures"][0] if len(given["captures"]) == 1 else None
+    with closing(packets_of(given["captures"], config.limits)) as packets:
+        for event in dissect(packets, config.limits, config.ports):
+            if isinstance(event, Fault) and event.layer == "file":
+                damage.tell(name, event)
+            elif isinstance(event, Exchange) and (chooser is None or chooser.event(event)):
+                exchanges.append(event)
+    damage.close()
+    left_out = 0
+    for exchange in sorted(exchanges, key=lambda each: each.number):
+        again = from_exchange(exchange)
+        if again is not None:
+            yield again
+        elif exchange.api not in (*LOGINS, SASL_TOKEN):
+            left_out += 1
+    if left_out:
+        complain(f"left out: {plural(left_out, 'exchange')} without a whole request")

@@ -1,0 +1,128 @@
+"""``kdissect explain``: captures → what is wrong, why, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kdissect.cli.completing import a_category, a_rule, a_severity, an_error
+from kdissect.cli.filters import filter_options
+from kdissect.cli.jobs import jobs_option
+from kdissect.cli.tls_keys import key_options
+from kdissect.present.tables import FORMATS
+
+_HELP = """What is wrong, why, and what to do: findings, worst first.
+
+Several FILEs are one capture. A FILE may also be a log directory of a broker. A finding stands below the
+finding that explains it. With -Y, only what the filter selects is judged.
+
+\b
+kdissect help explain         more on findings
+kdissect explain --rule ID    what is known of a rule
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("files", nargs=-1, metavar="FILE… | -")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@click.option(
+    "-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="Format of the findings."
+)
+@click.option("--all", "all_of_them", is_flag=True, help="Print all findings, not only the worst 20.")
+@click.option(
+    "--severity",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Print only findings of this severity or worse: critical, warning, notice, info.",
+)
+@click.option(
+    "--category", metavar="NAME,…", shell_complete=a_category, help="Print only findings of these categories."
+)
+@click.option(
+    "--id",
+    "ids",
+    metavar="ID,…",
+    shell_complete=a_rule,
+    help="Print only these findings. Patterns are allowed: 'rebalance-*'.",
+)
+@click.option(
+    "--subject",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Print only findings about this subject: group=orders.",
+)
+@filter_options
+@click.option(
+    "--since", metavar="TIME", help="Judge only what begins at this time or later: +30s, 12:03:01 …"
+)
+@click.option("--until", metavar="TIME", help="Judge only what begins before this time.")
+@click.option("--state", metavar="FILE", help="Add this capture to the counts of earlier ones in this file.")
+@click.option("--not-judged", is_flag=True, help="Print what could not be judged, and why.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=a_severity,
+    help="Exit code 1 if a finding has this severity or worse.",
+)
+@click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="Explain a rule. Needs no capture.")
+@click.option(
+    "--error",
+    "error",
+    metavar="NAME | CODE",
+    shell_complete=an_error,
+    help="Explain an error of Kafka. Needs no capture.",
+)
+@click.option(
+    "--exchange",
+    "exchange",
+    type=int,
+    metavar="NUMBER",
+    help="Explain one exchange: why it was slow or failed, and what happened around it.",
+)
+@click.option("--group", "group", metavar="NAME", help="Tell the story of a group, line by line in time.")
+@click.option("--topic", "topic", metavar="NAME", help="Tell the story of a topic.")
+@click.option("--client", "client", metavar="NAME", help="Tell the story of a client, by its id or address.")
+@click.option(
+    "--transactional-id", "transactional_id", metavar="NAME", help="Tell the story of its transactions."
+)
+@click.option("--offset", "offset", metavar="TOPIC/PARTITION/OFFSET", help="Tell the story of a record.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
+@key_options
+@click.option(
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@jobs_option
+def command(**given: Any) -> int:
+    """Explain captures."""
+    from kdissect.cli.commands.explain.captures import Explanation
+    from kdissect.cli.commands.explain.logs import explain_logs, is_of_logs
+    from kdissect.cli.commands.explain.one_exchange import explain_exchange
+    from kdissect.cli.commands.explain.pages import print_error, print_page
+    from kdissect.cli.commands.explain.stories import asked_stories, tell_story
+    from kdissect.cli.errors import Wrong
+
+    if given["rule"] is not None:
+        return print_page(given["rule"])
+    if given["error"] is not None:
+        return print_error(given["error"], given["form"])
+    paths = (*given["more_files"], *given["files"])
+    if not paths and given["state"] is not None:
+        return Explanation(paths, given).run_state()
+    if not paths:
+        raise click.UsageError(
+            "no capture is given: name a file, or - for standard input", click.get_current_context()
+        )
+    if is_of_logs(paths):
+        return explain_logs(paths, given)
+    stories = asked_stories(given)
+    if given["exchange"] is not None:
+        if stories:
+            raise Wrong("--exchange and a story: ask for one")
+        return explain_exchange(paths, given)
+    if stories:
+        return tell_story(paths, given, stories[0])
+    return Explanation(paths, given).run()

@@ -1,0 +1,143 @@
+"""``explain`` of captures: they are read once, rules look at what was counted, findings are printed."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+from kdissect.cli.commands.explain.state import load, save
+from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
+from kdissect.cli.errors import Unreadable, complain
+from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
+from kdissect.cli.filters import Within
+from kdissect.cli.folding import Folding
+from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.moments import moment_of
+from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.reading import Reading
+from kdissect.insight.judge import Judge, Judged
+from kdissect.present.columns import Table
+from kdissect.present.findings import FINDINGS, NOT_JUDGED
+from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
+
+MOST_SHOWN = 20
+"""Findings, without ``--all``; what is said of the capture itself is not counted."""
+
+
+class Explanation:
+    """One run."""
+
+    def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
+        self._paths = paths
+        self._given = given
+        self._form: str = given["form"]
+        self._wanted = WantedFindings(given)
+        self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
+        see_that_it_can_be_written(self._form, given["output"])
+        self._folding = Folding(given, paths, Judge, within=_within(given), is_dear=True)
+        self._config = self._folding.config
+        self._state = None if given["state"] is None else load(given["state"])
+
+    def run(self) -> int:
+        """Read, judge, print; gives the exit code."""
+        reading, judged = self._folding.run(self._finish)
+        if reading.is_damaged:
+            return reading.exit_code(False, False, True)
+        return self._failed(judged)
+
+    def _finish(self, file: BinaryIO, reading: Reading) -> Judged:
+        judge = self._folding.counted
+        if self._state is None or reading.is_interrupted:
+            judged = self._judged(judge)
+            self._print(file, judged, reading.first_ns)
+            if self._given["state"] is not None and not reading.is_interrupted:
+                save(self._given["state"], judge)
+            return judged
+        self._state.merge(judge)
+        judged = self._judged(self._state)
+        self._print(file, judged, judged.context.first_ns)
+        save(self._given["state"], self._state)
+        return judged
+
+    def run_state(self) -> int:
+        """Judge what a state holds, and nothing else."""
+        if self._state is None:
+            raise Unreadable(
+                f"--state {self._given['state']}: there is no such file, and no capture is given"
+            )
+        judged = self._judged(self._state)
+        with open_output(self._given["output"]) as file:
+            self._print(file, judged, judged.context.first_ns)
+        return self._failed(judged)
+
+    def _judged(self, judge: Judge) -> Judged:
+        return judge.judged(self._config.thresholds, self._config.ignored)
+
+    def _failed(self, judged: Judged) -> int:
+        """The exit code of ``--fail-on``."""
+        grave = self._fails_on
+        failed = grave is not None and any(is_so_grave(each, grave) for each in judged.findings)
+        return NOTHING_MATCHED if failed else DONE
+
+    # -- output -------------------------------------------------------------------------------------
+
+    def _print(self, file: BinaryIO, judged: Judged, first_ns: int | None) -> None:
+        if self._given["not_judged"]:
+            self._print_rows(file, NOT_JUDGED, [each._asdict() for each in judged.not_judged], judged)
+            return
+        wanted = self._wanted.of(judged.findings)
+        shown = wanted if self._given["all_of_them"] else _first(wanted)
+        if self._form == "text":
+            output = TextOutput(file, self._given["output"])
+            output.lines(finding_lines(shown, first_ns, self._arguments()))
+            if not self._given["quiet"]:
+                if shown:
+                    output.line("")
+                output.lines(closing_lines(judged, len(shown), len(wanted) - len(shown)))
+            return
+        self._write(file, FINDINGS, shown)
+        self._tell_judged(judged)
+
+    def _print_rows(self, file: BinaryIO, table: Table, rows: list[Any], judged: Judged) -> None:
+        if self._form == "text":
+            TextOutput(file, self._given["output"]).lines(not_judged_lines(judged.not_judged))
+            return
+        self._write(file, table, rows)
+
+    def _arguments(self) -> list[str]:
+        """What a command needs to read the same."""
+        options = (("-d", "decode_as"), ("--keylog", "key_logs"), ("--rsa-key", "rsa_keys"))
+        given = [word for option, name in options for value in self._given[name] for word in (option, value)]
+        return [*self._paths, *given]
+
+    def _write(self, file: BinaryIO, table: Table, rows: list[Any]) -> None:
+        writer = writer_of(self._form, table, file, self._folding.options)
+        for row in rows:
+            writer.write(row)
+        writer.close()
+
+    def _tell_judged(self, judged: Judged) -> None:
+        if not self._given["quiet"]:
+            complain(judged_text(judged))
+
+
+def _within(given: dict[str, Any]) -> Within | None:
+    """The span of time that is judged; None: all of it."""
+    since, until = (
+        None if given[name] is None else moment_of(given[name], f"--{name}") for name in ("since", "until")
+    )
+    return None if since is None and until is None else Within(since, until)
+
+
+def _first(findings: list[Any]) -> list[Any]:
+    """The worst; notes on the capture itself beside them, and what a finding that is shown explains."""
+    out, keys, left = [], set(), MOST_SHOWN
+    for each in findings:
+        if each.because in keys or each.category == "capture":
+            pass
+        elif left:
+            left -= 1
+        else:
+            continue
+        keys.add(each.key)
+        out.append(each)
+    return out

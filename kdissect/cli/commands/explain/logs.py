@@ -1,0 +1,101 @@
+"""``explain`` of log directories: what one broker's files say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Complaints, Wrong, complain
+from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.output import TextOutput, inputs_of, open_output
+from kdissect.insight.judge import judge_logs
+from kdissect.insight.logs import Logs
+from kdissect.logdir import names
+from kdissect.logdir.checks import is_damage
+from kdissect.logdir.events import FileFault
+from kdissect.logdir.files import read_logs
+from kdissect.model import CaptureError
+from kdissect.present.findings import FINDINGS
+from kdissect.present.findings_text import finding_lines, judged_text
+from kdissect.present.form import plural
+from kdissect.present.options import Options
+
+_OF_CAPTURES = (
+    *("exchange", "group", "topic", "client", "transactional_id", "offset"),
+    *("filter", "since", "until", "state"),
+)
+"""Options that ask for exchanges."""
+
+
+def is_of_logs(paths: Iterable[str]) -> bool:
+    """Whether these are log directories, or files of them.
+
+    :raises Wrong: some are and some are not.
+    """
+    found = {path: _is_of_logs(path) for path in paths}
+    if len(set(found.values())) > 1:
+        one = next(path for path, is_log in found.items() if is_log)
+        raise Wrong(f"{one} is of a log directory, and others are captures: give one or the other")
+    return any(found.values())
+
+
+def _is_of_logs(path: str) -> bool:
+    return os.path.isdir(path) or (
+        os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
+    )
+
+
+def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
+    """Print what is found in log directories."""
+    for name in _OF_CAPTURES:
+        if given[name] is not None:
+            option = "-Y" if name == "filter" else f"--{name.replace('_', '-')}"
+            raise Wrong(f"{option}: log directories have no exchanges; give a capture")
+    config = load_config()
+    wanted = WantedFindings(given)
+    fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
+    see_that_it_can_be_written(given["form"], given["output"])
+    logs, complaints = Logs(config.limits), Complaints()
+    is_damaged = False
+    try:
+        for event in read_logs(paths, config.limits):
+            logs.take(event)
+            if isinstance(event, FileFault) and is_damage(event.fault):
+                is_damaged = True
+                complaints.tell(event.file.path, event.fault)
+    except CaptureError as error:
+        is_damaged = True
+        complain(str(error))
+    complaints.close()
+    judged = judge_logs(logs, config.thresholds, config.ignored)
+    found = wanted.of(judged.findings)
+    with open_output(given["output"], inputs_of(given)) as file:
+        if given["form"] == "text":
+            output = TextOutput(file, given["output"])
+            output.lines(finding_lines(found, None, paths))
+            if not given["quiet"]:
+                rows = logs.result()
+                seen = f"{plural(logs.files, 'file')}, {plural(len(rows), 'partition')}, " + plural(
+                    sum(row["records"] for row in rows), "record"
+                )
+                if found:
+                    output.line("")
+                output.line(
+                    f"read: {seen}" if found else f"nothing found: {judged.rules} rules looked at {seen}"
+                )
+                output.line(judged_text(judged))
+        else:
+            writer = writer_of(given["form"], FINDINGS, file, Options(limits=config.limits))
+            for each in found:
+                writer.write(each)
+            writer.close()
+            if not given["quiet"]:
+                complain(judged_text(judged))
+    if is_damaged:
+        return UNREADABLE
+    failed = fails_on is not None and any(is_so_grave(each, fails_on) for each in judged.findings)
+    return NOTHING_MATCHED if failed else DONE

@@ -1,0 +1,65 @@
+"""``explain FILE --exchange N``: why this one took so long or failed, and what stood beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.analysis.beside import Beside
+from kdissect.analysis.fold import begun_ns, told_ns
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Wrong
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.output import TextOutput, inputs_of, open_output
+from kdissect.cli.reading import reading_of
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.insight.finding import Finding
+from kdissect.insight.judge import Judge
+from kdissect.present.exchange_story import exchange_lines
+from kdissect.present.options import Options
+
+
+def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
+    """Print what is known of one exchange; the capture is read twice."""
+    if given["form"] != "text":
+        raise Wrong(f"-T {given['form']}: --exchange prints text; kdissect read -Y 'number == N' has rows")
+    config, number = load_config(), given["exchange"]
+    options = Options(limits=config.limits, shown_fields=config.shown_fields)
+    judge = Judge(config.limits)
+    found: list[Exchange] = []
+    last = 0
+
+    def look(event: Event) -> None:
+        nonlocal last
+        judge.feed(event)
+        if isinstance(event, Exchange):
+            last = max(last, event.number)
+            if event.number == number:
+                found.append(event)
+
+    with reading_of(given, paths, config, options, twice=True) as reading:
+        reading.open()
+        reading.read_before(names=False, learn=look)
+        if not found:
+            there = f"they are numbered 1 to {last:,}" if last else "the capture has none"
+            raise Wrong(f"--exchange {number}: there is no such exchange: {there}")
+        exchange = found[0]
+        beside = Beside(exchange)
+        for event in reading:
+            if isinstance(event, Exchange):
+                beside.feed(event)
+        judged = judge.judged(config.thresholds, config.ignored).findings
+        findings = [each for each in judged if _is_about(each, exchange)]
+        with open_output(given["output"], inputs_of(given)) as file:
+            output = TextOutput(file, given["output"])
+            output.lines(exchange_lines(exchange, beside, findings, reading.first_ns, options))
+        return reading.exit_code(False, False, True) if reading.is_damaged else DONE
+
+
+def _is_about(each: Finding, exchange: Exchange) -> bool:
+    """Whether an exchange shows a finding, or it lasted at the same time and may have to do with it."""
+    if exchange.number in each.exchanges:
+        return True
+    if each.category == "capture" or each.first_ns is None or each.last_ns is None:
+        return exchange.connection in each.connections
+    return each.first_ns <= told_ns(exchange) and each.last_ns >= begun_ns(exchange)

@@ -1,0 +1,117 @@
+"""``explain --state FILE``: what was counted of captures, kept in a file, so that days are judged together.
+
+    kdissect findings 1\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
+
+A pickle can name anything that Python can import. Reading one here finds only classes and functions of
+kdissect's own facts, and a few plain containers. So a forged file does nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import tempfile
+from contextlib import suppress
+from typing import Any
+
+from kdissect import __version__
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.insight.judge import Judge
+
+_MAGIC = b"kdissect findings 1\n"
+_DIGEST = hashlib.sha256().digest_size
+_OWN = (
+    *("kdissect.analysis.", "kdissect.insight.", "kdissect.limits.", "kdissect.model.", "kdissect.names."),
+    *("kdissect.record.", "kdissect.session.conversation."),
+)
+"""Modules that do nothing but compute; what stands in them may stand in a state."""
+_OTHERS = frozenset(
+    {
+        ("array", "_array_reconstructor"),
+        ("array", "array"),
+        ("collections", "Counter"),
+        ("collections", "OrderedDict"),
+        ("collections", "defaultdict"),
+        ("collections", "deque"),
+        ("functools", "partial"),
+        ("builtins", "bytearray"),
+        ("builtins", "dict"),
+        ("builtins", "frozenset"),
+        ("builtins", "int"),
+        ("builtins", "list"),
+        ("builtins", "set"),
+        ("builtins", "tuple"),
+    }
+)
+
+
+def load(path: str) -> Judge | None:
+    """What a file holds; None where there is no such file.
+
+    :raises Unreadable: it holds something else, is damaged, or another version made it. It stays as it is.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unreadable(f"--state {path}: cannot be read: {error.strerror}") from None
+    if not data.startswith(_MAGIC):
+        raise Unreadable(f"--state {path}: this is no state of kdissect explain; it is left as it is")
+    digest, rest = data[len(_MAGIC) :][:_DIGEST], data[len(_MAGIC) + _DIGEST :]
+    if hashlib.sha256(rest).digest() != digest:
+        raise Unreadable(f"--state {path}: it is damaged; it is left as it is: remove it to begin anew")
+    made_by, _, pickled = rest.partition(b"\n")
+    if made_by.decode("ascii", "replace") != _maker():
+        raise Unreadable(
+            f"--state {path}: another version of kdissect made it, whose facts cannot be added to; it is "
+            "left as it is: give another file"
+        )
+    try:
+        found = _Unpickler(io.BytesIO(pickled)).load()
+    except Exception:  # whatever a pickle that somebody made up does
+        found = None
+    if not isinstance(found, Judge):
+        raise Unreadable(f"--state {path}: this is no state of kdissect explain; it is left as it is")
+    return found
+
+
+def save(path: str, judge: Judge) -> None:
+    """Keep what was counted, for its owner only. The file is whole at any time.
+
+    :raises Wrong: it cannot be written.
+    """
+    rest = _maker().encode("ascii") + b"\n" + pickle.dumps(judge, protocol=5)
+    folder = os.path.dirname(os.path.abspath(path))
+    name = None
+    try:
+        number, name = tempfile.mkstemp(dir=folder, prefix=".kdissect-")  # 0600
+        with os.fdopen(number, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(rest).digest() + rest)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        if name is not None:
+            with suppress(OSError):
+                os.unlink(name)
+        raise Wrong(f"--state {path}: cannot be written: {error.strerror}") from None
+
+
+def _maker() -> str:
+    """The version, and what its facts are: a state of others cannot be added to."""
+    return f"{__version__} {Judge.form()}"
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        is_own = f"{module}.".startswith(_OWN) and "." not in name
+        if not is_own and (module, name) not in _OTHERS:
+            raise pickle.UnpicklingError(f"{module}.{name} does not belong here")
+        found = super().find_class(module, name)
+        if is_own and getattr(found, "__module__", None) != module:
+            raise pickle.UnpicklingError(f"{module}.{name} does not belong there")
+        return found

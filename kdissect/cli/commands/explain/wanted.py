@@ -1,0 +1,85 @@
+"""Which findings are shown: ``--severity``, ``--category``, ``--id``, ``--subject``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kdissect.cli.errors import Wrong
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import SEVERITIES, Finding, Subject
+from kdissect.present.nearest import nearest
+
+
+def severity_of(text: str, option: str) -> int:
+    """The place of a severity; 0 is the worst.
+
+    :raises Wrong: no severity has that name.
+    """
+    if text not in SEVERITIES:
+        raise Wrong(
+            f"{option} {text}: there is no such severity"
+            f"{nearest(text, SEVERITIES) or '; there are ' + ', '.join(SEVERITIES)}"
+        )
+    return SEVERITIES.index(text)
+
+
+def is_so_grave(finding: Finding, severity: int) -> bool:
+    """Whether a finding is as grave as that, or graver."""
+    return SEVERITIES.index(finding.severity) <= severity
+
+
+class WantedFindings:
+    """What was asked for of all findings."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        """:raises Wrong: something that is asked for does not exist."""
+        severity = given["severity"]
+        self._severity = None if severity is None else severity_of(severity, "--severity")
+        self._categories = _words(given["category"])
+        known = {each.category for each in RULES.values()}
+        for name in self._categories:
+            if name not in known:
+                hint = nearest(name, known) or f"; there are {', '.join(sorted(known))}"
+                raise Wrong(f"--category {name}: there is no such category{hint}")
+        self._ids = _words(given["ids"])
+        for pattern in self._ids:
+            if not any(fnmatchcase(id, pattern) for id in RULES):
+                raise Wrong(f"--id {pattern}: there is no such rule{nearest(pattern, RULES)}")
+        self._subject = [_part(text) for text in given["subject"]]
+
+    def of(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Those that are wanted, in their order."""
+        return [each for each in findings if self._is_wanted(each)]
+
+    def _is_wanted(self, each: Finding) -> bool:
+        return (
+            (self._severity is None or is_so_grave(each, self._severity))
+            and (not self._categories or each.category in self._categories)
+            and (not self._ids or any(fnmatchcase(each.id, pattern) for pattern in self._ids))
+            and all(_is_of(each.subject, name, value) for name, value in self._subject)
+        )
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _part(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip().replace(".", "_")
+    if not equals or name not in Subject._fields:
+        hint = nearest(name, Subject._fields) or f"; there are {', '.join(Subject._fields)}"
+        raise Wrong(f"--subject {text}: NAME=VALUE is needed, with the name of a part of a subject{hint}")
+    return name, value.strip()
+
+
+def _is_of(subject: Subject, name: str, value: str) -> bool:
+    own = getattr(subject, name)
+    if own is None:
+        return False
+    text = str(own)
+    if name == "client" and text.rpartition(":")[0] == value:
+        return True  # named without its port
+    return fnmatchcase(text, value)

@@ -1,0 +1,211 @@
+"""``kdissect live``: packets of an interface → exchanges, records, connections, faults, as they come."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager, ExitStack, closing
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.cli.capturing import (
+    capturing_options,
+    live_in_own_home,
+    opened,
+    rotation_of,
+    silence_of,
+    spool_size_of,
+    started,
+    stop_of,
+)
+from kdissect.cli.commands.live.conditions import Conditions, condition_options
+from kdissect.cli.commands.live.watching import Watch, drops
+from kdissect.cli.config import Config, load_config
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.exit_codes import UNREADABLE
+from kdissect.cli.interrupts import stopped_by_signals
+from kdissect.cli.listing import Listing, listing_options
+from kdissect.cli.output import inputs_of, open_output
+from kdissect.cli.reading import Reading, reading_of
+from kdissect.cli.shown_packets import ShownPackets, ShownPacketsWriter
+from kdissect.cli.tls_keys import with_secrets_option
+from kdissect.live.session import Session
+from kdissect.live.spooled import Spooled
+from kdissect.present.form import plural
+from kdissect.system.confining import Allowed, confine
+
+
+@click.command(context_settings={"allow_extra_args": True})
+@capturing_options
+@listing_options
+@click.option(
+    "-w",
+    "packets_to",
+    metavar="FILE",
+    help="Write packets as pcapng: all of them, or with -Y those of what is shown. They contain "
+    "passwords and tokens.",
+)
+@with_secrets_option
+@click.option(
+    "-b",
+    "rotation",
+    multiple=True,
+    metavar="RULE",
+    help="Begin a new file of -w after duration:S, filesize:KB or packets:N, or at each "
+    "interval:S. files:N keeps the last N.",
+)
+@click.option(
+    "-a",
+    "stop",
+    multiple=True,
+    metavar="RULE",
+    help="End after duration:S, filesize:KB, packets:N or files:N.",
+)
+@condition_options
+@click.option("--spool", "folder", metavar="FOLDER", help="Folder for packets until they are decoded.")
+def command(**given: Any) -> int:
+    """Capture on an interface and print exchanges as they come, like kdissect read. Ctrl-C ends it.
+
+    Packets go to files first and are decoded from there, so that none is lost if decoding falls behind.
+    Losses of the system or the disk are reported on stderr.
+    """
+    context = click.get_current_context()
+    if context.args:
+        raise click.UsageError(
+            f"{context.args[0]}: interfaces stand behind -i: -i {context.args[0]}", context
+        )
+    if not given["interfaces"]:
+        raise click.UsageError("no interface is given: -i eth0, -i any …", context)
+    live_in_own_home()
+    return _Live(given, load_config()).run()
+
+
+class _Live:
+    """One run of the command."""
+
+    def __init__(self, given: dict[str, Any], config: Config) -> None:
+        self._given = given
+        self._config = config
+        self._listing = Listing(given, config)
+        chooser = self._listing.chooser
+        if chooser is not None and chooser.must_judge:
+            raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
+        if chooser is not None and chooser.must_learn:
+            raise Wrong(
+                "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"
+            )
+        self._conditions = Conditions(given, self._listing.options)
+        has_trigger = self._conditions.has_trigger
+        self._writes_shown = given["packets_to"] is not None and chooser is not None and not has_trigger
+        self._rotation = rotation_of(given["rotation"], self._keeps_all)
+        self._stop = stop_of(given["stop"])
+        self._size = spool_size_of(given["spool_size"])
+        if self._keeps_all and given["spool_size"] is not None:
+            raise Wrong("--spool-size is for packets that go when they were decoded: those of -w stay")
+        if given["packets_to"] == "-":
+            raise Wrong("-w - is not possible here: packets are read back from the file that is written")
+        if self._writes_shown:
+            self._listing.refuse_packets()
+        elif given["with_secrets"]:
+            raise Wrong(
+                "--with-secrets goes with -w and -Y: without a filter, packets are written before secrets "
+                "are known. To add them: kdissect read FILE --keylog KEYS -w NEW --with-secrets"
+            )
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether what is captured stays, in the file that the user named."""
+        given = self._given["packets_to"] is not None
+        return given and not self._writes_shown and not self._conditions.has_trigger
+
+    def run(self) -> int:
+        given = self._given
+        found = opened(given)
+        path = given["packets_to"] if self._keeps_all else None
+        with ExitStack() as stack:
+            session = started(
+                found,
+                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
+            )
+            stack.enter_context(closing(session))
+            reading = stack.enter_context(self._reading(session))
+            reading.open()
+            self._conditions.begin(stack, reading, session.status)
+            silence = silence_of(given, found)
+            stack.callback(silence.close)
+            shows_line = self._listing.talks and not _is_terminal(given["output"])
+            inputs = tuple(inputs_of(given))
+            scratch = shown = packets = None
+            if self._writes_shown:
+                scratch = stack.enter_context(TemporaryDirectory(prefix="kdissect-"))
+                limits, with_secrets = self._config.limits, given["with_secrets"]
+                shown = ShownPacketsWriter((), limits, True, with_secrets=with_secrets, scratch=scratch)
+                stack.enter_context(shown.kept(reading))
+            file = stack.enter_context(open_output(given["output"], inputs))
+            if shown is not None:
+                packets = stack.enter_context(open_output(given["packets_to"], inputs))
+            self._confine(session, scratch)
+            with (
+                Watch(session, reading, shows_line, silence),
+                stopped_by_signals(session.stop),
+            ):
+                try:
+                    self._print(reading, file, None if shown is None else shown.found)
+                finally:
+                    if shown is not None and packets is not None:
+                        shown.write(packets, reading.packets, reading.secrets)
+            session.stop()
+            return self._end(session, reading)
+
+    def _end(self, session: Session, reading: Reading) -> int:
+        session.join()
+        status = session.status()
+        if self._listing.talks or status.dropped or status.lost:
+            complain(f"{plural(status.written, 'packet')} captured, {drops(status)}")
+        code = self._listing.exit_code(reading)
+        death = session.death()
+        if death is not None:
+            complain(death)
+            return UNREADABLE
+        # Who stopped reading before the end was not told of what was lost behind it.
+        return UNREADABLE if status.lost else code
+
+    def _reading(self, session: Session) -> AbstractContextManager[Reading]:
+        limits = self._config.limits
+        return reading_of(
+            self._given,
+            (),
+            self._config,
+            self._listing.options,
+            count_faults=self._listing.talks or self._given["strict"],
+            unpacks=self._given["strict"] or self._listing.form.format != "text",
+            growing=True,
+            opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
+        )
+
+    def _confine(self, session: Session, scratch: str | None) -> None:
+        """From here on everything that is needed is open, but for what is allowed here. The threads of
+        ``--prometheus`` keep what Landlock sees; they have no part in decoding."""
+        path, folder = self._given["packets_to"], session.folder
+        written: tuple[str, ...] = ()
+        filled = [folder]
+        if scratch is not None:
+            filled.append(scratch)
+        emptied = tuple(map(os.path.dirname, filled))
+        if self._conditions.has_trigger:
+            filled.append(os.path.dirname(path) or ".")
+        elif self._keeps_all:  # the end of the file is mended if the capture process was killed
+            written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
+        lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
+        if lacking and self._listing.talks and sys.platform == "linux":
+            complain(f"the decoder is not confined, it can still {lacking}: kdissect doctor tells more")
+
+    def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
+        with closing(self._conditions.events(reading)) as events:
+            self._listing.print(reading, ((event,) for event in events), file, True, found)
+
+
+def _is_terminal(output: str | None) -> bool:
+    return output is None and sys.stdout.isatty()

@@ -1,0 +1,165 @@
+"""``kdissect read``: captures → exchanges, records, connections, faults."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import closing, nullcontext
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.capture.following import FollowedFiles
+from kdissect.capture.reader import Packets
+from kdissect.cli.config import Config, load_config
+from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.interrupts import stopped_by_signals
+from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
+from kdissect.cli.listing import Listing, listing_options
+from kdissect.cli.output import inputs_of, open_output
+from kdissect.cli.reading import Reading, reading_of
+from kdissect.cli.shown_packets import ShownPacketsWriter
+from kdissect.cli.tls_keys import with_secrets_option
+from kdissect.dissect import Event
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="FILE… | -")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@listing_options
+@click.option(
+    "-w",
+    "packets_to",
+    metavar="FILE",
+    help="Write the packets of what is shown as pcapng, with the handshakes and ends of their "
+    "connections. They contain passwords and tokens.",
+)
+@with_secrets_option
+@click.option(
+    "--two-pass",
+    is_flag=True,
+    help="Read twice, so that topic names and TLS secrets are known from the start.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Wait for more at the end: files that still grow, folders with rotated files.",
+)
+@jobs_option
+def command(**given: Any) -> int:
+    """Print the exchanges of captures: pcap or pcapng, also compressed with gzip, zstd or lz4.
+
+    Several FILEs are one capture; - is standard input.
+
+    A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
+    'record.key contains "u-1"'. All fields of filters: kdissect fields filter.
+    """
+    paths = (*given["more_files"], *given["files"])
+    if not paths:
+        raise click.UsageError(
+            "no capture is given: name a file, or - for standard input", click.get_current_context()
+        )
+    return _Read(paths, given, load_config()).run()
+
+
+class _Read:
+    """One run of the command."""
+
+    def __init__(self, paths: tuple[str, ...], given: dict[str, Any], config: Config) -> None:
+        self._paths = paths
+        self._given = given
+        self._config = config
+        self._listing = Listing(given, config)
+        chooser = self._listing.chooser
+        self._must_learn = chooser is not None and chooser.must_learn
+        if chooser is not None:
+            chooser.refuse_to_judge(paths)
+        if given["packets_to"] is not None:
+            self._listing.refuse_packets()
+        elif given["with_secrets"]:
+            raise Wrong("--with-secrets goes with -w: rows have no secrets")
+        self._following: FollowedFiles | None = None
+        self._jobs = jobs_of(given, paths, is_dear=self._listing.is_dear)
+        if given["follow"]:
+            if self._jobs.processes > 1 and self._jobs.at_once:
+                raise Wrong("--follow shows each row as it comes, which is the work of one: leave out --jobs")
+            self._jobs = ALONE
+            self._see_that_it_can_be_followed()
+
+    def _see_that_it_can_be_followed(self) -> None:
+        if "-" in self._paths:
+            raise Wrong("--follow is for files and folders: standard input is read as it comes anyway")
+        if self._given["two_pass"] or self._must_learn:
+            raise Wrong("--follow reads once: --two-pass, finding, and --slow without slow_ms read twice")
+        for path in self._paths:
+            if not os.path.exists(path):
+                raise Unreadable(f"{path}: cannot be read: No such file or directory")
+
+    def run(self) -> int:
+        given = self._given
+        listing, output, follows = self._listing, given["output"], given["follow"]
+        with reading_of(
+            given,
+            self._paths,
+            self._config,
+            listing.options,
+            twice=given["two_pass"] or self._must_learn,
+            progress=listing.talks and (output is not None or not sys.stdout.isatty()),
+            count_faults=listing.talks or given["strict"],
+            unpacks=given["strict"] or listing.form.format != "text",
+            tells_tcp=False,
+            growing=follows,
+            opener=self._follow if follows else None,
+        ) as reading:
+            reading.one_by_one = given["count"] is not None
+            reading.open()
+            if given["packets_to"] is None:
+                with open_output(given["output"], inputs_of(given)) as file:
+                    self._print(reading, file, None)
+            else:
+                self._print_and_write(reading, self._shown(reading.paths))
+        return self._listing.exit_code(reading)
+
+    def _print_and_write(self, reading: Reading, shown: ShownPacketsWriter) -> None:
+        """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
+        piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
+        given = self._given
+        with (
+            shown.kept(reading),
+            open_output(given["output"], inputs_of(given)) as file,
+            open_output(given["packets_to"], inputs_of(given)) as capture,
+        ):
+            try:
+                self._print(reading, file, shown)
+            except BrokenPipeError:
+                complain(f"{given['packets_to']}: ends where the reader of the rows had enough of them")
+                raise
+            finally:
+                shown.write(capture, reading.packets, reading.secrets)
+
+    def _shown(self, paths: tuple[str, ...]) -> ShownPacketsWriter:
+        given = self._given
+        return ShownPacketsWriter(
+            paths, self._config.limits, given["follow"], with_secrets=given["with_secrets"]
+        )
+
+    def _follow(self) -> Packets:
+        following = self._following = FollowedFiles(self._paths, self._config.limits)
+        return following
+
+    def _print(self, reading: Reading, file: BinaryIO, shown: ShownPacketsWriter | None) -> None:
+        flush = "-" in self._paths or self._given["follow"]
+        found = None if shown is None else shown.found
+        ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
+        with ends, closing(self._events(reading)) as events:
+            self._listing.print(reading, events, file, flush, found, self._jobs)
+
+    def _events(self, reading: Reading) -> Generator[Sequence[Event]]:
+        """What the capture holds, read before as often as it must be."""
+        chooser, two_pass = self._listing.chooser, self._given["two_pass"]
+        if chooser is not None and self._must_learn:
+            chooser.learn(reading, two_pass)
+        elif two_pass:
+            reading.read_before(names=True)
+        yield from reading.events()

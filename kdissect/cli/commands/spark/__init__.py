@@ -1,0 +1,17 @@
+"""``kdissect spark``: the pipeline on Spark. Its commands are modules beside this one."""
+
+from __future__ import annotations
+
+import click
+
+from kdissect.cli.commands.spark import batch, report, stats, stream
+from kdissect.cli.group import HelpfulGroup
+
+
+@click.group(cls=HelpfulGroup)
+def command() -> None:
+    """Many captures → tables, on Spark: on this machine or on a cluster."""
+
+
+for each in (batch, stream, stats, report):
+    command.add_command(each.command)

@@ -1,0 +1,194 @@
+"""What the commands of ``kdissect spark`` share: options, settings, and a session while one runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Complaints, Unreadable, Wrong
+from kdissect.cli.inputs import ports_of
+from kdissect.cli.tls_keys import rsa_key_of
+from kdissect.model import Fault
+from kdissect.spark.complaint import is_of_spark, why
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kdissect.spark.settings import Settings
+
+USUAL_TABLES = ("exchanges", "connections", "faults")
+"""What is written where no table is named."""
+
+
+def session_options(function: Any) -> Any:
+    """What says where Spark is, and what is heard of it."""
+    options = (
+        click.option("--master", default="local[*]", show_default=True, help="Spark's master, or sc://HOST."),
+        click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark's configuration."),
+        click.option(
+            "--spark-log", metavar="FILE", help="File for Spark's own messages; - is stderr. Default: none."
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+def reading_options(function: Any) -> Any:
+    """What says how captures are read."""
+    options = (
+        click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
+        click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets. Workers read this file."),
+        click.option(
+            "--rsa-key",
+            multiple=True,
+            metavar="FILE",
+            help="Private key of a broker. Workers read this file.",
+        ),
+        click.option(
+            "--capture-point", metavar="REGEX", help="Which part of a path names the capture point."
+        ),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+def content_options(function: Any) -> Any:
+    """What says how captures are read and values shown."""
+    options = (
+        click.option(
+            "--payload", default="full", metavar="none|head:N|full", help="Keep keys, values and bodies."
+        ),
+        click.option(
+            "--records", is_flag=True, help="Show decoded record batches inside requests and responses."
+        ),
+        click.option("--embedded", is_flag=True, help="Decode bytes inside messages and records too."),
+        click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys."),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return reading_options(function)
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """What the options and the configuration ask for.
+
+    :raises Wrong: one of them is wrong.
+    :raises Unreadable: a key log is missing, or a key cannot be used.
+    """
+    from kdissect.spark.choice import Choice
+    from kdissect.spark.settings import Settings
+
+    config = load_config()
+    names = ["payload", "capture_point", "records", "embedded", "show_secrets", "filter", "two_pass"]
+    names += ["tasks", "keylog", "rsa_key"]
+    options = {name: given[name] for name in names if given.get(name) is not None}
+    options["ports"] = config.ports | ports_of(given["decode_as"])
+    options |= {"topics": config.topics, "limits": config.limits, "shown_fields": config.shown_fields}
+    for path in given["keylog"]:
+        if "://" not in path and not os.path.exists(path):
+            raise Unreadable(f"{path}: there is no such key log")
+    for path in given["rsa_key"]:
+        rsa_key_of(path)
+    try:
+        settings = Settings.of(options)
+        Choice(settings)
+    except (ValueError, LookupError) as error:
+        raise Wrong(str(error.args[0])) from None
+    return settings
+
+
+def tell_damage(faults: DataFrame) -> None:
+    """Print a line for each of these faults of files, up to a limit."""
+    complaints = Complaints()
+    for row in faults.select(*Fault._fields).toLocalIterator():
+        complaints.tell(None, Fault(**row.asDict()))
+    complaints.close()
+
+
+def within_reach(path: str, master: str) -> str:
+    """A path as others find it: whoever is not on this machine's master has another working directory."""
+    return path if "://" in path or master.startswith("local") else os.path.abspath(path)
+
+
+def refuse_file(out: str) -> None:
+    """:raises Wrong: tables cannot be written there: it is a file."""
+    if os.path.isfile(out):
+        raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
+
+
+def cores_of(master: str) -> int | None:
+    """How many tasks a master on this machine runs at a time; None for a cluster, which must be asked."""
+    if not master.startswith("local"):
+        return None
+    inside = master.removeprefix("local").strip("[]").partition(",")[0]
+    if inside == "*":
+        return os.cpu_count() or 1
+    return int(inside) if inside.isdigit() else 1
+
+
+class Running(NamedTuple):
+    """A session, and a folder that its workers share with us."""
+
+    spark: SparkSession
+    scratch: str | None
+
+
+@contextmanager
+def running(given: dict[str, Any]) -> Iterator[Running]:
+    """A session for a command. It is not stopped: Spark ends with us, and sooner that way.
+
+    :raises Wrong: it cannot be had, or what is done in it fails.
+    """
+    from kdissect.spark.launch import NoSparkError, logging_to, scratch_folder, session
+
+    conf = conf_of(given)
+    wanted = given["spark_log"]
+    descriptor, kept = tempfile.mkstemp(prefix="kdissect-spark-", suffix=".log")
+    os.close(descriptor)
+    log = None if wanted == "-" else wanted or kept
+    try:
+        with logging_to(log), scratch_folder(given.get("scratch")) as folder:
+            spark = session(given["master"], conf, log)
+            shared = given.get("scratch") or given["master"].startswith("local")
+            yield Running(spark, folder if shared else None)
+    except NoSparkError as error:
+        if kept in str(error):  # who reads it is sent there
+            kept = ""
+        raise Wrong(str(error)) from None
+    except (click.ClickException, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        words, kept_log = why(error), kept
+        kept = ""
+        raise Wrong(
+            f"Spark failed: {words}" + ("" if log is None else f" ({wanted or kept_log} says more)")
+        ) from None
+    finally:
+        if kept:
+            os.unlink(kept)
+
+
+def conf_of(given: dict[str, Any]) -> dict[str, str]:
+    """Spark's configuration.
+
+    :raises Wrong: something in it is no pair.
+    """
+    return dict(_pair(each) for each in given["conf"])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise Wrong(f"--conf {text}: the form is KEY=VALUE")
+    return key, value

@@ -1,0 +1,222 @@
+"""``kdissect spark stats``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdissect.cli.commands.spark.batch import refuse_existing
+from kdissect.cli.commands.spark.sessions import (
+    conf_of,
+    reading_options,
+    refuse_file,
+    running,
+    session_options,
+    settings_of,
+    within_reach,
+)
+from kdissect.cli.completing import a_filter, a_statistic
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.formats import see_that_it_can_be_written
+from kdissect.cli.output import open_output
+from kdissect.cli.statistics_output import TablesOutput, refuse_several
+from kdissect.model import CaptureError
+from kdissect.present.columns import Source, Table
+from kdissect.present.form import Clock, plural
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.tables import FORMATS
+from kdissect.spark.progress import Meter
+from kdissect.spark.tables import with_point
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kdissect.spark.folds import Found, Question
+    from kdissect.spark.plan import CapturePoint
+
+FOLDER = "stats"
+"""In the folder of ``--out``. ``spark batch`` may write to the same, and has a table ``connections`` too."""
+
+
+@click.command("stats")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT…")
+@click.option(
+    "-z",
+    "tables",
+    multiple=True,
+    metavar="TABLE",
+    shell_complete=a_statistic,
+    help="A table of kdissect stats, or its grouping: srt; srt,broker; errors,group; io,100ms. "
+    "May be given often.",
+)
+@click.option(
+    "--findings", is_flag=True, help="Add the table findings, as kdissect explain --all prints them."
+)
+@click.option(
+    "-T",
+    "form",
+    type=click.Choice(("table", *FORMATS)),
+    help="Output format, table by default. Several tables need table or ndjson.",
+)
+@click.option("--out", metavar="DIR", help="Write Parquet to DIR/stats/TABLE instead of printing.")
+@click.option("--overwrite", is_flag=True, help="Replace existing tables.")
+@click.option(
+    "-Y",
+    "filter",
+    metavar="FILTER",
+    shell_complete=a_filter,
+    help="Only what this display filter selects.",
+)
+@reading_options
+@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Number of tasks for each capture point.")
+@session_options
+def command(**given: Any) -> int:
+    """Captures → statistics and findings.
+
+    The rows are those of kdissect stats and kdissect explain. INPUTs are files, directories and globs.
+    Together they are one capture; with --capture-point they are several, and each is counted for itself.
+
+    Tasks share decoding and counting. Each task reads all of a capture point, and one task adds the counts.
+    More than four tasks help only with several capture points.
+    """
+    return _Stats(given).run()
+
+
+class _Stats:
+    """One run of the command."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        from kdissect.spark.launch import NoSparkError, check
+        from kdissect.spark.plan import capture_points
+        from kdissect.spark.storage import list_files, refuse_unreadable
+
+        master = given["master"]
+        for paths in ("inputs", "keylog", "rsa_key"):
+            given[paths] = [within_reach(each, master) for each in given[paths]]
+        self._given = given
+        self._form: str = given["form"] or "table"
+        self._config = load_config()
+        self._settings = settings_of(given)
+        self._texts: tuple[str, ...] = tuple(dict.fromkeys(given["tables"]))
+        self._question = self._asked()
+        self._names = [table.name for table in self._question.tables]
+        conf_of(given)  # what is wrong there is told before anything is read
+        self._out = None if given["out"] is None else self._place(within_reach(given["out"], master))
+        if self._out is None:
+            refuse_several(self._form, len(self._names))
+            see_that_it_can_be_written(self._form, None)
+        try:
+            self._points = capture_points(list_files(given["inputs"]), self._settings.capture_point)
+            check(master)
+            refuse_unreadable([path for point in self._points for path in point.paths])
+        except CaptureError as error:
+            raise Unreadable(str(error)) from None
+        except (ValueError, NoSparkError) as error:
+            raise Wrong(str(error)) from None
+
+    def _asked(self) -> Question[Any]:
+        from kdissect.spark.questions import Asked, Judgement, Several
+
+        given, config, limits = self._given, self._config, self._settings.limits
+        if not self._texts and not given["findings"]:
+            raise click.UsageError("nothing is asked for: -z TABLE, or --findings")
+        if given["findings"] and self._form == "table" and given["out"] is None:
+            raise Wrong("--findings goes with --out or -T ndjson; kdissect explain prints them for people")
+        try:
+            asked: list[Question[Any]] = [Asked(self._texts, limits)] if self._texts else []
+        except (LookupError, ValueError) as error:
+            raise Wrong(f"-z {error.args[0]}") from None
+        if given["findings"]:
+            asked.append(Judgement(limits, config.thresholds, tuple(config.ignored)))
+        return Several(tuple(asked))
+
+    def _place(self, out: str) -> str:
+        """The folder of the tables.
+
+        :raises Wrong: they cannot be written there.
+        """
+        if self._given["form"] is not None:
+            raise Wrong("-T prints, --out writes Parquet: give one of them")
+        if twice := next((name for name in self._names if self._names.count(name) > 1), None):
+            raise Wrong(f"-z: {twice} is there twice, and its folder would be one: give each an --out")
+        refuse_file(out)
+        folder = f"{out.rstrip('/')}/{FOLDER}"
+        if not self._given["overwrite"]:
+            refuse_existing(folder, self._names)
+        return folder
+
+    def run(self) -> int:
+        with running(self._given) as (spark, scratch):
+            found = self._found(spark, scratch)
+            if self._out is not None:
+                self._write(spark, found, self._out)
+        if self._out is None:
+            self._print(found)
+        self._complain(found)
+        return DONE
+
+    def _found(self, spark: SparkSession, scratch: str | None) -> Found:
+        from kdissect.spark.folds import found
+
+        shows = scratch is not None and self._talks
+        with Meter(scratch or "", sum(map(self._bytes_of, self._points)), FOLDER) if shows else nullcontext():
+            settings = self._settings._replace(progress=scratch)
+            try:
+                return found(spark, settings, self._given["inputs"], self._question)
+            except CaptureError as error:  # it was there when we looked
+                raise Unreadable(str(error)) from None
+
+    @property
+    def _talks(self) -> bool:
+        return sys.stderr.isatty() and not self._given["quiet"]
+
+    def _bytes_of(self, point: CapturePoint) -> int:
+        """What all tasks together read of a capture point."""
+        from kdissect.spark.plan import replicas_of
+
+        return point.size * replicas_of(point, self._settings)
+
+    def _write(self, spark: SparkSession, found: Found, folder: str) -> None:
+        for name, table in zip(self._names, found.tables, strict=True):
+            path = f"{folder}/{name}"
+            writer = spark.createDataFrame(table).coalesce(1).write
+            writer.mode("overwrite" if self._given["overwrite"] else "error")
+            writer.option("compression", "zstd").parquet(path)
+            if self._talks:
+                complain(f"{path}: {plural(len(table), 'row')}")
+
+    def _print(self, found: Found) -> None:
+        points = self._settings.capture_point is not None
+        titles = (*self._texts, *(("findings",) if self._given["findings"] else ()))
+        with open_output(None) as file:
+            out = TablesOutput(file, None, self._form, len(titles), PLAIN, Clock("u"))
+            for title, table, rows in zip(titles, self._question.tables, found.tables, strict=True):
+                out.write(title, _of_rows(with_point(table, points)), rows.to_pylist())
+
+    def _complain(self, found: Found) -> None:
+        """Say what was not counted, and what is damaged: damage to a file is no failure of the whole."""
+        for name, left_out in zip(self._names, found.left_out, strict=True):
+            if left_out:
+                complain(
+                    f"{name}: more than {self._settings.limits.rows:,} rows, the limit; "
+                    f"{plural(left_out, 'count')} for others left out"
+                )
+        complaints = Complaints()
+        for fault in found.damage:
+            complaints.tell(None, fault)
+        complaints.close()
+
+
+def _of_rows(table: Table) -> Table:
+    """The same table for rows whose values are made already."""
+    return Table(table.name, tuple(c._replace(value=partial(_value, c.name)) for c in table.columns))
+
+
+def _value(name: str, row: Source, _: Options) -> Any:
+    return row[name]

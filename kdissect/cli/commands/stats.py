@@ -1,0 +1,130 @@
+"""``kdissect stats``: captures → statistics."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import click
+
+from kdissect.analysis.catalogue import STATISTICS as NAMES
+from kdissect.analysis.fold import Statistic
+from kdissect.cli.completing import a_column_of_statistics, a_statistic
+from kdissect.cli.errors import Wrong
+from kdissect.cli.filters import filter_options
+from kdissect.cli.folding import TableFolding
+from kdissect.cli.formats import names_of, see_that_it_can_be_written
+from kdissect.cli.jobs import jobs_option
+from kdissect.cli.reading import Reading
+from kdissect.cli.statistics_output import TablesOutput, refuse_several
+from kdissect.cli.tls_keys import key_options
+from kdissect.limits import Limits
+from kdissect.present.columns import Table
+from kdissect.present.form import TIMES, Clock
+from kdissect.present.statistics import STATISTICS, asked
+from kdissect.present.tables import FORMATS
+
+_WIDTH = max(map(len, NAMES)) + 2
+_HELP = f"""Tables of facts: response times, traffic, groups, connections, clients, errors, and more.
+
+\b
+{chr(10).join(f"{name:<{_WIDTH}}{each.about}" for name, each in NAMES.items())}
+
+With -Y, only exchanges that the filter selects are counted, and their connections.
+
+kdissect fields lists the columns. Several FILEs are one capture.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("files", nargs=-1, metavar="FILE… | -")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@click.option(
+    "-z",
+    "tables",
+    multiple=True,
+    required=True,
+    metavar="TABLE",
+    shell_complete=a_statistic,
+    help="A table of the list above, or its grouping: srt,broker; srt,client,client_id; errors,group; "
+    "io,100ms. May be given often.",
+)
+@click.option(
+    "-T",
+    "form",
+    type=click.Choice(("table", *FORMATS)),
+    default="table",
+    help="Output format. Several tables need table or ndjson.",
+)
+@filter_options
+@click.option(
+    "-e",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    shell_complete=a_column_of_statistics,
+    help="Print only this column. May be given often.",
+)
+@click.option(
+    "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
+)
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
+@key_options
+@click.option(
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
+)
+@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@jobs_option
+def command(**given: Any) -> int:
+    """Print statistics of captures."""
+    return _Stats(given).run()
+
+
+class _Stats:
+    """One run of the command."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+        self._form: str = given["form"]
+        self._folding = TableFolding(given, self._statistics)
+        asked = zip(given["tables"], self._folding.statistics, strict=True)
+        self._asked = [(text, fold.name, fold) for text, fold in asked]
+        refuse_several(self._form, len(self._asked))
+        see_that_it_can_be_written(self._form, given["output"])
+        self._tables = [self._columns(name) for _, name, _ in self._asked]
+
+    def _statistics(self, limits: Limits) -> list[Statistic]:
+        return [self._statistic(text, limits) for text in self._given["tables"]]
+
+    def _statistic(self, text: str, limits: Limits) -> Statistic:
+        try:
+            return asked(text, limits)
+        except (LookupError, ValueError) as error:
+            raise Wrong(f"-z {error.args[0]}") from None
+
+    def _columns(self, name: str) -> Table:
+        table = STATISTICS[name]
+        names = names_of(self._given["fields"])
+        try:
+            return table.select(names) if names else table
+        except LookupError as error:
+            raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
+
+    def run(self) -> int:
+        return self._folding.print(self._print)
+
+    def _print(self, file: BinaryIO, reading: Reading) -> int:
+        """Print the tables; gives how many rows they have."""
+        count = 0
+        options = self._folding.options
+        clock = Clock(self._given["clock"] or "r", reading.first_ns)
+        out = TablesOutput(file, self._given["output"], self._form, len(self._asked), options, clock)
+        for (text, _, fold), table in zip(self._asked, self._tables, strict=True):
+            rows = fold.result()
+            count += len(rows)
+            out.write(text, table, rows, whole=bool(self._given["fields"]))
+            self._folding.complain_of_left_out(text, fold)
+        return count

@@ -1,0 +1,277 @@
+"""``kdissect tui``: captures on the screen."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from contextlib import ExitStack
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdissect.cli.capturing import (
+    capturing_options,
+    live_in_own_home,
+    opened,
+    silence_of,
+    spool_size_of,
+    started,
+)
+from kdissect.cli.completing import a_filter
+from kdissect.cli.config import Config, config_path
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.inputs import packets_of, ports_of
+from kdissect.cli.screen_settings import settings_of
+from kdissect.cli.terminals import can_draw_screens
+from kdissect.cli.tls_keys import Keys, key_options, keys_of
+from kdissect.model import CaptureError
+
+if TYPE_CHECKING:
+    from kdissect.live.rates import Rates
+    from kdissect.tui.feed.batches import Feed
+    from kdissect.tui.feed.live import Live
+    from kdissect.tui.feed.source import Source
+
+KEPT_BYTES = 2 << 30
+"""Of the packets of a capture on the screen, which can be saved as long as they are there."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE… | -]")
+@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@click.option(
+    "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Start with this display filter."
+)
+@capturing_options
+@click.option("--follow", is_flag=True, help="Wait for more: files that grow, folders with rotated files.")
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
+@key_options
+@click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
+def command(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    filter: str | None,
+    decode_as: tuple[str, ...],
+    key_logs: tuple[str, ...],
+    rsa_keys: tuple[str, ...],
+    theme: str | None,
+    show_secrets: bool,
+    follow: bool,
+    **capturing: Any,
+) -> int:
+    """Look through captures on the screen: the list of exchanges, each as a tree and as bytes.
+
+    Several FILEs are one capture; - is standard input. Without a FILE, the start screen lists the captures
+    opened last, and the interfaces. The key ? shows all keys.
+    """
+    paths = (*more_files, *files)
+    if paths and capturing["interfaces"]:
+        raise Wrong("the screens show files, or interfaces (-i), not both")
+    if follow and (not paths or "-" in paths):
+        raise Wrong("--follow is for files and folders")
+    if "-" in paths and len(paths) > 1:
+        raise Wrong("the screens take standard input (-) alone, without other files")
+    _require_screen(paths)
+    if not paths:
+        live_in_own_home()
+    options, config, chosen_theme = settings_of(theme, filter, show_secrets)
+    is_live = follow or paths == ("-",) or bool(capturing["interfaces"])
+    keys = {"key_logs": key_logs, "rsa_keys": rsa_keys}
+    if paths and not is_live:
+        packets_of(paths, config.limits).close()
+
+    from kdissect.settings.recent import remember, state_folder
+
+    with ExitStack() as stack:
+        ports = config.ports | ports_of(decode_as)
+        known = keys_of(keys, config.limits, growing=is_live)
+        opener = _Opener(stack, config, ports, keys, known, capturing)
+        if capturing["interfaces"]:
+            feed: Feed | None = opener.live(capturing)
+        elif paths == ("-",):
+            feed = opener.standard_input()
+        elif follow:
+            feed = opener.files(paths, follows=True)
+        elif paths:
+            feed = opener.files(paths)
+            remember(paths)
+        else:
+            feed = None
+        # Decoding has begun: what the screens are made of takes half a second to import.
+        from kdissect.settings.remembered import Remembered
+        from kdissect.settings.screens import Rules, Settings
+        from kdissect.tui.app import Kdissect
+
+        folder = state_folder()
+        app = Kdissect(
+            feed,
+            options,
+            Settings(
+                config.time,
+                chosen_theme,
+                config.list_columns,
+                config.keymap,
+                filter or "",
+                config.slow_ms,
+                Rules(config.thresholds, config.ignored),
+                config.page,
+            ),
+            remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
+            opener=opener,
+            rates=_rates(),
+        )
+        # What helps to start processes takes over our stderr, which is none while the screens are on.
+        if sys.platform != "win32":  # where nothing helps
+            resource_tracker.ensure_running()
+        app.run()
+    return app.return_code or DONE
+
+
+def _close(feed: Live) -> None:
+    feed.close()
+    if feed.left is not None:
+        complain(f"not all was decoded; what was captured is in {feed.left}")
+
+
+def _rates() -> Rates | None:
+    """What tells of interfaces; None where nothing can be captured."""
+    if _is_in_browser():
+        return None
+    from kdissect.live.rates import Rates
+
+    return Rates()
+
+
+@click.command(add_help_option=False)
+@capturing_options
+def _typed(**_: Any) -> None:
+    """What can be typed on the start screen."""
+
+
+class _Opener:
+    """Begins to decode captures. They are let go of when ``stack`` ends.
+
+    :param options: ``--keylog`` and ``--rsa-key``.
+    :param keys: what they gave.
+    :param capturing: the options of the command line, which count for what is chosen on the screen, too.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        config: Config,
+        ports: frozenset[int],
+        options: dict[str, Any],
+        keys: Keys,
+        capturing: dict[str, Any],
+    ) -> None:
+        self._stack, self._config, self._ports = stack, config, ports
+        self._options, self._keys, self._capturing = options, keys, capturing
+
+    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> Source:
+        from kdissect.tui.feed.source import Source
+
+        return Source(
+            paths,
+            self._config.limits,
+            self._ports,
+            dict(self._config.topics),
+            secrets=keys.secrets,
+            key_logs=keys.growing,
+            **given,
+        )
+
+    def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
+        """Captures in files, which may grow."""
+        from kdissect.tui.feed.decoder import Decoder
+
+        decoder = Decoder(self._source(paths, self._keys, is_live=follows, follows=follows))
+        self._stack.callback(decoder.close)
+        return decoder
+
+    def live(self, capturing: dict[str, Any]) -> Feed:
+        """What interfaces give from now on."""
+        from kdissect.live.session import Session
+        from kdissect.tui.feed.live import Live
+
+        size = spool_size_of(capturing["spool_size"], KEPT_BYTES)
+        found = opened(capturing)
+        session = started(found, lambda: Session(found.openers, size=size))
+        self._stack.callback(session.close)
+        keys = keys_of(self._options, self._config.limits, growing=True)
+        source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)
+        feed = Live(source, session, silence_of(capturing, found))
+        self._stack.callback(_close, feed)
+        return feed
+
+    def standard_input(self) -> Feed:
+        """A capture that is piped in."""
+        if sys.platform != "win32":
+            from kdissect.tui.feed.decoder import Decoder
+            from kdissect.tui.feed.piped import Piped
+            from kdissect.tui.terminal import keyboard_for_stdin
+
+            piped = Piped(keyboard_for_stdin())
+            self._stack.callback(piped.close)
+            scratch = os.path.dirname(piped.pipe)
+            decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True, scratch=scratch))
+            self._stack.callback(decoder.close)
+            decoder.source = decoder.source._replace(paths=(piped.kept,))
+            return decoder
+        raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
+
+    def file(self, path: str) -> Feed:
+        """As the screens want it (:class:`kdissect.tui.host.Opener`)."""
+        from kdissect.capture.files import read_packets
+        from kdissect.settings.recent import remember
+
+        read_packets((path,), self._config.limits).close()
+        remember((path,))
+        return self.files((path,))
+
+    def interfaces(self, words: str) -> Feed:
+        """As the screens want it."""
+        from kdissect.live.external import is_external
+
+        given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
+        if _is_in_browser():
+            raise CaptureError("who looks from a browser does not capture here: kdissect tui does")
+        try:
+            context = _typed.make_context("-i", shlex.split(words), default_map=given)
+            capturing = {**given, **context.params}
+            for name in filter(is_external, capturing["interfaces"]):
+                raise Wrong(f"{name} may ask for a password: kdissect tui -i {name}")
+            return self.live(capturing)
+        except click.ClickException as error:
+            raise CaptureError(error.format_message()) from None
+        except ValueError as error:
+            raise CaptureError(f"{words}: {error}") from None
+
+
+def _is_in_browser() -> bool:
+    """Whether the screens are drawn somewhere else: who serves them has set Textual's driver."""
+    return bool(os.environ.get("TEXTUAL_DRIVER"))
+
+
+def _require_screen(paths: tuple[str, ...]) -> None:
+    """See that there is something to draw on and to read keys from, as there is in a browser.
+
+    :raises Wrong: there is not.
+    """
+    if _is_in_browser():
+        return
+    streams = [sys.stdin, sys.stdout, sys.stderr]
+    if paths == ("-",):
+        del streams[0]
+        if sys.stdin.isatty():
+            raise Wrong("- is standard input, and nothing is piped into it")
+    if not all(stream.isatty() for stream in streams):
+        raise Wrong("the screens need a terminal; kdissect read prints to anything")
+    if not can_draw_screens():
+        raise Wrong(f"the screens cannot draw on TERM={os.environ['TERM']}; kdissect read prints to anything")

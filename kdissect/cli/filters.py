@@ -1,0 +1,243 @@
+"""``-Y`` and ``--slow``: which rows of a table a display filter shows.
+
+The filter chooses exchanges. In other tables it shows the rows that belong to them: connections that have
+one, their records and faults. ``record.…`` asks each record by itself. ``--slow`` is the filter ``slow``,
+alone or beside another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdissect.analysis.fold import begun_ns
+from kdissect.cli.completing import a_filter
+from kdissect.cli.config import load_config, saved_filters
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.inputs import reads_once
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.model import Fault
+from kdissect.present.options import Options
+from kdissect.session.conversation import Connection
+
+if TYPE_CHECKING:
+    from kdissect.analysis.slow import Slowness
+    from kdissect.cli.moments import MomentOption
+    from kdissect.cli.reading import Reading
+    from kdissect.filter.compiled import Filter
+    from kdissect.insight.evidence import Evidence
+
+MILLISECOND = 1_000_000
+
+
+def filter_options(function: click.decorators.FC) -> click.decorators.FC:
+    """``-Y`` and ``--slow``."""
+    slow = click.option(
+        "--slow",
+        is_flag=True,
+        help="Only slow exchanges: slower than nearly all of their API, or than slow_ms.",
+    )
+    of_filter = click.option(
+        "-Y",
+        "filter",
+        metavar="FILTER",
+        shell_complete=a_filter,
+        help="Only what this display filter selects.",
+    )
+    return of_filter(slow(function))
+
+
+def chooser_of(
+    text: str | None,
+    slow: bool,
+    table: str,
+    options: Options,
+    slow_ms: int | None,
+    within: Within | None = None,
+) -> Chooser | None:
+    """What chooses the rows of a table; None where all are shown.
+
+    :param text: the filter, if there is one.
+    :param slow: whether only what is slow is shown.
+    :param slow_ms: what the configuration calls slow.
+    :param within: a span of time in which an exchange must begin.
+    :raises Wrong: the filter is wrong; the text tells where, and what was meant.
+    """
+    texts = [*((text,) if text is not None else ()), *(("slow",) if slow else ())]
+    return None if not texts and within is None else Chooser(texts, table, options, slow_ms, within)
+
+
+class Chooser:
+    """Filters for one table, all of which must show a row."""
+
+    def __init__(
+        self,
+        texts: list[str],
+        table: str,
+        options: Options,
+        slow_ms: int | None = None,
+        within: Within | None = None,
+    ) -> None:
+        """
+        :param within: a span of time in which an exchange must begin.
+        :raises Wrong: one of the filters is none.
+        """
+        from kdissect.analysis.slow import Slowness
+        from kdissect.insight.evidence import Evidence
+
+        self.slowness = Slowness(None if slow_ms is None else slow_ms * MILLISECOND)
+        """What tells the flag ``slow``. Where :attr:`must_learn`, it has to be fed the capture first:
+        :meth:`learn`."""
+        self.evidence = Evidence()
+        """What tells ``finding``. Where :attr:`must_judge`, it has to learn findings first."""
+        self._filters = [_filter(text, options, self.slowness, evidence=self.evidence) for text in texts]
+        self._limits = options.limits
+        self._table = table
+        self._within = within
+        self.chosen: set[int] = set()
+        """Connections with an exchange that the filter shows."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether nothing must be decoded to tell what :meth:`event` tells."""
+        return all(each.is_cheap for each in self._filters)
+
+    def part(self) -> Chooser:
+        """The same for some of the events: it knows nothing of connections that others tell."""
+        part = copy(self)
+        part.chosen = set()
+        return part
+
+    @property
+    def must_learn(self) -> bool:
+        """Whether the capture must be read once before an exchange of it can be chosen."""
+        return self._must_know_slow or self.must_judge
+
+    @property
+    def _must_know_slow(self) -> bool:
+        return self.slowness.slow_ns is None and any("slow" in each.fields for each in self._filters)
+
+    @property
+    def must_judge(self) -> bool:
+        """Whether it asks for findings."""
+        return any(each.evidence is not None for each in self._filters)
+
+    def refuse_to_judge(self, paths: Iterable[str]) -> None:
+        """See that a filter that asks for findings can be told them.
+
+        :raises Wrong: the input can be read only once.
+        """
+        if self.must_judge and any(map(reads_once, paths)):
+            raise Wrong("-Y: findings are known when all was read, and a pipe is read once: give a file")
+
+    def learn(self, reading: Reading, names: bool) -> None:
+        """Read a capture before it is read, for how long its exchanges take, or for findings.
+
+        :param names: whether for the names of topic ids too.
+        """
+        judge = None
+        if self.must_judge:
+            from kdissect.insight.judge import Judge
+
+            judge = Judge(self._limits)
+
+        def feed(event: Event) -> None:
+            if self._must_know_slow:
+                self.slowness.feed(event)
+            if judge is not None:
+                judge.feed(event)
+
+        reading.read_before(names, feed)
+        if self._must_know_slow and self.slowness.nothing_is:
+            complain(self.slowness.why_nothing)
+        if judge is not None:
+            config = load_config()
+            self.evidence.learn(judge.judged(config.thresholds, config.ignored).findings)
+            if not self.evidence:
+                complain("-Y: there is no finding that exchanges show (kdissect explain)")
+
+    def event(self, event: Event) -> bool:
+        """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
+        if isinstance(event, Connection):
+            return event.connection in self.chosen
+        if isinstance(event, Fault) or self._table in ("records", "faults"):
+            return True
+        is_listed = self._table != "connections"
+        if (is_listed or event.connection not in self.chosen) and self._matches(event):
+            self.chosen.add(event.connection)
+            return is_listed
+        return False
+
+    def counts(self, event: Event) -> bool:
+        """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
+        if isinstance(event, Exchange) and self._matches(event):
+            self.chosen.add(event.connection)
+            return True
+        return isinstance(event, Connection) and event.connection in self.chosen
+
+    def row(self, event: Event, source: Any) -> bool:
+        """Whether a row that an event brought is shown."""
+        exchange = event if isinstance(event, Exchange) else None
+        if self._table == "records" and exchange is not None:
+            return all(each.matches_record(exchange, source) for each in self._filters)
+        if self._table == "faults" and isinstance(source, Fault):
+            return all(each.matches_fault(source, exchange) for each in self._filters)
+        return True
+
+    def _matches(self, exchange: Exchange) -> bool:
+        if self._within is not None and not self._within.has(exchange):
+            return False
+        return all(each.matches(exchange) for each in self._filters)
+
+
+class Within:
+    """The span of ``--since`` and ``--until``."""
+
+    def __init__(self, since: MomentOption | None, until: MomentOption | None) -> None:
+        self._since = since
+        self._until = until
+        self.first_ns: Callable[[], int | None] = lambda: None
+        """Tells the time of the first packet, once there is one."""
+
+    def has(self, exchange: Exchange) -> bool:
+        """Whether an exchange begins in it."""
+        first_ns, ns = self.first_ns() or 0, begun_ns(exchange)
+        if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
+            return False
+        return self._until is None or ns < self._until.ns_since_epoch(first_ns)
+
+
+def compiled(
+    text: str | None, options: Options, option: str, evidence: Evidence | None = None
+) -> Filter | None:
+    """The filter of another option than ``-Y``.
+
+    :param evidence: what tells ``finding``; without it a filter may not ask for findings.
+    :raises Wrong: it is wrong; the text tells where, and what was meant.
+    """
+    return None if text is None else _filter(text, options, None, option, evidence)
+
+
+def _filter(
+    text: str,
+    options: Options,
+    slowness: Slowness | None,
+    option: str = "-Y",
+    evidence: Evidence | None = None,
+) -> Filter:
+    from kdissect.filter.compiled import compile_filter
+    from kdissect.filter.errors import FilterError
+    from kdissect.filter.saved import hints_of_saved, searched
+
+    try:
+        found = compile_filter(text, options, slowness, evidence)
+    except FilterError as error:
+        raise Wrong(f"{option}: {error}", error.excerpt()) from None
+    saved = hints_of_saved(text, saved_filters()) if searched(text) else ()
+    for hint in (*saved, *found.hints):
+        complain(f"{option}: {hint}")
+    return found

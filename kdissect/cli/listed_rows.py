@@ -1,0 +1,164 @@
+"""Events → rows that are printed: by one process, event by event, or shared, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kdissect.cli.filters import Chooser
+from kdissect.cli.jobs import Outlet, problems_so_far
+from kdissect.cli.printers import Printer
+from kdissect.cli.reading import Reading
+from kdissect.cli.shown_packets import ShownPackets
+from kdissect.cli.tally import Tally
+from kdissect.dissect import Event
+from kdissect.jobs.batches import opened
+from kdissect.jobs.serving import Maybe, Piece, Write
+from kdissect.limits import Limits
+from kdissect.names import TopicNames
+from kdissect.present.form import Clock
+from kdissect.protocol.library import Problem
+from kdissect.session.conversation import Connection
+
+
+class ListedBatch(NamedTuple):
+    """What comes of a batch, beside the rows."""
+
+    rows: int
+    tally: Tally
+    found: ShownPackets | None
+    """The packets of the rows, where somebody wants them."""
+    chosen: frozenset[int]
+    """Connections with an exchange that the filter shows."""
+    problems: list[Problem]
+
+
+class ListedRows:
+    """Prints rows, and counts them."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        printer: Printer,
+        outlet: Outlet,
+        flush: bool,
+        clock: Clock,
+        limits: Limits,
+        chooser: Chooser | None,
+        found: ShownPackets | None,
+    ) -> None:
+        """
+        :param outlet: what the printer writes to.
+        :param flush: whether what is written is needed at once.
+        :param clock: what the printer tells the time by.
+        :param found: is given what is shown.
+        """
+        self.history = TopicNames()
+        self.count = 0
+        """How many were printed."""
+        self._reading = reading
+        self._printer = printer
+        self._outlet = outlet
+        self._file = outlet.file
+        self._flush = flush
+        self._clock = clock
+        self._limits = limits
+        self._chooser = chooser
+        self._is_chosen_before = chooser is not None and chooser.is_cheap and not reading.tally.looks_inside
+        """Whether only events that are shown are handed out: choosing then costs less than that."""
+        self._found = found
+
+    @property
+    def state(self) -> Any:
+        """What the next row depends on."""
+        return self._printer.state
+
+    def one(self, event: Event, most: int | None = None) -> None:
+        """Print the rows of an event, the next; not more than ``most`` of all."""
+        self._clock.first_ns = self._reading.first_ns
+        if self._chooser is not None and not self._chooser.event(event):
+            return
+        for each in self._printer.show(event):
+            self.count += 1
+            if self._found is not None:
+                self._found.add(each)
+            if self.count == most:
+                return
+
+    def many(self, events: Sequence[Event]) -> None:
+        """Print the rows of events, the next."""
+        if self._chooser is None and self._found is None:
+            self._clock.first_ns = self._reading.first_ns
+            self.count += self._printer.show_all(events)
+            return
+        for event in events:
+            self.one(event)
+
+    def wants(self, event: Event) -> bool:
+        """Whether there is anything to do for an event, the next."""
+        return not self._is_chosen_before or self._chooser is None or self._chooser.event(event)
+
+    def hear(self, news: Sequence[Any]) -> None:
+        """Names of topic ids."""
+        for told in news:
+            self.history.learn(*told)
+
+    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, ListedBatch]:
+        """Print the rows of a batch."""
+        outlet, printer = self._outlet, self._printer
+        before = outlet.to, printer.state  # a batch that waits for its turn may be interrupted by another
+        outlet.to, printer.state = write, state
+        try:
+            part = self._do(batch, write)
+            return printer.state, part
+        finally:
+            outlet.to, printer.state = before
+
+    def _do(self, batch: bytes, write: Write) -> ListedBatch:
+        self._clock.first_ns, events = opened(batch, self.history, self._limits)
+        tally = self._reading.tally.part()
+        found = None if self._found is None else ShownPackets()
+        chooser = None if self._chooser is None or self._is_chosen_before else self._chooser.part()
+        rows = 0
+        for event in events:
+            if tally.looks_inside:  # else whoever reads has counted it
+                tally.add(event)
+            if chooser is not None and not chooser.event(event):
+                if isinstance(event, Connection):
+                    self._connection(event, write)
+                continue
+            for each in self._printer.show(event):
+                rows += 1
+                if found is not None:
+                    found.add(each)
+        chosen = frozenset(() if chooser is None else chooser.chosen)
+        return ListedBatch(rows, tally, found, chosen, problems_so_far())
+
+    def _connection(self, connection: Connection, write: Write) -> None:
+        """Print a connection that has no exchange in this batch that the filter shows; it may have others."""
+        lines: list[Any] = []
+        self._outlet.to = lines.append
+        rows = sum(1 for _ in self._printer.show(connection))
+        self._outlet.to = write
+        if lines:
+            write(Maybe(connection.connection, rows, b"".join(lines)))
+
+    def write(self, piece: Piece) -> None:
+        """Write what batches have written."""
+        if isinstance(piece, Maybe):
+            if self._chooser is None or piece.key not in self._chooser.chosen:
+                return
+            self.count += piece.rows
+            piece = piece.data
+        self._file.write(piece)
+        if self._flush:
+            self._file.flush()
+
+    def done(self, part: ListedBatch) -> None:
+        """Count what was printed; print what only all batches together tell."""
+        self.count += part.rows
+        self._reading.tally.merge(part.tally)
+        if self._found is not None and part.found is not None:
+            self._found.merge(part.found)
+        if self._chooser is not None:
+            self._chooser.chosen |= part.chosen

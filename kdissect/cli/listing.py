@@ -1,0 +1,203 @@
+"""What ``read`` and ``live`` have in common: which rows of which table are shown, in which format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, cast
+
+import click
+
+from kdissect.cli.completing import a_form
+from kdissect.cli.config import Config
+from kdissect.cli.errors import Wrong
+from kdissect.cli.filters import chooser_of, filter_options
+from kdissect.cli.formats import LINES, Form
+from kdissect.cli.inputs import ports_of
+from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
+from kdissect.cli.listed_rows import ListedRows
+from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
+from kdissect.cli.reading import Reading
+from kdissect.cli.row_options import (
+    AS_TREE,
+    BYTES_FORM,
+    CLOCK,
+    DUMP,
+    EMBEDDED,
+    FIELDS,
+    SHOW_SECRETS,
+    WITH_RECORDS,
+    chosen_columns,
+    chosen_form,
+    options_of,
+    printer_of,
+)
+from kdissect.cli.shown_packets import ShownPackets
+from kdissect.cli.tls_keys import key_options
+from kdissect.dissect import Event
+from kdissect.present.catalogue import TABLES
+from kdissect.present.form import Clock
+from kdissect.present.tables import BINARY
+
+_OPTIONS = (
+    click.option(
+        "-T",
+        "form",
+        metavar="FORMAT",
+        shell_complete=a_form(LINES, TABLES),
+        help="Exchanges as text (the default), tree, ndjson, csv, tsv, parquet or arrow. Other "
+        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv …",
+    ),
+    filter_options,
+    FIELDS,
+    AS_TREE,
+    DUMP,
+    click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
+    CLOCK,
+    click.option(
+        "-d",
+        "decode_as",
+        multiple=True,
+        metavar="tcp.port==N,kafka",
+        help="Treat traffic of this port as Kafka.",
+    ),
+    key_options,
+    click.option(
+        "-o",
+        "output",
+        metavar="FILE",
+        help="Write to this file instead of stdout. An existing file is replaced.",
+    ),
+    WITH_RECORDS,
+    BYTES_FORM,
+    EMBEDDED,
+    SHOW_SECRETS,
+    click.option(
+        "--explain-errors", is_flag=True, help="Explain errors below each exchange (text and tree)."
+    ),
+    click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
+    click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
+    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
+    colour_option,
+)
+
+
+def listing_options(function: click.decorators.FC) -> click.decorators.FC:
+    """The options of :class:`Listing`, in order."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+class Listing:
+    """What is shown, by the options of a command.
+
+    :raises Wrong: an option is wrong, or options do not go with each other.
+    """
+
+    def __init__(self, given: dict[str, Any], config: Config) -> None:
+        self._given = given
+        self._config = config
+        self._rows: ListedRows | None = None
+        """What was printed, once something could be."""
+        self.options = options_of(given, config)
+        self.form = self._chosen_form()
+        self._table = chosen_columns(given, self.form, config)
+        ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
+        self.chooser = chooser_of(
+            given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
+        )
+
+    @property
+    def talks(self) -> bool:
+        """Whether there is somebody who wants to know how it goes."""
+        return sys.stderr.isatty() and not self._given["quiet"]
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether rows cost more than reading the capture: those that are made of values, field by field."""
+        if self.chooser is not None and not self.chooser.is_cheap:
+            return True
+        if self.form.table in ("connections", "faults"):
+            return False
+        if self.form.format == "text":
+            return bool(self._given["fields"])
+        return not (
+            self.form.table == "records" and self.form.format == "ndjson" and not self.options.embedded
+        )
+
+    def _chosen_form(self) -> Form:
+        form = chosen_form(self._given, "text")
+        for name in ("records", "bytes_form"):
+            if form.format == "text" and self._given[name] not in (False, "text"):
+                option = "--records" if name == "records" else "--bytes"
+                raise Wrong(f"{option} goes with tables and trees: lines have neither records nor values")
+        return form
+
+    def refuse_packets(self) -> None:
+        """See whether ``-w`` goes with the rest."""
+        rows_to, packets_to = self._given["output"], self._given["packets_to"]
+        if self.form.table == "connections":
+            raise Wrong("-w goes with exchanges, records and faults: -T connections shows no packets")
+        if packets_to == "-":
+            refuse_terminal("pcapng", None)
+        if is_same_file(packets_to, rows_to or "-"):
+            where = "standard output" if packets_to == "-" else packets_to
+            raise Wrong(f"the rows and the packets (-w) would both go to {where}: give -o FILE for the rows")
+
+    def print(
+        self,
+        reading: Reading,
+        events: Iterable[Sequence[Event]],
+        file: BinaryIO,
+        flush: bool,
+        shown: ShownPackets | None = None,
+        jobs: Jobs = ALONE,
+    ) -> None:
+        """Print the rows of events. However it ends, what was printed can be read.
+
+        :param reading: where the events, which are in lists, come from.
+        :param flush: whether each row is needed at once.
+        :param shown: is given what is shown.
+        :param jobs: how many processes share it, where they can.
+        """
+        clock = Clock(self._given["clock"] or self._config.time)
+        flush = flush or (self._given["output"] is None and sys.stdout.isatty())
+        outlet = Outlet(file)
+        keep = None if self.chooser is None else self.chooser.row
+        printer = printer_of(
+            *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
+            *(self.options, flush, keep),
+        )
+        self._rows = ListedRows(
+            reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown
+        )
+        try:
+            if jobs.processes > 1 and self._can_be_shared(clock):
+                share(reading, events, self._rows, jobs, self._rows.write)
+                return
+            most = self._given["count"]
+            for several in events:
+                if most is None:
+                    self._rows.many(several)
+                    continue
+                for event in several:
+                    self._rows.one(event, most)
+                    if self._rows.count == most:
+                        return
+        finally:
+            printer.close()
+
+    def _can_be_shared(self, clock: Clock) -> bool:
+        """Whether rows can be made apart: not where they end with one of them, where each begins with the
+        time since the one before it, or where they are written as columns."""
+        form = self.form.format
+        if self._given["count"] is not None or form in BINARY:
+            return False
+        return not (form == "text" and clock.letter == "d" and not self._given["fields"])
+
+    def exit_code(self, reading: Reading) -> int:
+        """How the command ends; tells the closing line."""
+        given = self._given
+        rows = 0 if self._rows is None else self._rows.count
+        return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])

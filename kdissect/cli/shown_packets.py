@@ -1,0 +1,164 @@
+"""``-w``: the packets of what is shown → a pcapng file that reads as what was shown.
+
+The packets are known only when rows have been shown. So the input is read again: once for the handshakes,
+once to write. Standard input is kept in a temporary file while it is read the first time.
+
+The packets of a connection's handshake and end (SYN, FIN, RST) are written too: they show where its bytes
+begin. All fragments of an IP packet are written, and all packets of a TLS connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+from kdissect.capture.belonging import belonging
+from kdissect.capture.reader import Points
+from kdissect.capture.writer import PcapngWriter
+from kdissect.cli.errors import complain
+from kdissect.cli.inputs import packets_of, reads_once
+from kdissect.cli.reading import Reading
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.message import Message, Token
+from kdissect.model import TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets
+from kdissect.present.form import plural
+from kdissect.present.redact import may_hold_secrets
+from kdissect.protocol import apis
+from kdissect.system import named_file
+from kdissect.tls.keylog import Secrets as KnownSecrets
+
+
+class ShownPackets:
+    """Collects which packets are shown. Parts that were collected apart can be added."""
+
+    def __init__(self) -> None:
+        self.packets: set[int] = set()
+        self.encrypted: set[frozenset[Endpoint]] = set()
+        """The ends of TLS connections that are shown."""
+        self.secretive = 0
+        """How many messages of which something is redacted were sent in the clear."""
+        self.logins: set[int] = set()
+        """Connections on which somebody logged in at a proxy."""
+
+    def add(self, event: Event) -> None:
+        """This was shown."""
+        if isinstance(event, Exchange):
+            self.packets.update(number for message in event.messages for number in message.frame.packets)
+            ends = event.client_endpoint, event.broker_endpoint
+            if event.proxied is not None:
+                ends = event.proxied.client, event.proxied.peer
+                self.packets.update(event.proxied.packets)
+                if event.proxied.has_login:
+                    self.logins.add(event.connection)
+            if event.is_encrypted:
+                self.encrypted.add(frozenset(ends))
+            else:
+                self.secretive += sum(map(_is_secretive, event.messages))
+        elif isinstance(event, Fault) and event.packet is not None:
+            self.packets.add(event.packet)
+
+    def merge(self, other: ShownPackets) -> None:
+        """Add what another collected."""
+        self.packets |= other.packets
+        self.encrypted |= other.encrypted
+        self.secretive += other.secretive
+        self.logins |= other.logins
+
+
+def _is_secretive(message: Message) -> bool:
+    if message.api_key is None:
+        return isinstance(message, Token)
+    return may_hold_secrets(apis.api_name(message.api_key) + message.kind.capitalize())
+
+
+class ShownPacketsWriter:
+    """Writes the packets of what is shown."""
+
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        limits: Limits,
+        only_once: bool = False,
+        *,
+        with_secrets: bool = False,
+        scratch: str | None = None,
+    ) -> None:
+        """
+        :param only_once: whether the packets can be read only once, whatever the paths are.
+        :param with_secrets: whether TLS secrets are written too.
+        :param scratch: the folder for what can be read only once; None for where temporary files are.
+        """
+        self._paths = paths
+        self._only_once = only_once or any(map(reads_once, paths))
+        self._limits = limits
+        self._with_secrets = with_secrets
+        self._scratch = scratch
+        self._points: Points | None = None
+        self.found = ShownPackets()
+        self._spool: BinaryIO | None = None
+        """What of the input can be read only once."""
+
+    @contextmanager
+    def kept(self, reading: Reading) -> Iterator[None]:
+        """See to it that what ``reading`` reads can be read again in here."""
+        if not self._only_once:
+            self._points = reading.points
+            yield
+            return
+        with named_file(".pcapng", self._scratch) as spool:
+            # Packets have the same numbers there: it holds all of the input, in the order of the numbers.
+            file = cast(BinaryIO, spool)
+            reading.keep = PcapngWriter(file, reading.interfaces).write
+            self._paths, self._spool = (spool.name,), file
+            yield
+
+    def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
+        """Write the packets, in the order of the capture.
+
+        :param read: how many packets of the capture were read.
+        :param secrets: the given ones and those of the capture. Those of connections that were read are
+            written first, for the packets behind them.
+        """
+        if self._spool is not None:
+            self._spool.flush()
+        shown, encrypted = self.found.packets, self.found.encrypted
+        wanted = shown | belonging(self._items(read), shown, self._limits, encrypted)
+        last = max(wanted, default=0)
+        capture = packets_of(self._paths, self._limits, self._points)
+        writer = PcapngWriter(file, capture.interfaces)
+        left_out = False
+        if self._with_secrets and (key_log := secrets.key_log()):
+            writer.write(Secrets(TLS_KEY_LOG, key_log))
+            if secrets.forgotten:
+                others = plural(secrets.forgotten, "earlier TLS connection")
+                complain(f"the secrets of {others} are not in the file: too many connections")
+        for item in capture:
+            if isinstance(item, Packet):
+                if item.number in wanted:
+                    writer.write(item)
+                if item.number >= last:
+                    break
+            elif isinstance(item, Secrets):
+                left_out = True
+        capture.close()
+        if secretive := self.found.secretive + len(self.found.logins):
+            many = plural(secretive, "message")
+            complain(
+                "packets are written as they were captured, with what is redacted here (passwords, tokens, "
+                f"configs) of {many}"
+            )
+        if left_out and not self._with_secrets:
+            complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")
+
+    def _items(self, last: int) -> Iterator[Packet]:
+        """The packets up to the ``last``."""
+        capture = packets_of(self._paths, self._limits, self._points)
+        for item in capture:
+            if isinstance(item, Packet):
+                if item.number > last:
+                    break
+                yield item
+        capture.close()

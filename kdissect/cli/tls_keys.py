@@ -1,0 +1,105 @@
+"""``--keylog`` and ``--rsa-key``: the secrets with which TLS is decrypted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kdissect.capture.keylogs import KeyLogs
+from kdissect.cli.errors import Unreadable, complain
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError
+from kdissect.present.form import plural
+from kdissect.source import read_rsa_key
+from kdissect.tls.keylog import Secrets
+
+ENVIRONMENT = "SSLKEYLOGFILE"
+"""Where programs write their key log; what it names is read too, if it is there."""
+
+
+def key_options(function: click.decorators.FC) -> click.decorators.FC:
+    """``--keylog`` and ``--rsa-key``."""
+    key = click.option(
+        "--rsa-key",
+        "rsa_keys",
+        multiple=True,
+        metavar="FILE",
+        help="Private key of a broker, for TLS 1.2 with RSA key exchange.",
+    )
+    log = click.option(
+        "--keylog",
+        "key_logs",
+        multiple=True,
+        metavar="FILE",
+        help=f"TLS secrets: a key log, or a directory of key logs. Default: what {ENVIRONMENT} names. How to "
+        "get one: kdissect doctor tls.",
+    )
+    return log(key(function))
+
+
+with_secrets_option = click.option(
+    "--with-secrets",
+    is_flag=True,
+    help="With -w: write the TLS secrets of the connections too. The file then decrypts them.",
+)
+
+
+class Keys:
+    """The secrets that were given, and the key logs of which more may come."""
+
+    def __init__(self, secrets: Secrets | None = None, growing: KeyLogs | None = None) -> None:
+        self.secrets = Secrets() if secrets is None else secrets
+        self.growing = growing
+
+
+def keys_of(
+    given: Mapping[str, Any],
+    limits: Limits = DEFAULTS,
+    *,
+    growing: bool = False,
+    environment: Mapping[str, str] = os.environ,
+) -> Keys:
+    """What the options, or else the environment, give.
+
+    :param growing: whether packets come as they are captured, and key logs grow meanwhile, or come to be.
+    :raises Unreadable: a file is not there or is no key.
+    """
+    secrets = Secrets(limits)
+    for path in given["rsa_keys"]:
+        secrets.add_rsa_key(rsa_key_of(path))
+    paths: tuple[str, ...] = given["key_logs"]
+    usual = environment.get(ENVIRONMENT)
+    if not paths and usual and (growing or os.path.exists(usual)):
+        paths = (usual,)
+    if growing:
+        for path in paths:
+            if not os.path.exists(path):
+                complain(f"{path}: there is no such key log yet; it is looked for meanwhile")
+            elif not os.access(path, os.R_OK):
+                complain(f"{path}: cannot be read: no permission; it is tried again meanwhile")
+        return Keys(secrets, KeyLogs(paths))
+    for path in paths:
+        understood, not_understood = secrets.understood, secrets.not_understood
+        try:
+            for item in KeyLogs((path,)).read():
+                secrets.add(item.data)
+        except CaptureError as error:
+            raise Unreadable(str(error)) from None
+        if secrets.understood == understood:
+            others = secrets.not_understood - not_understood
+            complain(f"{path}: no secrets in it ({plural(others, 'line')} not understood)")
+    return Keys(secrets)
+
+
+def rsa_key_of(path: str) -> bytes:
+    """A private key from a file.
+
+    :raises Unreadable: it cannot be read, or cannot be used.
+    """
+    try:
+        return read_rsa_key(path)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None

@@ -1,0 +1,200 @@
+"""How consumers ask for records: too often, for too little, or without the sessions that make it cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.pace import LARGE_BYTES, Pace
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.repeats import Repeats
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.repeated import once
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import having, of_numbers, share
+from kdissect.wording import plural
+
+_MIB = 1 << 20
+LOST = ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH")
+
+explains("fetch-capped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
+
+
+@rule("small-fetches", NOTICE, CERTAIN, needs=(Pace,), per_s=50, seconds=30, bytes=1024)
+def small_fetches(facts: Facts) -> Iterator[Finding]:
+    """A consumer fetches very often, and gets very little each time."""
+    fetching = [row for row in facts.rows(Pace) if row["api"] == "Fetch" and row["least_bytes"] == 1]
+    for (client, client_id), rows in together(fetching, "client", "client_id").items():
+        count = sum(row["count"] for row in rows)
+        first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+        lasted_ns = last_ns - first_ns
+        typical = max(rows, key=lambda row: row["count"])["answered_bytes_p50"] or 0
+        if lasted_ns < facts.limit("seconds") * SECOND or typical > facts.limit("bytes"):
+            continue
+        rate = count * SECOND / lasted_ns
+        if rate < facts.limit("per_s"):
+            continue
+        yield facts.finding(
+            Subject(client=client, client_id=client_id),
+            f"{client_id or 'A consumer'} asked for records {count:,} times ({rate:,.0f} a second), and "
+            f"half of "
+            f"the answers brought no more than {typical:,} bytes: it takes whatever there is at once, so "
+            f"that "
+            "brokers and consumer work for each few records.",
+            count=count,
+            measure=rate,
+            unit="fetches/s",
+            threshold=facts.limit("per_s"),
+            first_ns=first_ns,
+            last_ns=last_ns,
+            filter=having(client_id=client_id, api="Fetch"),
+        )
+
+
+@rule("fetch-capped", NOTICE, CERTAIN, needs=(Positions,), answers=50, share=0.5)
+def fetch_capped(facts: Facts) -> Iterator[Finding]:
+    """A consumer is behind, and its own limits cut what it gets."""
+    reading = [row for row in facts.rows(Positions) if row["replica_id"] < 0 and row["topic"]]
+    for (client_id, group, topic), rows in together(reading, "client_id", "group", "topic").items():
+        capped = [row for row in rows if _is_capped(facts, row)]
+        if not capped:
+            continue
+        worst = max(capped, key=lambda row: max(row["cut"], row["full"]))
+        cut = max(worst["cut"], worst["full"])
+        of_partition = worst["cut"] >= worst["full"]
+        limit = (
+            f"one partition (max.partition.fetch.bytes, {worst['max_bytes']:,})"
+            if of_partition
+            else "a whole answer (fetch.max.bytes)"
+        )
+        yield facts.finding(
+            Subject(client_id=client_id, client=address(worst["client"]), group=group, topic=topic),
+            f"{client_id or 'A consumer'} is behind in {topic}, and {share(cut, worst['answers'])} of the "
+            f"answers "
+            f"with records of partition {worst['partition']} ended at the consumer's own limit for "
+            f"{limit}: each round trip brings no more.",
+            count=sum(max(row["cut"], row["full"]) for row in capped),
+            measure=100 * cut / worst["answers"],
+            unit="%",
+            threshold=100 * facts.limit("share"),
+            first_ns=min(row["first_ns"] for row in capped),
+            last_ns=max(row["last_ns"] for row in capped),
+            connections=[row["connection"] for row in capped],
+            filter=having(client_id=client_id, api="Fetch", topic=topic),
+        )
+
+
+def _is_capped(facts: Facts, row: Row) -> bool:
+    answers, cut = row["answers"], max(row["cut"], row["full"])
+    return bool(
+        answers >= facts.limit("answers")
+        and cut >= facts.limit("share") * answers
+        and (row["max_lag"] or 0) > 0
+    )
+
+
+@rule(
+    "fetch-sessions-lost",
+    NOTICE,
+    CERTAIN,
+    needs=(Repeats, Positions),
+    times=3,
+    share=0.5,
+    partitions=50,
+    requests=10,
+)
+def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
+    """Brokers forget what consumers and followers fetch, so that all is named again and again."""
+    refused = [row for row in facts.rows(Repeats) if row["api"] == "Fetch" and row["error"] in LOST]
+    for (broker,), rows in together(refused, "broker").items():
+        found = [row for row in rows if row["count"] >= facts.limit("times")]
+        if not found:
+            continue
+        count = sum(row["count"] for row in found)
+        yield facts.finding(
+            Subject(broker=broker),
+            f"The broker forgot what {plural(len(found), 'connection')} fetch from it {count:,} times. "
+            f"Each time "
+            "the consumer (or follower) has to name all of its partitions again.",
+            count=count,
+            measure=count,
+            unit="times",
+            threshold=facts.limit("times"),
+            first_ns=min(row["first_ns"] for row in found),
+            last_ns=max(row["last_ns"] for row in found),
+            exchanges=[number for row in found for number in row["exchanges"]],
+            connections=[row["connection"] for row in found],
+            filter=f"api == Fetch and error in {{{', '.join(sorted({row['error'] for row in found}))}}}",
+        )
+    told = {row["broker"] for row in refused if row["count"] >= facts.limit("times")}
+    unkept = [
+        rows for rows in together(facts.rows(Positions), "connection").values() if _is_unkept(facts, rows)
+    ]
+    by_broker = together((rows[0] for rows in unkept if rows[0]["broker"] not in told), "broker")
+    for (broker,), firsts in by_broker.items():
+        yield facts.finding(
+            Subject(broker=broker),
+            f"The broker keeps no note of what {plural(len(firsts), 'connection')} fetch from it: most of "
+            f"their "
+            f"requests name all of their {facts.limit('partitions'):.0f} and more partitions.",
+            count=sum(row["sessions"] for row in firsts),
+            measure=sum(row["sessions"] for row in firsts),
+            unit="requests",
+            first_ns=min(row["first_ns"] for row in firsts),
+            last_ns=max(row["fetched_last_ns"] for row in firsts),
+            connections=[row["connection"] for row in firsts],
+            filter=f"connection in {{{', '.join(str(row['connection']) for row in firsts[:8])}}} and api "
+            f"== Fetch",
+        )
+
+
+def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
+    requests = max(row["fetches"] for row in rows)
+    return bool(
+        len(rows) >= facts.limit("partitions")
+        and requests >= facts.limit("requests")
+        and rows[0]["sessions"] >= facts.limit("share") * requests
+    )
+
+
+@rule("response-too-large", NOTICE, CERTAIN, needs=(Pace,))
+@once
+def response_too_large(facts: Facts) -> Iterator[Finding]:
+    """An answer is larger than the client asked for, or than clients take."""
+    for row in facts.rows(Pace):
+        subject = Subject(client=row["client"], client_id=row["client_id"])
+        who = row["client_id"] or "a client"
+        if row["large_count"]:
+            yield facts.finding(
+                subject,
+                f"{plural(row['large_count'], 'answer')} to {row['api']} of {who} had up to "
+                f"{row['large_bytes']:,} bytes. Clients built on librdkafka refuse more than "
+                f"{LARGE_BYTES:,} by "
+                "default and close the connection.",
+                count=row["large_count"],
+                measure=row["large_bytes"],
+                unit="bytes",
+                threshold=LARGE_BYTES,
+                first_ns=row["first_ns"],
+                last_ns=row["last_ns"],
+                exchanges=row["large_exchanges"],
+                filter=of_numbers(row["large_exchanges"]),
+            )
+        elif row["beyond_count"]:
+            yield facts.finding(
+                subject,
+                f"{plural(row['beyond_count'], 'answer')} to {who} brought up to {row['beyond_bytes']:,} "
+                f"bytes of "
+                f"records, though it asked for {row['beyond_limit_bytes']:,} at the most: one batch alone is "
+                "larger, and brokers send the first batch whole.",
+                count=row["beyond_count"],
+                measure=row["beyond_bytes"],
+                unit="bytes",
+                threshold=row["beyond_limit_bytes"],
+                first_ns=row["first_ns"],
+                last_ns=row["last_ns"],
+                exchanges=row["beyond_exchanges"],
+                filter=of_numbers(row["beyond_exchanges"]),
+            )

@@ -1,0 +1,115 @@
+"""Rules on what members of a group read at the same time, or once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Rebalances
+from kdissect.analysis.rereads import Rereads
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.groups.words import group_filter, over, quoted, seconds, some, when
+from kdissect.insight.rules.offsets import together
+from kdissect.wording import plural
+
+for cause in ("stuck-offset", "offset-reset", "offset-rewound"):
+    explains(cause, "records-read-twice", shares=("group", "topic"))
+_BEFORE = ("commit-after-rebalance", "session-timeout", "poll-interval-exceeded", "rolling-restart")
+for cause in ("double-ownership", *_BEFORE):
+    explains(cause, "records-read-twice", shares=("group",))
+explains("session-timeout", "double-ownership", shares=("group",))
+
+Spell = tuple[int, int]
+
+
+@rule("double-ownership", CRITICAL, LIKELY, needs=(Positions, Rebalances), seconds=5)
+def double_ownership(facts: Facts) -> Iterator[Finding]:
+    """Two members of a group read one partition at the same time."""
+    reading = [row for row in facts.rows(Positions) if row["group"] and row["topic"] and row["reading"]]
+    for (group, topic), rows in together(reading, "group", "topic").items():
+        shifts = [(when(row), over(row)) for row in facts.rows(Rebalances) if row["group"] == group]
+        shared = [
+            (*longest, one, other)
+            for same in together(rows, "partition").values()
+            for one, other in combinations(same, 2)
+            if _member(one) != _member(other)
+            and (longest := _both(one, other, shifts)) is not None
+            and longest[1] - longest[0] >= facts.limit("seconds") * SECOND
+        ]
+        if not shared:
+            continue
+        first_ns, last_ns, one, other = max(shared, key=lambda each: each[1] - each[0])
+        partitions = sorted({each[2]["partition"] for each in shared})
+        yield facts.finding(
+            Subject(group=group, topic=topic),
+            f"{some((one['client_id'], other['client_id']))} both got records of "
+            f"{topic}-{one['partition']} for "
+            f"{seconds(last_ns - first_ns)}, with no rebalance in between: what one of them processes, the "
+            f"other "
+            f"does too ({plural(len(partitions), 'partition')}).",
+            count=len(partitions),
+            measure=(last_ns - first_ns) / SECOND,
+            unit="s",
+            threshold=facts.limit("seconds"),
+            first_ns=min(each[0] for each in shared),
+            last_ns=max(each[1] for each in shared),
+            connections=[row["connection"] for each in shared for row in each[2:]],
+            filter=f"api == Fetch and topic == {quoted(topic)} and client_id in "
+            f"{{{', '.join(sorted({quoted(row['client_id']) for row in (one, other)}))}}}",
+        )
+
+
+def _member(row: Row) -> tuple[str, str]:
+    return row["client_id"], address(row["client"])
+
+
+def _both(one: Row, other: Row, shifts: list[Spell]) -> Spell | None:
+    """The longest time in which both got records, and the group stood as it was."""
+    best: Spell | None = None
+    for mine_first, mine_last in one["reading"]:
+        for first, last in other["reading"]:
+            start, end = max(mine_first, first), min(mine_last, last)
+            for piece in _without(start, end, shifts):
+                if piece[1] > piece[0] and (best is None or piece[1] - piece[0] > best[1] - best[0]):
+                    best = piece
+    return best
+
+
+def _without(start: int, end: int, shifts: list[Spell]) -> Iterator[Spell]:
+    """What is left of a time where rebalances are taken out."""
+    for begun, done in sorted(shifts):
+        if done < start or begun > end:
+            continue
+        yield start, min(begun, end)
+        start = max(start, done)
+    if start < end:
+        yield start, end
+
+
+@rule("records-read-twice", NOTICE, CERTAIN, needs=(Rereads,), records=100)
+def records_read_twice(facts: Facts) -> Iterator[Finding]:
+    """A group fetched records that it had fetched before."""
+    for (group, topic), rows in together(facts.rows(Rereads), "group", "topic").items():
+        again, whole = sum(row["again"] for row in rows), sum(row["records"] for row in rows)
+        if again < facts.limit("records") or topic is None:
+            continue
+        clients = dict.fromkeys(client for row in rows for client in row["clients"] if client)
+        yield facts.finding(
+            Subject(group=group, topic=topic),
+            f"The group fetched {again:,} records of {topic} again that it had fetched before ({whole:,} "
+            f"in all), "
+            f"in {plural(len(rows), 'partition')}, by {some(clients) or 'its members'}. Those that were "
+            f"processed "
+            "the first time are processed twice.",
+            count=len(rows),
+            measure=again,
+            unit="records",
+            threshold=facts.limit("records"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            filter=f"{group_filter(group)} or (api == Fetch and topic == {quoted(topic)})",
+        )

@@ -1,0 +1,107 @@
+"""The files of a capture process → packets, in the order of its journal, as they come."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from kdissect.capture.following import Following
+from kdissect.faults import fault
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.live.journal import Begun, Complete, Gone, Journal, Lost, Progress
+from kdissect.model import Fault
+from kdissect.present.form import Clock
+from kdissect.wording import plural
+
+
+class Spooled(Following):
+    """The files of a capture process, by its folder, and what is missing between them.
+
+    :param consume: remove each file when it was read.
+    :param tells: tell the capture process of each file that was read; it removes them when it needs the room.
+    :raises OSError: there is no journal in the folder.
+    """
+
+    def __init__(
+        self, folder: str, limits: Limits = DEFAULTS, *, consume: bool = False, tells: bool = False
+    ) -> None:
+        self._journal = Journal(folder)
+        self._consume = consume
+        self._progress = Progress(folder) if tells else None
+        self._path: str | None = None
+        self._files = 0
+        """How many were begun to be read."""
+        self._following: Begun | None = None
+        """The file after this one, once it has begun."""
+        self._has_ended = False
+        """Whether nothing more comes to this one, although no other has begun."""
+        super().__init__(limits)
+
+    def close(self) -> None:
+        super().close()
+        self._journal.close()
+        if self._progress is not None:
+            self._progress.close()
+
+    def _next_file(self) -> str | None:
+        if self._path is not None:
+            self._is_read(self._path)
+        self._path, self._has_ended = None, False
+        found = self._wait_for(self._listen)
+        self._following = None
+        if found is None:
+            return None
+        # Files may be gone that nobody has read: packets keep their numbers.
+        self._path, self.packets = found
+        self._files += 1
+        return self._path
+
+    def _is_read(self, path: str) -> None:
+        with suppress(OSError):  # the capture process was faster
+            if self._consume:
+                os.unlink(path)
+        if self._progress is not None:
+            self._progress.tell(self._files)
+
+    def _is_complete(self) -> bool:
+        # In this order: what a process writes before its end is in the journal before its end.
+        over = self._is_over()
+        return self._listen() is not None or self._has_ended or over
+
+    def _listen(self) -> Begun | None:
+        """Hear what the capture process has told up to the next file, which is given."""
+        while self._following is None and (entry := self._journal.next_entry()) is not None:
+            if isinstance(entry, Begun):
+                self._following = entry
+            elif isinstance(entry, Complete):
+                self._has_ended = True
+            elif isinstance(entry, Lost):
+                self._told.append(_lost(entry))
+            else:
+                self._told.append(_gone(entry))
+        return self._following
+
+    def _why_unread(self, path: str) -> str | None:
+        if os.path.exists(path) or not self._is_complete() or self._following is None:
+            return None
+        count = plural(self._following.before - self.packets, "packet")
+        return f"{path}: {count} given up, not decoded: decoding falls behind, and no more files are kept"
+
+    def _is_over(self) -> bool:
+        return self.is_stopped or self._journal.is_over()
+
+
+def _lost(entry: Lost) -> Fault:
+    clock = Clock("u")
+    seconds = (entry.last_ns - entry.first_ns) / 1_000_000_000
+    return fault(
+        "packets-lost",
+        f"{plural(entry.packets, 'packet')} lost from {clock.text(entry.first_ns)} to "
+        f"{clock.text(entry.last_ns)} ({seconds:,.3f} s): {entry.why}",
+        packet=entry.before or None,
+    )
+
+
+def _gone(entry: Gone) -> Fault:
+    message = f"{entry.name} is gone; nothing of it was captured from {Clock('u').text(entry.time_ns)} on"
+    return fault("interface-gone", message, packet=entry.before or None)

@@ -1,0 +1,234 @@
+"""The way of :mod:`kdissect.protocol.json_walk` through a struct: its plan, and all that its text needs.
+
+It is worked out once. Opcodes of its own stand for what is more than a value: what must not be shown, and
+what tells of other values.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from kdissect.names import METADATA_TOPIC
+from kdissect.protocol import plan
+from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, to_json
+from kdissect.protocol.schema import Field, Struct
+
+TOPIC, POSITION, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET, UNUSUAL = range(100, 107)
+"""A topic's name or id that may be that of ``__cluster_metadata``; where a piece of a record set begins, and
+the piece; a secret; a value of which another one tells whether it is one; what the walk leaves to the values.
+All but pieces and positions have the step of the value itself as their ``element``."""
+
+METADATA_ID = bytes(15) + b"\1"
+"""Kafka's ``Uuid.METADATA_TOPIC_ID``."""
+
+_TOPIC_FIELDS = ("topic", "name", "topicId")
+SECRET_TYPES = ("string", "bytes", "[]string", "[]bytes")
+"""Fields of other types are never hidden."""
+
+
+class Hidden(NamedTuple):
+    """The fields of a message class that must not be shown: their names, at whatever depth."""
+
+    always: frozenset[str]
+    maybe: frozenset[str]
+    """Of these, other values tell whether they are secrets."""
+
+
+class Way:
+    """The way through a struct."""
+
+    __slots__ = ("hides_unknown", "is_flexible", "steps", "tags")
+
+    def __init__(self, steps: list[Step], tags: list[Step], is_flexible: bool, hides_unknown: bool) -> None:
+        self.steps = steps
+        self.tags = tags
+        """The tagged fields that the definition has."""
+        self.is_flexible = is_flexible
+        self.hides_unknown = hides_unknown
+        """Whether the bytes of other tagged fields may be secrets."""
+
+
+class Step:
+    """The way through a field, or through an element of an array."""
+
+    __slots__ = (
+        *("anchor", "before", "default", "element", "inner", "is_anchor", "least", "nullable", "opcode"),
+        *("plain_before", "rank", "size_before", "tag", "word"),
+    )
+
+    def __init__(self, opcode: int, before: bytes = b"", nullable: bool = False) -> None:
+        self.opcode = opcode
+        self.before = before
+        """What stands before the value: the field's name. Of records, nothing: see the next two."""
+        self.plain_before = before
+        """What stands before records, or their null."""
+        self.size_before = b""
+        """What stands before the size of records."""
+        self.nullable = nullable
+        self.least = 0
+        """Bytes that an element takes at least."""
+        self.inner: Way | None = None
+        """Through a struct, or each that is an element."""
+        self.element: Step | None = None
+        """Through an element that is no struct."""
+        self.word = b""
+        """Of a topic: the bytes of the field where it is ``__cluster_metadata``."""
+        self.is_anchor = False
+        """Whether tagged fields have their place right before it."""
+        self.tag = -1
+        self.rank = 0
+        """Of a tagged field: its place among all fields."""
+        self.anchor = -1
+        """Of a tagged field: which of the anchors comes behind it; -1 where all fields without a tag come
+        before it."""
+        self.default = b""
+        """Of a tagged field: its text where it says nothing that its absence would not say."""
+
+
+@cache
+def way_of(struct: Struct, hidden: Hidden | None = None) -> Way:
+    """The way through a struct.
+
+    :param hidden: what must not be shown, of the message that it is, or is in; None where there is nothing.
+    """
+    _, plain, tags = struct.plan
+    steps: list[Step] = []
+    anchors: list[int] = []
+    ranks = {field.name: rank for rank, field in enumerate(struct.fields)}
+    tagged_ranks = [ranks[name] for _, (_, name, _) in tags or ()]
+    has_records = _has_records(struct)
+    previous = -1
+    for opcode, name, argument in plain:
+        rank = ranks[name]
+        step = _step(struct, opcode, name, argument, hidden, has_records)
+        _name(step, name, b"," if steps else b"{")
+        if any(previous < each < rank for each in tagged_ranks):
+            step.is_anchor = True
+            anchors.append(rank)
+        steps.append(step)
+        previous = rank
+    ways = []
+    for tag, (opcode, name, argument) in tags or ():
+        field = struct.by_name[name]
+        step = _step(struct, opcode, name, argument, hidden, has_records)
+        if _may_mislead(field, hidden):
+            step = _around(UNUSUAL, step)
+        _name(step, name, b"")
+        step.tag, step.rank = tag, ranks[name]
+        step.anchor = next((at for at, each in enumerate(anchors) if each > step.rank), -1)
+        step.default = _default_text(field)
+        ways.append(step)
+    return Way(steps, ways, tags is not None, hidden is not None)
+
+
+def _name(step: Step, name: str, before: bytes) -> None:
+    """Put the name of the field before its value."""
+    text = before + dumps(name).encode("ascii") + b":"
+    if step.opcode in _RECORDS:
+        step.plain_before = text
+        step.size_before = before + dumps(name + SIZE_SUFFIX).encode("ascii") + b":"
+    else:
+        step.before = text
+
+
+_RECORDS = (plan.RECORDS, plan.COMPACT_RECORDS, PIECE, COMPACT_PIECE)
+
+
+def _step(
+    struct: Struct, opcode: int, name: str, argument: object, hidden: Hidden | None, has_records: bool
+) -> Step:
+    """The step through a field, as yet without its name."""
+    field = struct.by_name[name]
+    step = Step(opcode)
+    if isinstance(argument, tuple) and opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
+        step.nullable, element, inner, step.least = argument
+        if field.struct is None:
+            step.element = Step(element, nullable=bool(inner))
+    elif opcode < plan.ARRAY:
+        step.nullable = bool(argument)
+    if field.struct is not None:
+        step.inner = way_of(field.struct, hidden)
+    if hidden is not None and field.type in SECRET_TYPES:
+        if name in hidden.always:
+            return _around(SECRET, step)
+        if name in hidden.maybe:
+            return _around(MAYBE_SECRET, step)
+    if name == "unalignedRecords" or (name == "position" and "unalignedRecords" in struct.by_name):
+        return _of_piece(struct, step)
+    if has_records and name in _TOPIC_FIELDS and field.type in ("string", "uuid"):
+        return _topic(step)
+    return step
+
+
+def _of_piece(struct: Struct, step: Step) -> Step:
+    """FetchSnapshot sends a snapshot by byte positions: only what begins at 0 is a record set."""
+    order = [(opcode, name) for opcode, name, _ in struct.plan[1]]
+    names = [name for _, name in order]
+    is_usual = (plan.INT64, "position") in order and "unalignedRecords" in names
+    if not is_usual or names.index("position") > names.index("unalignedRecords"):
+        return _around(UNUSUAL, step)
+    if step.opcode == plan.INT64:
+        step.opcode = POSITION
+    else:
+        step.opcode = COMPACT_PIECE if step.opcode == plan.COMPACT_RECORDS else PIECE
+    return step
+
+
+def _topic(step: Step) -> Step:
+    """A topic's name or id beside or around records."""
+    name = METADATA_TOPIC.encode()
+    word = METADATA_ID
+    if step.opcode == plan.STRING:
+        word = len(name).to_bytes(2, "big") + name
+    elif step.opcode == plan.COMPACT_STRING:
+        word = bytes([len(name) + 1]) + name
+    around = _around(TOPIC, step)
+    around.word = word
+    return around
+
+
+def _around(opcode: int, step: Step) -> Step:
+    around = Step(opcode)
+    around.element = step
+    return around
+
+
+def _has_records(struct: Struct) -> bool:
+    return any(
+        field.type == "records" or (field.struct is not None and _has_records(field.struct))
+        for field in struct.fields
+    )
+
+
+def _default_text(field: Field) -> bytes:
+    value = field.default
+    if field.struct is not None and not field.is_array and value is not None:
+        value = to_json(field.struct, value)
+    elif isinstance(value, bytes):
+        value = ""  # the only default that bytes have
+    return dumps(value).encode("ascii")
+
+
+def _may_mislead(field: Field, hidden: Hidden | None) -> bool:
+    """Whether a tagged field has to be left to its values.
+
+    The walk compares its text with that of its default. That is not enough where -0.0 may stand for 0.0, or
+    where a secret is hidden. Records have two texts. Whether a value is a secret is asked in the order of the
+    definition, and tagged fields come later.
+    """
+    if field.type == "records" or (hidden is not None and _has_any(field, hidden.maybe)):
+        return True
+    if field.is_array or field.default is None:
+        return False
+    if field.struct is not None:
+        return any(_may_mislead(each, hidden) for each in field.struct.fields)
+    is_hidden = hidden is not None and field.name in hidden.always
+    return field.type == "float64" or (is_hidden and bool(field.default))
+
+
+def _has_any(field: Field, names: frozenset[str]) -> bool:
+    """Whether a field is one of these, or has one inside."""
+    return field.name in names or (
+        field.struct is not None and any(_has_any(each, names) for each in field.struct.fields)
+    )

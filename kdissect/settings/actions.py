@@ -1,0 +1,318 @@
+"""Every action of the screens, once: its name, its keys, its words, and where it works.
+
+The bindings of pages and panes (:mod:`kdissect.tui.keys`), the footer, the help, the command palette,
+``kdissect fields actions`` and the names that ``[keymap]`` in the configuration may use all come from this
+table. An action is the method ``action_…`` of the page or pane; a new one is a line here and that method.
+
+Names say what is done, not where: ``sort`` is the same word, and by default the same key, in every list.
+Nothing here imports Textual: the command line reads the table too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+PAGES = {
+    "exchanges": "Exchanges",
+    "connections": "Connections",
+    "topics": "Topics",
+    "groups": "Groups",
+    "latency": "Latency",
+    "problems": "Errors",
+    "records": "Records",
+    "capture": "Capture",
+    "findings": "Findings",
+    "facts": "Facts",
+}
+"""The screens that the numbers lead to, in that order, and their titles."""
+
+PLACES = {
+    "everywhere": "Everywhere",
+    "page": "On every screen",
+    **PAGES,
+    "statistics": "On the screens of figures",
+    "grouped": "On the screens of figures",
+    "ladder": "Ladder",
+    "list": "In the list",
+    "tree": "In the tree",
+    "bytes": "In the bytes",
+    "panes": "In tree and bytes",
+    "text": "In the text",
+    "time": "In the line of time",
+    "filter": "In the filter line",
+    "start": "At the start",
+}
+"""Where actions work, and the heading that help gives them."""
+
+
+PANES = ("list", "tree", "bytes", "text", "time", "panes", "ladder")
+"""The places within a screen."""
+
+
+class Action(NamedTuple):
+    """A line of the table."""
+
+    id: str
+    """The name, as ``[keymap]`` has it."""
+    where: str
+    """One or more of :data:`PLACES`, with blanks between."""
+    keys: str
+    """The default keys, with blanks between, as :func:`kdissect.settings.key_names.key_name` takes them."""
+    label: str
+    """A word for the footer."""
+    help: str
+    """What it does."""
+    call: str
+    """The method, without ``action_``, with its arguments."""
+    in_footer: bool = False
+
+
+_A = Action
+
+ACTIONS: tuple[Action, ...] = (
+    # -- everywhere
+    _A(
+        "palette",
+        "everywhere",
+        ": ctrl+p",
+        "Commands",
+        "all commands; :43 goes to No. 43",
+        "command_palette",
+    ),
+    _A("help", "everywhere", "? f1", "Help", "the keys of what has the focus", "help", True),
+    _A("quit", "everywhere", "ctrl+q", "Quit", "end kdissect, without asking", "quit"),
+    _A("suspend", "everywhere", "ctrl+z", "Suspend", "back to the shell; fg comes back", "suspend_process"),
+    # -- without a capture
+    _A("up", "start", "up", "Above", "path or interface above into the field", "choose_path(-1)"),
+    _A("down", "start", "down", "Below", "path or interface below into the field", "choose_path(1)", True),
+    _A(
+        "take",
+        "start",
+        "tab",
+        "Complete",
+        "go on with the path; a folder lists its captures",
+        "complete",
+        True,
+    ),
+    # -- every screen
+    *(
+        _A(name, "page", str(number % 10), title, f"show {title}", f"app.page('{name}')")
+        for number, (name, title) in enumerate(PAGES.items(), 1)
+    ),
+    _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),
+    _A("page-after", "page", "]", "Next screen", "show the screen after this one", "app.turn_page(1)"),
+    _A("out", "page", "escape", "Back", "back to where you came from", "out"),
+    _A(
+        "out-or-end",
+        "page",
+        "q",
+        "Back",
+        "back to where you came from; at the first list, end",
+        "out_or_end",
+        True,
+    ),
+    _A("filter", "page", "/", "Filter", "write a filter", "filter", True),
+    _A("filter-off", "page", "ctrl+t", "Filter off", "turn the filter off, or on again", "filter_off"),
+    _A("pane-after", "page", "tab", "Next pane", "go to the next pane", "app.focus_next"),
+    _A("pane-before", "page", "shift+tab", "Pane before", "go to the pane before", "app.focus_previous"),
+    # -- an exchange under the cursor
+    _A("mark", "exchanges", "m", "Mark", "mark the exchange, or take its mark away", "mark", True),
+    _A(
+        "only-marked",
+        "exchanges",
+        "M",
+        "Only marked",
+        "show the marked exchanges only, and all again",
+        "only_marked",
+    ),
+    _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
+    _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
+    _A("copy", "exchanges", "y", "Copy", "copy value, path, filter, JSON, hex, kcat, tshark", "copy"),
+    _A("save", "exchanges", "w", "Save", "save shown, marked or this one to a file", "save", True),
+    _A("wireshark", "exchanges", "W", "Wireshark", "open Wireshark at this exchange", "wireshark"),
+    _A("columns", "exchanges", "c", "Columns", "choose the columns of the list", "columns"),
+    # -- the list of exchanges
+    _A(
+        "next-error",
+        "exchanges",
+        "e",
+        "Next error",
+        "next with an error or fault",
+        "next_bad(1)",
+        True,
+    ),
+    _A(
+        "error-before",
+        "exchanges",
+        "E",
+        "Error before",
+        "one with an error or fault before",
+        "next_bad(-1)",
+    ),
+    _A("sort", "exchanges statistics", "s", "Sort", "order by the next column", "sort"),
+    _A("turn", "exchanges statistics", "S", "Turn", "turn the order round", "turn"),
+    _A("connection", "exchanges", "f", "Connection", "only this connection", "connection"),
+    _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
+    _A(
+        "times",
+        "exchanges",
+        "t",
+        "Times",
+        "times: relative, of day, delta, UTC, since the epoch",
+        "times",
+    ),
+    _A("bytes", "exchanges", "x", "Bytes", "bytes on and off; where narrow, tree or bytes", "bytes", True),
+    _A("zoom", "exchanges", "\\", "Zoom", "only this pane; again for all", "zoom"),
+    _A("more-list", "exchanges", "+", "More list", "more room for the list", "room(1)"),
+    _A("less-list", "exchanges", "- _", "Less list", "less room for the list", "room(-1)"),
+    _A("pause", "exchanges", "space", "Pause", "keep the list as it is; decoding goes on", "pause"),
+    _A(
+        "other-side",
+        "exchanges",
+        "o",
+        "Other side",
+        "from the request to the response, and back",
+        "other_side",
+    ),
+    _A(
+        "only-this",
+        "exchanges",
+        "=",
+        "Only this",
+        "filter by the field or column: only this value",
+        "by('only')",
+    ),
+    _A(
+        "not-this", "exchanges", "!", "Not this", "filter by the field or column: not this value", "by('not')"
+    ),
+    _A("and-this", "exchanges", "&", "And this", "what is shown, if it has this value too", "by('and')"),
+    _A("or-this", "exchanges", "|", "Or this", "what is shown, and what has this value", "by('or')"),
+    _A("search", "exchanges", "ctrl+f", "Search", "search: text, hex 'de ad', regex '/…/'", "search"),
+    _A("next-match", "exchanges", "n", "Next match", "next exchange in which it was found", "match(1)"),
+    _A(
+        "match-before", "exchanges", "N", "Match before", "exchange before in which it was found", "match(-1)"
+    ),
+    # -- the filter line
+    _A("take", "filter", "tab", "Take", "take what is offered", "want('take')"),
+    _A("older", "filter", "up", "Older", "the filter used before; the offer above", "want('older')"),
+    _A("newer", "filter", "down", "Newer", "the filter used after; the offer below", "want('newer')"),
+    _A("save-filter", "filter", "ctrl+s", "Save", "save it under a name", "want('save')"),
+    _A("leave", "filter", "escape", "Leave", "leave the filter as it was", "want('leave')"),
+    # -- records
+    _A(
+        "value-form",
+        "records",
+        "v",
+        "Value as",
+        "key and value as JSON, text or hex, or what they are",
+        "form",
+        True,
+    ),
+    _A(
+        "editor", "records", "O", "Editor", "open the value in the editor of VISUAL or EDITOR", "editor", True
+    ),
+    _A("copy", "records", "y", "Copy", "copy value, key, headers, record as JSON, hex", "copy", True),
+    _A("times", "records", "t", "Times", "times: UTC, of day, since the epoch", "times"),
+    # -- the ladder
+    _A(
+        "ladder",
+        "exchanges records ladder",
+        "L",
+        "Ladder",
+        "ladder of the client, or of what is marked",
+        "app.ladder",
+    ),
+    _A(
+        "story",
+        "exchanges records ladder",
+        "i",
+        "Story",
+        "what led to this exchange, and what followed",
+        "app.story",
+        True,
+    ),
+    _A("next-error", "ladder", "e", "Next error", "next response with an error", "next_bad(1)", True),
+    _A("error-before", "ladder", "E", "Error before", "response with an error before", "next_bad(-1)"),
+    _A("times", "ladder", "t", "Times", "times: relative, of day", "times"),
+    # -- tree and bytes
+    _A("tab-after", "panes", ".", "Next tab", "request, response, records, timing, TCP", "turn_tab(1)"),
+    _A("tab-before", "panes", ",", "Tab before", "the tab before", "turn_tab(-1)"),
+    _A(
+        "other-bytes",
+        "panes",
+        "b",
+        "Other bytes",
+        "bytes of the messages, and unpacked records",
+        "next_bytes",
+    ),
+    # -- a text
+    _A("up", "text", "up k", "Up", "a line up", "scroll_up"),
+    _A("down", "text", "down j", "Down", "a line down", "scroll_down"),
+    _A("page-up", "text", "pageup", "Page up", "a screen of lines up", "page_up"),
+    _A("page-down", "text", "pagedown", "Page down", "a screen of lines down", "page_down"),
+    _A("first", "text", "g home", "First", "first line", "scroll_home"),
+    _A("last", "text", "G end", "Last", "last line", "scroll_end"),
+    _A("open", "text", "enter", "Into", "its place in the exchange's tree, and its bytes", "choose"),
+    # -- the line of time
+    _A("earlier", "time", "left h", "Earlier", "a moment earlier", "move(-1)", True),
+    _A("later", "time", "right l", "Later", "a moment later", "move(1)", True),
+    _A("range-earlier", "time", "shift+left", "Range earlier", "begin a range, and earlier", "stretch(-1)"),
+    _A("range-later", "time", "shift+right", "Range later", "begin a range, and later", "stretch(1)"),
+    _A("range", "time", "r", "Range", "begin a range here; again: none", "begin", True),
+    _A("open", "time", "enter", "Only this", "show only this time, on all screens", "choose", True),
+    _A("page-up", "time", "pageup", "Much earlier", "ten moments earlier", "page(-1)"),
+    _A("page-down", "time", "pagedown", "Much later", "ten moments later", "page(1)"),
+    _A("first", "time", "g home", "Start", "the start of the capture", "to(0)"),
+    _A("last", "time", "G end", "End", "the end of the capture", "to(-1)"),
+    # -- findings
+    _A(
+        "explain",
+        "findings",
+        "i",
+        "All of it",
+        "all that is said of the finding; again: the list",
+        "explain",
+        True,
+    ),
+    # -- figures
+    _A("group", "grouped", "g", "Group", "put the figures together in another way", "group", True),
+    _A("save", "statistics", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
+    # -- a list
+    _A("up", "list", "up k", "Up", "row before", "move(-1)"),
+    _A("down", "list", "down j", "Down", "next row", "move(1)"),
+    _A("page-up", "list", "pageup", "Page up", "a screen of rows up", "page(-1)"),
+    _A("page-down", "list", "pagedown", "Page down", "a screen of rows down", "page(1)"),
+    _A("first", "list", "g home", "First", "first row", "first"),
+    _A("last", "list", "G end", "Last", "last row", "last"),
+    _A("column-before", "list", "left h", "Column before", "to the column on the left", "column(-1)"),
+    _A("column-after", "list", "right l", "Next column", "to the column on the right", "column(1)"),
+    _A("open", "list", "enter", "Open", "into what the row shows", "choose"),
+    # -- the tree
+    _A("up", "tree", "up k", "Up", "line before", "cursor_up"),
+    _A("down", "tree", "down j", "Down", "next line", "cursor_down"),
+    _A("page-up", "tree", "pageup", "Page up", "a screen of lines up", "page_up"),
+    _A("page-down", "tree", "pagedown", "Page down", "a screen of lines down", "page_down"),
+    _A("first", "tree", "g home", "First", "first line", "scroll_home"),
+    _A("last", "tree", "G end", "Last", "last line", "scroll_end"),
+    _A("unfold", "tree", "right l", "Open", "open the line", "open"),
+    _A("fold", "tree", "left h", "Shut", "shut the line, or go to the one around it", "shut"),
+    _A("open", "tree", "enter", "Open", "open or shut the line", "select_cursor"),
+    # -- the bytes
+    _A("fold", "bytes", "left h", "Byte before", "byte before", "move(-1)"),
+    _A("unfold", "bytes", "right l", "Byte after", "next byte", "move(1)"),
+    _A("up", "bytes", "up k", "Line before", "line before", "move_lines(-1)"),
+    _A("down", "bytes", "down j", "Line after", "next line", "move_lines(1)"),
+    _A("page-up", "bytes", "pageup", "Page up", "a screen of lines up", "move_pages(-1)"),
+    _A("page-down", "bytes", "pagedown", "Page down", "a screen of lines down", "move_pages(1)"),
+    _A("first", "bytes", "g home", "First", "first byte", "to(0)"),
+    _A("last", "bytes", "G end", "Last", "last byte", "to(-1)"),
+)
+
+IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
+"""The names, each once."""
+
+
+def actions_of(where: str) -> Iterator[Action]:
+    """What works in one of the :data:`PLACES`."""
+    return (action for action in ACTIONS if where in action.where.split())

@@ -1,0 +1,123 @@
+"""Filters that are kept from one run to the next: those that were used, and those with a name.
+
+What was used stands in a file in the state folder, one a line, the newest last, readable by the user only. A
+filter that asks for a secret is not written there, nor is any that was used while secrets are shown: it may
+hold one. Named filters come from ``[filters]`` of the configuration and from ``filters.toml`` beside it; the
+screens write the second only, so that nobody's own file is rewritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from kdissect.filter.compiled import Filter
+from kdissect.filter.field import plain
+from kdissect.filter.syntax import LONGEST
+from kdissect.present.redact import secret_fields
+from kdissect.present.secret_names import says_secret
+
+MOST_USED = 200
+MOST_BYTES = 1 << 20
+"""More is not read of either file."""
+
+
+class Remembered:
+    """The filters. Without files they are forgotten at the end.
+
+    :param used_file: where those that were used are kept.
+    :param named_file: where those that the screens give a name are kept.
+    :param named: those that the configuration has.
+    """
+
+    def __init__(
+        self,
+        used_file: Path | None = None,
+        named_file: Path | None = None,
+        named: Mapping[str, str] = {},
+    ) -> None:
+        self._used_file, self._named_file = used_file, named_file
+        self.used = _lines(used_file)
+        """The newest last."""
+        self._own = _table(named_file)
+        self._given = dict(named)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Name: filter."""
+        return self._own | self._given
+
+    def use(self, chosen: Filter) -> None:
+        """A filter was used."""
+        self.used = [*(text for text in self.used if text != chosen.text), chosen.text][-MOST_USED:]
+        if self._used_file is not None and not _may_tell_a_secret(chosen):
+            kept = [*(text for text in _lines(self._used_file) if text != chosen.text), chosen.text]
+            lines = "".join(text + "\n" for text in kept[-MOST_USED:])
+            with suppress(OSError):  # a folder that cannot be written to must not keep anybody from filtering
+                _write(self._used_file, lines)
+
+    def save(self, name: str, chosen: Filter) -> None:
+        """Give a filter a name. That of the configuration with the same name is the one that holds.
+
+        :raises OSError: the file cannot be written.
+        """
+        self._own = {**_table(self._named_file), **self._own, name: chosen.text}
+        if self._named_file is not None:
+            lines = (f"{_toml(each)} = {_toml(text)}\n" for each, text in sorted(self._own.items()))
+            _write(self._named_file, "# Filters that were saved with Ctrl-s.\n" + "".join(lines))
+
+
+def _may_tell_a_secret(chosen: Filter) -> bool:
+    if chosen.options.show_secrets:
+        return True
+    asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
+    secret = frozenset(map(plain, secret_fields()))
+    return any(plain(field) in secret or says_secret(field) for field in asked)
+
+
+def _read(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            return file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _lines(path: Path | None) -> list[str]:
+    lines = (line for line in _read(path).split("\n") if line.strip() and line.isprintable())
+    return [line for line in lines if len(line) <= LONGEST][-MOST_USED:]
+
+
+def _table(path: Path | None) -> dict[str, str]:
+    try:
+        found = tomllib.loads(_read(path))
+    except tomllib.TOMLDecodeError:
+        return {}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _toml(text: str) -> str:
+    """A basic string of TOML: as JSON's, and DEL is written as an escape too."""
+    valid = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that only the user can read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".kdissect-")  # with mode 600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

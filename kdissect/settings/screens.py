@@ -1,0 +1,36 @@
+"""What a user has set for the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+
+class Rules(NamedTuple):
+    """What is configured of the rules that findings come from (``[findings]``)."""
+
+    thresholds: Mapping[str, Mapping[str, float]] = {}
+    """By rule."""
+    ignored: Collection[str] = ()
+    """Rules that are not run, by id or pattern."""
+
+
+class Settings(NamedTuple):
+    """From the configuration and the command line."""
+
+    time: str = "r"
+    """The form of times (:data:`kdissect.present.form.TIMES`)."""
+    theme: str | None = None
+    """The name of a theme that is known."""
+    columns: tuple[str, ...] = ()
+    """Those of the list of exchanges; none for as many as there is room for."""
+    keys: Mapping[str, str] = {}
+    """Actions' keys that are not the default ones."""
+    filter: str = ""
+    """The display filter to begin with."""
+    slow_ms: int | None = None
+    """What takes longer is slow; None: what takes longer than nearly all of its API."""
+    rules: Rules = Rules()
+    """What is configured of the rules that findings come from."""
+    page: str | None = None
+    """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""

@@ -1,0 +1,246 @@
+"""Captures → events: the one place where what is read, and how, becomes a machine that is fed.
+
+    Input   what is read, and how: paths, ports, limits, names of topic ids
+    Pass    one reading of it from begin to end: packets → events
+
+The library, the command line, the screens and Spark all read so. What goes on beside a reading (progress,
+complaints, batches) is theirs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kdissect.capture.files import Capture, Opener, open_capture, read_packets
+from kdissect.capture.following import Following
+from kdissect.capture.keylogs import KeyLogs
+from kdissect.capture.points import find_points
+from kdissect.capture.reader import Interface, Item, Packets, Points
+from kdissect.dissect import Event
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError
+from kdissect.names import TopicNames
+from kdissect.points.dissector import PointsDissector, dissector_of
+from kdissect.session.conversation import Connection
+from kdissect.tls.crypto import load_rsa_key
+from kdissect.tls.keylog import Secrets
+
+
+class Input(NamedTuple):
+    """What is read, and how."""
+
+    paths: tuple[str, ...] = ()
+    limits: Limits = DEFAULTS
+    ports: frozenset[int] = frozenset()
+    """Ports whose connections are taken for Kafka's, whatever they look like."""
+    topics: Mapping[str, str] = {}
+    """Names of topic ids that no capture tells."""
+    embedded: bool = False
+    """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
+    points: Points | None = None
+    """The capture points of the files, where they are of several."""
+    open_file: Opener = open_capture
+    """Opens a file, for paths that are no files of this machine."""
+    open_packets: Callable[[], Packets] | None = None
+    """Opens the packets, where they are not simply read from the files from begin to end."""
+    tells_tcp: bool = True
+    """Whether rows of connections tell what TCP shows."""
+
+    def with_points(self) -> Input:
+        """The same, with the capture points that the files tell. Those that are followed tell none."""
+        if self.open_packets is not None:
+            return self
+        return self._replace(points=find_points(self.paths, self.limits, self.open_file))
+
+    def packets(self) -> Packets:
+        """Open the packets.
+
+        :raises CaptureError: they cannot be opened.
+        """
+        if self.open_packets is not None:
+            return self.open_packets()
+        return read_packets(self.paths, self.limits, self.open_file, points=self.points)
+
+
+class Pass:
+    """One reading from begin to end.
+
+    :param secrets: with which TLS is decrypted, beside those that the capture has.
+    :param key_logs: key logs to which others still write.
+    :param names: names of topic ids that hold from the start.
+    """
+
+    def __init__(
+        self,
+        source: Input,
+        secrets: Secrets | None = None,
+        key_logs: KeyLogs | None = None,
+        names: TopicNames | None = None,
+    ) -> None:
+        self._input = source
+        self._key_logs = key_logs
+        self._packets: Packets | None = None
+        self._dissector = dissector_of(
+            source.points,
+            source.limits,
+            source.ports,
+            names,
+            embedded=source.embedded,
+            secrets=secrets,
+            tells_tcp=source.tells_tcp,
+        )
+        teach(self._dissector.names, source.topics)
+
+    def again(self, *, with_names: bool = False) -> Pass:
+        """Another pass over the same input. The secrets that the capture told hold from its start.
+
+        :param with_names: whether the names of topic ids that it told do so, too.
+        """
+        names = self.names if with_names else None
+        return Pass(self._input, self.secrets, self._key_logs, names)
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def points(self) -> Points | None:
+        """The capture points, where the input has several."""
+        return self._input.points
+
+    @property
+    def interfaces(self) -> Sequence[Interface]:
+        """The interfaces of the input once it is open, by the index that packets have; they grow."""
+        return () if self._packets is None else self._packets.interfaces
+
+    @property
+    def packets(self) -> int:
+        """How many packets were read."""
+        return self._dissector.packets
+
+    @property
+    def connections(self) -> int:
+        """How many connections were seen."""
+        return self._dissector.connections
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of topic ids that are known."""
+        return self._dissector.names
+
+    @property
+    def secrets(self) -> Secrets:
+        """The secrets that are known."""
+        return self._dissector.secrets
+
+    def in_tls(self) -> Iterator[Connection]:
+        """What is known by now of connections that speak TLS. Another thread may ask for it."""
+        return self._dissector.in_tls()
+
+    def seen_where(self) -> str:
+        """How many exchanges which capture points saw, in words; empty where there is one point."""
+        return self._dissector.summary() if isinstance(self._dissector, PointsDissector) else ""
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def open(self) -> Packets:
+        """Open the input, if it is not open.
+
+        :raises CaptureError: it cannot be opened.
+        """
+        if self._packets is None:
+            self._packets = self._input.packets()
+        return self._packets
+
+    def close(self) -> None:
+        """Close the input, wherever reading it ended."""
+        if self._packets is not None:
+            self._packets.close()
+
+    def events(self) -> Iterator[Sequence[Event]]:
+        """Read everything; gives the events in lists of those that came together.
+
+        :raises CaptureError: it cannot be opened.
+        """
+        try:
+            for items in self.items():
+                yield from self.feed_all(items)
+            yield from ((event,) for event in self.end())
+        finally:
+            self.close()
+
+    def items(self, *, one_by_one: bool = False) -> Iterator[Sequence[Item]]:
+        """The packets, and what else the input has, in lists; an empty list is a pause, after which key logs
+        are looked at.
+
+        :param one_by_one: whether nothing may be read that is not asked for.
+        """
+        packets = self.open()
+        if self._key_logs is not None and isinstance(packets, Following):
+            return (() if item is None else (item,) for item in packets.with_pauses())
+        if isinstance(packets, Capture) and not one_by_one:
+            return packets.blocks()
+        return ((item,) for item in packets)
+
+    def feed(self, item: Item) -> Sequence[Event]:
+        """What a packet brings to light, and what key logs have told since the last."""
+        if self._key_logs is None:
+            return self._dissector.feed(item)
+        return [*self.news(), *self._dissector.feed(item)]
+
+    def feed_all(self, items: Iterable[Item]) -> Iterator[Sequence[Event]]:
+        """The same of several, in lists."""
+        if self._key_logs is not None:
+            yield self.news()
+        yield from self._dissector.feed_all(items)
+
+    def news(self, now: float | None = None) -> list[Event]:
+        """What key logs have told since the last look, and brought to light.
+
+        :param now: as :meth:`~kdissect.capture.keylogs.KeyLogs.follow` takes it.
+        """
+        if self._key_logs is None:
+            return []
+        lines = self._key_logs.follow(time.monotonic() if now is None else now)
+        return [event for each in lines for event in self._dissector.feed(each)]
+
+    def end(self) -> Iterator[Event]:
+        """The input is over: what comes to light by that."""
+        yield from self.news(math.inf)
+        yield from self._dissector.close()
+
+
+def teach(names: TopicNames, topics: Mapping[str, str]) -> None:
+    """Let names of topic ids hold from the start that no capture tells."""
+    for topic_id, name in topics.items():
+        names.learn(topic_id, name, 0)
+
+
+def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits) -> Secrets:
+    """The secrets that key logs (or directories of them) and private keys of brokers hold.
+
+    :raises CaptureError: a file cannot be read, or a key cannot be used; the text has one line.
+    """
+    secrets = Secrets(limits)
+    for path in rsa_keys:
+        secrets.add_rsa_key(read_rsa_key(path))
+    for item in KeyLogs(key_logs).read():
+        secrets.add(item.data)
+    return secrets
+
+
+def read_rsa_key(path: str) -> bytes:
+    """A private key with which TLS is decrypted, from a file.
+
+    :raises CaptureError: it cannot be read, or cannot be used; the text has one line.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        load_rsa_key(data)
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CaptureError(f"{path}: cannot be used as an RSA private key: {error}") from error
+    return data

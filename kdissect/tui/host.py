@@ -1,0 +1,198 @@
+"""What screens know of the application: the capture, the filter, the marks, the ways to other screens.
+
+:class:`~kdissect.tui.app.Kdissect` is the one application. Screens and widgets know it as a :class:`Host`, so
+that they need not import what imports them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from textual.app import App
+from textual.screen import Screen
+
+from kdissect.present.form import plural
+from kdissect.present.no_kafka import NoKafka
+from kdissect.present.options import Options
+from kdissect.settings.remembered import Remembered
+from kdissect.settings.screens import Settings
+from kdissect.tui.feed.batches import Batch, Ended, Feed
+from kdissect.tui.feed.index import Index
+from kdissect.tui.filtering import Shown
+from kdissect.tui.marks import Marks
+from kdissect.tui.statistics import Statistics
+from kdissect.tui.way import Way
+
+CAPTURE = "-i"
+"""What is typed instead of a path begins so: ``-i eth0``, ``-i eth0 -f 'tcp port 9092'``."""
+
+
+def is_of_interfaces(typed: str) -> bool:
+    """Whether what was typed means interfaces and no path."""
+    return typed.split(maxsplit=1)[:1] == [CAPTURE]
+
+
+class Opener(Protocol):
+    """Begins to decode what was chosen on the screen. Whoever starts the screens decides how that is done."""
+
+    def file(self, path: str) -> Feed:
+        """A capture in a file.
+
+        :raises CaptureError: it cannot be read.
+        """
+
+    def interfaces(self, words: str) -> Feed:
+        """What interfaces give from now on.
+
+        :param words: options as the command line has them, ``-i`` first.
+        :raises CaptureError: it cannot be captured there; the text has one line.
+        """
+
+
+class Host(App[None]):
+    """The application, as its screens see it."""
+
+    feed: Feed
+    shown: Shown
+    """The display filter."""
+    statistics: Statistics
+    """Figures of what is shown."""
+    judging: Statistics
+    """What is found in all of the capture: a filter would hide what led to it."""
+
+    pages: Mapping[str, Screen[None]]
+    """Those that the numbers lead to, by name."""
+    home: str
+    """The one that is shown first."""
+
+    def __init__(
+        self, feed: Feed | None, options: Options, settings: Settings, remembered: Remembered
+    ) -> None:
+        super().__init__()
+        self.settings, self.options, self.remembered = settings, options, remembered
+        """Of these ``remembered`` are the filters that were used or saved."""
+        self.columns = settings.columns
+        """Those of the list of exchanges; none for as many as there is room for."""
+        self.marks = Marks()
+        self.way = Way()
+        self.index = Index()
+        self.ended: Ended | None = None
+        self._saved = 0
+        """How many exchanges were saved with their packets."""
+        self.is_asking = False
+        """Whether what is not saved was told at the last key; nothing else is told until the next."""
+        self.is_open = False
+        """Whether there is a capture to show."""
+        if feed is not None:
+            self.take(feed)
+
+    # -- the capture ----------------------------------------------------------------------------------
+
+    def take(self, feed: Feed) -> None:
+        """Show what a feed gives."""
+        self.feed = feed
+        self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
+        self.statistics = Statistics(self.index, feed, self.shown)
+        self.judging = Statistics(self.index, feed, None, self.settings.rules)
+        self.is_open = True
+
+    def _filter_changed(self) -> None:
+        """Other exchanges are shown."""
+        raise NotImplementedError
+
+    def take_in(self) -> bool:
+        """Take in what came; gives whether anything did."""
+        messages = self.feed.poll()
+        for message in messages:
+            if isinstance(message, Batch):
+                self.index.add(message)
+                self.marks.found(message.comments)
+            else:
+                self.ended = message
+        return bool(messages)
+
+    def why_nothing(self) -> list[str]:
+        """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
+        yet."""
+        index = self.index
+        dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
+        if len(index) or (self.ended is None and not dark):
+            return []
+        if self.ended is not None and self.ended.reason is not None:
+            return []  # it was not read to its end, which is told: the rest may hold Kafka
+        found = NoKafka()
+        for each in (*index.connections.values(), *dark):
+            found.add(each)
+        return found.lines(index.packets)
+
+    def share(self) -> str:
+        """How far reading is. Of compressed files that cannot be told: more comes out than goes in."""
+        if self.feed.source.is_live:
+            return "live"
+        total = self.feed.source.bytes_in_all
+        read = self.index.bytes_read
+        return f"{100 * read // total} %" if 0 < read <= total else "reading"
+
+    def unsaved(self) -> list[str]:
+        """What is lost at the end."""
+        lost, comments = [], len(self.marks.unsaved)
+        if self.is_open and self.feed.source.is_live and self._saved < len(self.index):
+            lost.append("the live capture is not saved")
+        if comments:
+            lost.append(f"{plural(comments, 'comment')} {'is' if comments == 1 else 'are'} not saved")
+        return lost
+
+    def was_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
+        """The packets of exchanges were saved, with these comments."""
+        self._saved = max(self._saved, len(numbers))
+        self.marks.saved(comments, numbers)
+
+    # -- the ways to other screens --------------------------------------------------------------------
+
+    def open(self, chosen: str) -> str | None:
+        """Show a capture, or what interfaces give (``-i …``); gives why that cannot be, if it cannot."""
+        raise NotImplementedError
+
+    def titles(self) -> list[tuple[str, str, str]]:
+        """Name, key and title of the screens there are."""
+        raise NotImplementedError
+
+    def name_of(self, page: Screen[Any]) -> str:
+        """The name of one of the screens."""
+        raise NotImplementedError
+
+    def is_home(self, page: Screen[Any]) -> bool:
+        """Whether a screen is the one that is shown first."""
+        return self.pages.get(self.home) is page
+
+    def action_page(self, name: str) -> None:
+        """Show one of the screens."""
+        raise NotImplementedError
+
+    def go_back(self) -> bool:
+        """Show the screen from which one came; gives whether there was any."""
+        raise NotImplementedError
+
+    def filter_by(self, text: str) -> None:
+        """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
+        What another screen leads to is listed in the order of time.
+
+        :raises FilterError: it is no filter.
+        """
+        raise NotImplementedError
+
+    def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
+        """Show the exchange at a place of the index.
+
+        :param to_tree: a line of its tree is to be shown.
+        """
+        raise NotImplementedError
+
+    def go_to_number(self, number: int) -> None:
+        """Show the exchange with a number."""
+        raise NotImplementedError
+
+    def end_or_ask(self) -> None:
+        """End, if nothing is lost, or that was told at the key before."""
+        raise NotImplementedError

@@ -1,0 +1,166 @@
+"""The screen of a story: what led to an exchange and what followed, on all connections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Static
+
+from kdissect.analysis.fold import Row, begun_ns
+from kdissect.analysis.story import StoryLine
+from kdissect.exchange import Exchange
+from kdissect.present.form import Clock, plural
+from kdissect.present.sanitise import sanitise
+from kdissect.present.stories import STORY
+from kdissect.protocol.errors import errors
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import Subject, subjects_of
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.figures import Column, Figures
+from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
+from kdissect.tui.statistics import Counted, Statistics
+
+HERE = "▶"
+"""Before the line that the exchange is in."""
+
+
+def _line(row: Row) -> StoryLine:
+    found: StoryLine = row["line"]
+    return found
+
+
+def _columns(clock: Clock) -> tuple[Column, ...]:
+    return (
+        Column("", lambda row: HERE if row["is_here"] else " ", None, 0, False),
+        Column("Time", lambda row: clock.text(_line(row).ns), lambda row: _line(row).ns, is_most_first=False),
+        Column("No.", lambda row: str(_line(row).exchange), lambda row: _line(row).exchange),
+        Column("Who", lambda row: sanitise(_line(row).client_id or _line(row).client), None, 1, False, 32),
+        Column("What", lambda row: sanitise(_line(row).whole, None), None, 0, False, 400, False, 40),
+        Column("Error", lambda row: sanitise(_line(row).error or ""), None, 2, False),
+    )
+
+
+class StoryPage(StatisticsPage):
+    """The story of one exchange. It belongs to several: one key goes from one to the next. Enter shows the
+    exchange of a line."""
+
+    DEFAULT_CSS = """
+    StoryPage #about { height: auto; max-height: 4; padding: 0 1; background: $surface; }
+    StoryPage #list { border-top: hkey $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
+    OF_WHAT = "of all, not of what the filter shows"
+
+    def __init__(self) -> None:
+        self._subjects: Sequence[Subject] = ()
+        self._subject: Subject | None = None
+        """Whose story is shown."""
+        self._exchange: Exchange | None = None
+        self._to_find = True
+        """Whether the cursor is still to go to the exchange."""
+        super().__init__()
+
+    def figures(self) -> Figures:
+        return Figures(
+            _columns(self.clock),
+            lambda row: _line(row).exchange,
+            lambda row: "table--warning" if _line(row).error else None,
+        )
+
+    def body(self) -> ComposeResult:
+        yield Static(id="about", markup=False)
+        yield GroupedTable(self.rows, id="list")
+
+    @property
+    def statistics(self) -> Statistics:
+        return self.kdissect.judging
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset()
+
+    def shown(self) -> int:
+        return len(self.kdissect.index)
+
+    def about(self, exchange: Exchange) -> None:
+        """Tell the story of this exchange."""
+        self._exchange = exchange
+        self._subjects = list(dict.fromkeys(subjects_of(exchange)))
+        self._tell(self._subjects[0])
+
+    def _tell(self, subject: Subject) -> None:
+        self._subject, self.counted, self._to_find = subject, None, True
+        if self.is_mounted and self.is_current:
+            self.rows.show(())
+            self.list_pane.rows_changed(0)
+            self.statistics.ask(self.asked())
+            self.index_grew()
+
+    def on_screen_resume(self) -> None:
+        self._say_what_it_is()
+
+    def asked(self) -> Asked:
+        return () if self._subject is None else (self._subject.asked,)
+
+    def fill(self, counted: Counted) -> None:
+        rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.asked()[0]]]
+        self.rows.show(rows, _columns(self.clock))
+        at = next((at for at, row in enumerate(rows) if row["is_here"]), None)
+        if self._to_find and at is not None:
+            self._to_find = False
+            self.call_after_refresh(self._go_to, at)
+
+    def _go_to(self, row: int) -> None:
+        self.list_pane.cursor = row
+
+    def _is_here(self, row: Row) -> bool:
+        """Whether a line is of the exchange, alone or with others that did the same."""
+        exchange, line = self._exchange, _line(row)
+        if exchange is None or line.connection != exchange.connection:
+            return False
+        return line.exchange <= exchange.number and line.ns <= begun_ns(exchange) <= line.last_ns
+
+    def _say_what_it_is(self) -> None:
+        exchange, subject = self._exchange, self._subject
+        if exchange is None or subject is None:
+            return
+        text = Text(
+            f"#{exchange.number} {exchange.api} of {sanitise(exchange.client_id or exchange.client)}", "bold"
+        )
+        error = next((each for each in errors().values() if each.name == exchange.error), None)
+        if exchange.error is not None:
+            text.append(f" → {exchange.error} ({exchange.error_class})", self.alarm)
+        if error is not None:
+            text.append(f"\n{error.meaning}")
+        text.append(f"\nthe story of {sanitise(subject.title)}", "")
+        self.query_one("#about", Static).update(text)
+
+    def index_grew(self) -> None:
+        super().index_grew()
+        self._say_what_it_is()
+
+    def what(self) -> str:
+        return plural(len(self.rows), "line")
+
+    def notes(self) -> list[str]:
+        others = [sanitise(each.title, 40) for each in self._subjects if each != self._subject]
+        return [
+            *super().notes(),
+            *([f"g: {others[0]}" + (" …" if len(others) > 1 else "")] if others else []),
+        ]
+
+    def saved(self) -> list[Saved]:
+        return [Saved("story", STORY, [_line(self.rows.row(at)) for at in range(len(self.rows))])]
+
+    def action_group(self) -> None:
+        """Tell the next of its stories."""
+        if self._subject is not None and len(self._subjects) > 1:
+            at = self._subjects.index(self._subject)
+            self._tell(self._subjects[(at + 1) % len(self._subjects)])
+
+    def open(self, row: Row) -> None:
+        self.kdissect.go_to_number(_line(row).exchange)

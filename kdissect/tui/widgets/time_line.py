@@ -1,0 +1,338 @@
+"""A line of time of the whole capture, of which a range can be chosen by keys or with the mouse.
+
+Each column is a span of time. Lines show what brokers took, requests, errors, and what happened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import clamp
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
+from kdissect.present.form import duration, size
+from kdissect.settings.actions import PLACES
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.over_time import NONE, OverTime
+
+GUTTER = 17
+"""Cells before the columns, which say what a line shows."""
+SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
+MIXED = "✱"
+"""Moments of more than one kind."""
+_WORDS = {REBALANCE: "rebalance", LEADER: "leader", TRANSACTION: "transaction"}
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_SHADE = "▒"
+_EIGHTHS = 8
+_PAGE = 10
+"""Columns that a page key goes."""
+_WITH_BYTES = 10
+"""From so many lines on, one of them shows bytes."""
+
+Cell = tuple[str, str]
+"""A character, and the component class that colours it."""
+
+
+class TimeLine(Widget, can_focus=True):
+    """The line, with a cursor and perhaps a range."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "time--label",
+        "time--half",
+        "time--most",
+        "time--requests",
+        "time--bytes",
+        "time--error",
+        "time--mark",
+        "time--axis",
+        "time--range",
+        "time--finding",
+    }
+    DEFAULT_CSS = """
+    TimeLine { height: 8; background: $surface; }
+    TimeLine .time--label { background: $surface; color: $text-muted; }
+    TimeLine .time--half { background: $surface; color: $text-primary; }
+    TimeLine .time--most { background: $surface; color: $text-muted; }
+    TimeLine .time--requests { background: $surface; color: $text-accent; }
+    TimeLine .time--bytes { background: $surface; color: $text-secondary; }
+    TimeLine .time--error { background: $surface; color: $text-error; }
+    TimeLine .time--mark { background: $surface; color: $text-warning; text-style: bold; }
+    TimeLine .time--axis { background: $surface; color: $text-muted; }
+    TimeLine .time--finding { background: $surface; color: $text-warning; text-style: bold; }
+    TimeLine .time--range { background: $accent; color: $text; text-style: bold; }
+    TimeLine:focus .time--label { background: $surface; color: $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("time")
+    BINDING_GROUP_TITLE = PLACES["time"]
+    cursor: reactive[int] = reactive(0)
+    """The column under the cursor."""
+    begun: reactive[int | None] = reactive(None)
+    """The column where a range was begun that is not chosen yet."""
+
+    class Moved(Message):
+        """The cursor is in another column, or a range was begun."""
+
+    class Chosen(Message):
+        """A range was chosen: from one column to another, both in it."""
+
+        def __init__(self, first: int, last: int) -> None:
+            self.first, self.last = first, last
+            super().__init__()
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.over_time: OverTime | None = None
+        self.marks: Sequence[Row] = ()
+        """What happened, as :mod:`kdissect.tui.feed.judging` gives it."""
+        self._signs: dict[int, str] = {}
+        self._range: tuple[int, int] | None = None
+        """The range that is chosen, from and to in ns."""
+        self._finding: tuple[int, int] | None = None
+        """The same of the finding under the cursor of the list."""
+
+    @property
+    def spans(self) -> int:
+        """Columns of time there is room for."""
+        return max(1, self.size.width - GUTTER - 1)
+
+    def show(self, over_time: OverTime | None, marks: Sequence[Row]) -> None:
+        """Show other figures."""
+        self.over_time, self.marks = over_time, marks
+        self._signs = {}
+        if over_time is not None:
+            for mark in marks:
+                at, sign = over_time.at(mark["ns"]), SIGNS[mark["kind"]]
+                self._signs[at] = sign if self._signs.get(at, sign) == sign else MIXED
+            self.cursor = min(self.cursor, len(over_time) - 1)
+        self.refresh()
+
+    def point_at(self, chosen: tuple[int, int] | None, finding: tuple[int, int] | None) -> None:
+        """Show where the range is that is chosen, and where the finding is; each from and to in ns."""
+        if (chosen, finding) != (self._range, self._finding):
+            self._range, self._finding = chosen, finding
+            self.refresh()
+
+    def words(self, chosen: tuple[int, int] | None = None) -> str:
+        """What some columns have, from the first to the last; by default the range that is begun, or the
+        column under the cursor."""
+        over = self.over_time
+        if over is None:
+            return ""
+        first, last = chosen or self._under_cursor()
+        start, end = over.span(first, last)
+        some = slice(first, last + 1)
+        seconds = (end - start) / 1e9
+        requests, errors = int(over.requests[some].sum()), int(over.errors[some].sum())
+        parts = [
+            f"{_seconds(max(0, start - over.zero_ns))} to {_seconds(end - over.zero_ns)}",
+            f"{_rate(requests / seconds)} requests" if seconds >= 1 else f"{requests:,} requests",
+            f"{errors:,} errors",
+        ]
+        known = over.p99_ns[some][over.p99_ns[some] != NONE]
+        if len(known):
+            parts.append(f"p99 {'up to ' if len(known) > 1 else ''}{duration(int(known.max()))}")
+        told = [mark for mark in self.marks if start <= mark["ns"] < end]
+        for mark in told[:2]:
+            parts.append(mark["text"] + (f" and {mark['count'] - 1:,} more" if mark["count"] > 1 else ""))
+        if len(told) > 2:
+            parts.append(f"{len(told) - 2:,} more")
+        return " · ".join(parts)
+
+    def _under_cursor(self) -> tuple[int, int]:
+        begun = self.cursor if self.begun is None else self.begun
+        return min(begun, self.cursor), max(begun, self.cursor)
+
+    # -- drawing --------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        lines = self._lines()
+        over = self.over_time
+        if over is None or y >= len(lines):
+            text = " nothing captured so far" if y == 0 and over is None else ""
+            return self._strip([(each, "time--label") for each in f"{text:<{width}}"[:width]], width)
+        label, cells = lines[y]()
+        before: list[Cell] = [(each, "time--label") for each in f" {label:<{GUTTER - 1}}"[:GUTTER]]
+        return self._strip([*before, *cells], width)
+
+    def _strip(self, cells: Sequence[Cell], width: int) -> Strip:
+        first, last = self._under_cursor() if self.over_time is not None else (0, -1)
+        shows_cursor = self.has_focus or self.begun is not None
+        styles = {kind: self.get_component_rich_style(kind) for _, kind in set(cells)}
+        segments: list[Segment] = []
+        for at, (character, kind) in enumerate(cells):
+            style = styles[kind]
+            if shows_cursor and first <= at - GUTTER <= last:
+                style += Style(reverse=True)
+            if segments and segments[-1].style == style:
+                segments[-1] = Segment(segments[-1].text + character, style)
+            else:
+                segments.append(Segment(character, style))
+        return Strip(segments).adjust_cell_length(width, self.get_component_rich_style("time--label"))
+
+    def _lines(self) -> list[Callable[[], tuple[str, list[Cell]]]]:
+        """What makes each line, from above."""
+        height = self.size.height
+        with_bytes = height >= _WITH_BYTES
+        rest = max(2, height - 3 - with_bytes)
+        work = (3 * rest + 2) // 5
+        out: list[Callable[[], tuple[str, list[Cell]]]] = []
+        out += [lambda row=row: self._work(row, work) for row in range(work)]  # type: ignore[misc]
+        out += [
+            lambda row=row: self._bars(row, rest - work, "requests")  # type: ignore[misc]
+            for row in range(rest - work)
+        ]
+        if with_bytes:
+            out.append(lambda: self._bars(0, 1, "bytes"))
+        out.append(lambda: self._bars(0, 1, "error"))
+        return [*out, self._marks_line, self._axis]
+
+    def _work(self, row: int, rows: int) -> tuple[str, list[Cell]]:
+        """What brokers took, on a logarithmic scale: up to the p50 of a column, and up to its p99."""
+        over = self.over_time
+        assert over is not None
+        most = int(over.p99_ns.max())
+        if most == NONE:
+            return ("broker time ?" if row == 0 else ""), [(" ", "time--most")] * len(over)
+        known = over.p50_ns[over.p50_ns != NONE]
+        least = min(max(1, int(known.min())), max(1, most // 10))
+        p50, p99 = (_levels(each, least, most, rows) for each in (over.p50_ns, over.p99_ns))
+        base = (rows - 1 - row) * _EIGHTHS
+        label = f"broker ≤ {duration(most)}" if row == 0 else "p50 █ p99 ▒" if row == 1 else ""
+        if row == rows - 1 and rows > 2:
+            label = f"≥ {duration(least)}"
+        return label, [
+            _half_or_most(int(half) - base, int(all_of) - base, rows)
+            for half, all_of in zip(p50, p99, strict=True)
+        ]
+
+    def _bars(self, row: int, rows: int, what: str) -> tuple[str, list[Cell]]:
+        over = self.over_time
+        assert over is not None
+        counts = {"requests": over.requests, "bytes": over.bytes, "error": over.errors}[what]
+        most = int(counts.max())
+        base = (rows - 1 - row) * _EIGHTHS
+        rate = float(over.rate(counts).max())
+        name = {"requests": "requests", "bytes": "bytes", "error": "errors"}[what]
+        if most == 0:
+            label = f"no {name}"
+        else:
+            label = f"≤ {size(round(rate))}/s" if what == "bytes" else f"{name} ≤ {_rate(rate)}"
+        levels = -(-counts * rows * _EIGHTHS // max(1, most))
+        cells = [(_BLOCKS[clamp(int(level) - base, 0, _EIGHTHS)], f"time--{what}") for level in levels]
+        return (label if row == 0 else ""), cells
+
+    def _marks_line(self) -> tuple[str, list[Cell]]:
+        over = self.over_time
+        assert over is not None
+        kinds = dict.fromkeys(mark["kind"] for mark in self.marks)
+        label = " ".join(f"{SIGNS[kind]}{_WORDS[kind][: 15 if len(kinds) == 1 else 4]}" for kind in kinds)
+        return label, [(self._signs.get(at, " "), "time--mark") for at in range(len(over))]
+
+    def _axis(self) -> tuple[str, list[Cell]]:
+        over = self.over_time
+        assert over is not None
+        cells: list[Cell] = [("─", "time--axis")] * len(over)
+        for place, kind, sign in ((self._finding, "time--finding", "═"), (self._range, "time--range", "━")):
+            if place is not None:
+                first, last = over.at(place[0]), over.at(max(place[0], place[1] - 1))
+                cells[first : last + 1] = [(sign, kind)] * (last - first + 1)
+        whole = _seconds(len(over) * over.length_ns)
+        for at, text in ((0, "0 s"), (len(over) - len(whole), whole)):
+            for step, character in enumerate(text):
+                if 0 <= at + step < len(over):
+                    cells[at + step] = character, cells[at + step][1]
+        return "since the start", cells
+
+    # -- keys and mouse -------------------------------------------------------------------------------
+
+    def validate_cursor(self, column: int) -> int:
+        return clamp(column, 0, (len(self.over_time) if self.over_time is not None else 1) - 1)
+
+    def watch_cursor(self) -> None:
+        if self.is_mounted:
+            self.post_message(self.Moved())
+
+    def on_focus(self) -> None:
+        self.post_message(self.Moved())
+
+    def action_move(self, columns: int) -> None:
+        self.cursor += columns
+
+    def action_stretch(self, columns: int) -> None:
+        """Begin a range, if none is, and move its end."""
+        if self.begun is None:
+            self.begun = self.cursor
+        self.cursor += columns
+
+    def action_page(self, pages: int) -> None:
+        self.cursor += pages * _PAGE
+
+    def action_to(self, column: int) -> None:
+        self.cursor = column if column >= 0 else 1 << 30
+
+    def action_begin(self) -> None:
+        """Begin a range at the cursor; where one is begun, forget it."""
+        self.begun = self.cursor if self.begun is None else None
+        self.post_message(self.Moved())
+
+    def action_choose(self) -> None:
+        if self.over_time is not None:
+            first, last = self._under_cursor()
+            self.begun = None
+            self.post_message(self.Chosen(first, last))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.x >= GUTTER:
+            self.cursor = event.x - GUTTER
+            self.begun = self.cursor
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.begun is not None and self.app.mouse_captured is self:
+            self.cursor = event.x - GUTTER
+
+    def on_mouse_up(self) -> None:
+        if self.app.mouse_captured is self:
+            self.release_mouse()
+            if self.begun != self.cursor:
+                self.action_choose()
+            self.begun = None
+
+
+def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDArray[np.int64]:
+    """Times as eighths of a line, logarithmic; 0 where none is known."""
+    top = rows * _EIGHTHS - 1
+    scale = math.log(most / least) or 1.0
+    found = 1 + np.log(np.maximum(values, least) / least) / scale * top
+    return np.where(values == NONE, 0, np.rint(found)).astype(np.int64)
+
+
+def _half_or_most(half: int, most: int, rows: int) -> Cell:
+    """A cell of a column that so many eighths of are below the p50, and below the p99."""
+    if half > 0 and rows > 1:
+        return _BLOCKS[min(half, _EIGHTHS)], "time--half"
+    if most >= _EIGHTHS:
+        return (_SHADE if rows > 1 else _BLOCKS[_EIGHTHS]), "time--most"
+    return _BLOCKS[max(0, most)], "time--most"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+
+
+def _seconds(ns: int) -> str:
+    return duration(ns) if ns else "0 s"

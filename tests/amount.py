@@ -1,0 +1,46 @@
+"""How much is tried: enough for every change, or everything.
+
+    KDISSECT_LONG=1 pytest -n auto   every capture, every form and size, many random cases
+
+Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
+``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``,
+``tests.spark`` and ``tests.client``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pytest
+
+Case = TypeVar("Case")
+
+VARIABLE = "KDISSECT_LONG"
+LONG = os.environ.get(VARIABLE, "") not in ("", "0")
+"""Whether everything is tried."""
+
+
+only_long = pytest.mark.skipif(not LONG, reason=f"{VARIABLE}=1 tries this")
+"""What takes long, and of which a shorter test fails as well where the code is broken."""
+
+
+def times(short: int, long: int) -> int:
+    """How many random cases are tried."""
+    return long if LONG else short
+
+
+def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
+    """At most so many of the cases, spread evenly over them, besides those that are always tried.
+
+    A test takes the cases that are the same to the code that it tests from here; it names those that differ.
+    """
+    every = list(cases)
+    wanted = max(0, most - len(always))
+    rest = [each for each in every if each not in always]
+    if LONG or len(rest) <= wanted:
+        return every
+    places = {place * len(rest) // wanted for place in range(wanted)}
+    chosen = [*always, *(rest[place] for place in sorted(places))]
+    return [each for each in every if each in chosen]

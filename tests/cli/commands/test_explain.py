@@ -1,0 +1,379 @@
+"""``kdissect explain``."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kdissect
+from kdissect.capture.files import read_packets
+from kdissect.cli.commands.explain.state import load, save
+from kdissect.dissect import dissect
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.finding import Finding
+from kdissect.insight.judge import Judge, of_captures
+from kdissect.insight.rule import Facts
+from kdissect.present.findings import FINDINGS
+from kdissect.protocol.errors import errors
+from tests.amount import some
+from tests.cli.run import CAPTURES, Ran, run, run_with
+
+LOSS = CAPTURES / "loss.pcapng"
+HEALTHY = CAPTURES / "basic-kafka43.pcapng"
+MIDSTREAM = CAPTURES / "midstream.pcapng"
+TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
+KIP848 = CAPTURES / "consumer-group-kip848.pcapng"
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def explain(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    return lambda *arguments: run(capsysbinary, "explain", *arguments)
+
+
+def rows(ran: Ran) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ran.lines]
+
+
+# -- findings ---------------------------------------------------------------------------------------
+
+
+def test_a_finding_for_people(explain: Command) -> None:
+    ran = explain(LOSS, "--id", "capture-gaps")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.lines
+    assert lines[0] == "NOTICE   capture-gaps   the capture" + " " * 38 + "3.0 KiB"
+    assert len(lines[0]) == 80
+    assert lines[1].startswith("  3,050 bytes (3.6 %) of 3 connections")
+    assert [line[2:6].strip() for line in lines if line[2:6] in ("why ", "do  ", "see ")] == [
+        "why",
+        "do",
+        "see",
+    ]
+    assert f"  see   kdissect {LOSS} -Y 'connection in {{2, 3, 14}}'" in lines
+    assert all(len(line) <= 80 for line in lines if "see" not in line)
+    captured = "captured: 3.37 s, 71 exchanges, 15 connections with Kafka, 3.0 KiB missing"
+    assert captured in lines
+    assert lines[lines.index(captured) + 1].startswith("judged ")
+
+
+def test_with_no_finding_one_line_says_what_was_looked_at(explain: Command) -> None:
+    ran = explain(HEALTHY, "--id", "no-kafka")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[0].startswith("nothing found: ")
+    assert "looked at 3.37 s, 71 exchanges, 15 connections with Kafka" in ran.lines[0]
+
+
+def test_rows_have_all_columns(explain: Command) -> None:
+    ran = explain(LOSS, "-T", "ndjson", "--all")
+    found = rows(ran)
+    assert all(list(row) == [column.name for column in FINDINGS.columns] for row in found)
+    (gaps,) = [row for row in found if row["finding"] == "capture-gaps"]
+    assert gaps["severity"] == "notice"
+    assert gaps["connections"] == [2, 3, 14]
+    assert gaps["unit"] == "bytes"
+    assert gaps["measure"] == 3050
+    assert gaps["because"] is None
+    assert ran.err.startswith("kdissect: judged ")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "arrow"])
+def test_other_formats(form: str, explain: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = explain(LOSS, "-T", form, "-o", out)
+    assert ran.code == 0
+    assert out.stat().st_size > 100
+
+
+def test_only_what_is_asked_for(explain: Command) -> None:
+    def ids(*arguments: object) -> set[str]:
+        return {row["finding"] for row in rows(explain(MIDSTREAM, "-T", "ndjson", *arguments))}
+
+    assert "mid-stream" in ids()
+    assert ids("--id", "mid-*") == {"mid-stream"}
+    assert ids("--category", "capture") == {"mid-stream"}
+    assert "mid-stream" not in ids("--severity", "warning")
+    assert ids("--subject", "group=nobody") == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--id", "mid-strem"), "--id mid-strem: there is no such rule; did you mean mid-stream?"),
+        (("--rule", "mid-strem"), "--rule mid-strem: there is no such rule; did you mean mid-stream?"),
+        (("--error", "NOT_LEADER"), "--error NOT_LEADER: there is no such error"),
+        (("--error", "4711"), "--error 4711: there is no such error"),
+        (("--severity", "bad"), "--severity bad: there is no such severity"),
+        (("--category", "captur"), "--category captur: there is no such category; did you mean capture?"),
+        (("--subject", "grup=x"), "did you mean group?"),
+        (("--fail-on", "warn"), "--fail-on warn: there is no such severity; did you mean warning?"),
+        (("--exchange", "900"), "--exchange 900: there is no such exchange: they are numbered 1 to 92"),
+        (("--group", "nobody"), "--group nobody: "),
+        (("--topic", "nothing"), "--topic nothing: it is not in the capture"),
+        (("--client", "nobody"), "--client nobody: it is not in the capture"),
+        (("--transactional-id", "x"), "--transactional-id x: there is no transactional id in the capture"),
+        (("--offset", "orders"), "--offset orders: the form is TOPIC/PARTITION/OFFSET"),
+        (("--offset", "orders/0/1"), "--offset orders/0/1: no records of orders/0 are in the capture"),
+        (("--since", "noon"), "--since noon: this is no time"),
+    ],
+)
+def test_what_does_not_exist_is_told_in_one_line(
+    arguments: tuple[object, ...], told: str, explain: Command
+) -> None:
+    ran = explain(MIDSTREAM, *arguments)
+    assert ran.code == 2
+    assert told in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert ran.out == b""
+
+
+def test_fail_on_tells_by_the_exit_code(explain: Command) -> None:
+    assert explain(MIDSTREAM, "--fail-on", "notice").code == 1
+    assert explain(MIDSTREAM, "--fail-on", "critical").code == 0
+
+
+def test_a_capture_without_kafka_is_a_finding(explain: Command, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
+    ran = explain(empty, "-T", "ndjson")
+    assert ran.code == 0
+    assert [row["finding"] for row in rows(ran)] == ["no-kafka"]
+    assert ("no Kafka was captured" in ran.err) == (len(of_captures()) > 6)
+
+
+def test_an_input_that_cannot_be_read(explain: Command, tmp_path: Path) -> None:
+    ran = explain(tmp_path / "nothing.pcap")
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+
+
+def test_what_was_not_judged_as_rows(explain: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(facts: Facts) -> tuple[Finding, ...]:
+        facts.cannot_judge("needs 60 s")
+        return ()
+
+    rule = RULES["mid-stream"]._replace(id="silent", judge=silent)
+    monkeypatch.setitem(RULES, "silent", rule)
+    found = rows(explain(MIDSTREAM, "--not-judged", "-T", "ndjson"))
+    assert {"rule": "silent", "why": "needs 60 s"} in found
+    assert "silent" in explain(MIDSTREAM, "--not-judged").out.decode()
+    assert "needs 60 s" in " ".join(explain(MIDSTREAM).lines)
+
+
+def test_the_same_rows_in_several_processes(explain: Command) -> None:
+    for path in (LOSS, MIDSTREAM, TRANSACTIONS):
+        one, two = (explain(path, "-T", "ndjson", "--all", "--jobs", n) for n in (1, 2))
+        assert (one.out, one.err) == (two.out, two.err)
+
+
+def test_since_and_until_choose_what_is_judged(explain: Command) -> None:
+    for jobs in (1, 2):
+        ran = explain(TRANSACTIONS, "--since", "+2s", "--until", "+4s", "--jobs", jobs)
+        assert ran.code == 0
+    whole = explain(TRANSACTIONS, "--since", "+0s", "-T", "ndjson", "--all")
+    assert whole.out == explain(TRANSACTIONS, "-T", "ndjson", "--all").out
+
+
+def test_a_filter_of_findings_reads_the_capture_twice(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    shown = run(capsysbinary, "read", LOSS, "-Y", "finding == capture-gaps", "-e", "connection", "-T", "csv")
+    assert {line.strip('"') for line in shown.lines[1:]} == {"2", "3", "14"}
+
+
+def test_a_pipe_is_read_once() -> None:
+    ran = run_with(LOSS.read_bytes(), "read", "-", "-Y", "finding.severity >= notice")
+    assert ran.code == 2
+    assert ran.err == (
+        "kdissect: -Y: findings are known when all was read, and a pipe is read once: give a file\n"
+    )
+
+
+# -- configuration ----------------------------------------------------------------------------------
+
+
+def test_what_the_configuration_ignores_is_not_run(
+    explain: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[findings]\nignore = ["mid-*"]\n')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    assert "mid-stream" not in {row["finding"] for row in rows(explain(MIDSTREAM, "-T", "ndjson"))}
+
+
+# -- pages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", sorted(RULES))
+def test_a_page_needs_no_capture(id: str, explain: Command) -> None:
+    ran = explain("--rule", id)
+    assert (ran.code, ran.err) == (0, "")
+    rule = RULES[id]
+    assert ran.lines[0] == f"{id}   {rule.severity}, {rule.confidence}, category {rule.category}"
+    assert {"why", "do", "sources"} <= set(ran.lines)
+
+
+def test_an_error_by_name_and_by_code(explain: Command) -> None:
+    ran = explain("--error", "not_leader_or_follower")
+    assert ran.code == 0
+    assert ran.lines[0] == "NOT_LEADER_OR_FOLLOWER   code 6"
+    assert "  Retriable: the client goes on by itself." in ran.lines
+    assert ran.out == explain("--error", "6").out
+    (row,) = rows(explain("--error", "6", "-T", "ndjson"))
+    assert row["name"] == "NOT_LEADER_OR_FOLLOWER"
+    assert row["causes"]
+
+
+@pytest.mark.parametrize("code", sorted(errors()))
+def test_every_error_has_a_page(code: int, explain: Command) -> None:
+    ran = explain("--error", code)
+    assert ran.code == 0
+    assert all(len(line) <= 80 for line in ran.lines)
+
+
+def test_errors_are_explained_where_they_stand(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    chosen = (CAPTURES / "errors.pcapng", "-Y", "number in {10, 11}")
+    for form in ("text", "tree"):
+        plain = run(capsysbinary, "read", *chosen, "-T", form).lines
+        told = run(capsysbinary, "read", *chosen, "-T", form, "--explain-errors").lines
+        more = [line for line in told if line not in plain]
+        assert more[0] == "  MESSAGE_TOO_LARGE   code 10"
+        assert any("max.message.bytes" in line for line in more)
+        assert [line for line in told if line in plain] == plain
+
+
+# -- stories ----------------------------------------------------------------------------------------
+
+
+def test_the_story_of_a_group(explain: Command) -> None:
+    ran = explain(KIP848, "--group", "java43-kip848-g")
+    assert ran.code == 0
+    assert " 0.542  new0           joined the group, and was given 6 partitions: epoch 2" in ran.out.decode()
+    assert all(len(line) <= 80 for line in ran.lines)
+
+
+def test_the_story_of_a_transactional_id_as_rows(explain: Command) -> None:
+    found = rows(explain(TRANSACTIONS, "--transactional-id", "java39-transactions-tx", "-T", "ndjson"))
+    texts = [row["text"] for row in found]
+    assert "committed the transaction" in texts
+    assert "aborted the transaction" in texts
+    assert [row["ns"] for row in found] == sorted(row["ns"] for row in found)
+
+
+def test_the_story_of_an_offset(explain: Command) -> None:
+    ran = explain(HEALTHY, "--offset", "java43-basic/1/82")
+    text = ran.out.decode()
+    assert "wrote it, with offsets 81 to 88" in text
+    assert "read it, with offsets 81 to 88" in text
+    assert "committed 141: it" in text
+
+
+def test_the_story_of_an_exchange(explain: Command) -> None:
+    ran = explain(TRANSACTIONS, "--exchange", 46)
+    lines = ran.lines
+    assert lines[0] == "#46 EndTxn v4 of tx to broker 127.0.0.1:23011, at 1.125"
+    assert lines[1] == "  tx aborted the transaction."
+    assert {"before it", "after it"} <= set(lines)
+    assert any("wrote 10 records" in line for line in lines)
+
+
+def test_an_exchange_that_failed_says_why(explain: Command) -> None:
+    text = explain(CAPTURES / "errors.pcapng", "--exchange", 11).out.decode()
+    assert "MESSAGE_TOO_LARGE   code 10" in text
+    assert "max.message.bytes" in text
+
+
+# -- states -----------------------------------------------------------------------------------------
+
+
+def test_a_state_puts_captures_together(explain: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    explain(MIDSTREAM, "--state", state)
+    both = explain(LOSS, "--state", state, "-T", "ndjson", "--all")
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    assert {"mid-stream", "capture-gaps"} <= {row["finding"] for row in rows(both)}
+
+
+def test_a_state_alone_is_judged(explain: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    ran = explain("--state", state)
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+    first = explain(MIDSTREAM, "--state", state, "-T", "ndjson", "--all")
+    data = state.read_bytes()
+    assert explain("--state", state, "-T", "ndjson", "--all").out == first.out
+    assert state.read_bytes() == data
+
+
+@pytest.mark.parametrize("path", some(sorted(CAPTURES.rglob("*.pcap*")), 6), ids=lambda path: path.name)
+def test_a_state_gives_what_the_capture_gives(path: Path, tmp_path: Path) -> None:
+    whole, state = Judge(), tmp_path / "state"
+    for event in dissect(iter(read_packets([path]))):
+        whole.feed(event)
+    save(str(state), whole)
+    kept = load(str(state))
+    assert kept is not None
+    assert kept.judged() == whole.judged()
+
+
+class _Evil:
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("touched-by-a-state"),)
+
+
+@pytest.mark.parametrize("how", ["foreign", "empty", "damaged", "evil"])
+def test_a_state_that_is_none_is_left_as_it_is(
+    how: str, explain: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kdissect.cli.commands.explain import state as states
+
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "state"
+    explain(MIDSTREAM, "--state", path)
+    data = path.read_bytes()
+    if how == "evil":
+        monkeypatch.setattr(pickle, "dumps", lambda *_, **__: _evil_pickle())
+        states.save(str(path), None)  # type: ignore[arg-type]
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        data = path.read_bytes()
+    else:
+        data = {"foreign": b"something else", "empty": b"", "damaged": data[:-1] + b"?"}[how]
+        path.write_bytes(data)
+    ran = explain(MIDSTREAM, "--state", path)
+    assert ran.code == 3
+    assert len(ran.err.splitlines()) == 1
+    assert "it is left as it is" in ran.err
+    assert path.read_bytes() == data
+    assert not (tmp_path / "touched-by-a-state").exists()
+
+
+def _evil_pickle() -> bytes:
+    return pickle._dumps(_Evil())  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_state_holds_no_key_and_no_value(explain: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    for path in (HEALTHY, TRANSACTIONS, CAPTURES / "sasl-scram.pcapng", KIP848):
+        explain(path, "--state", state)
+    data = state.read_bytes()
+    found = 0
+    for path in (HEALTHY, TRANSACTIONS):
+        for exchange in kdissect.read(path):
+            for batch in (
+                batch
+                for place in exchange.record_sets()
+                for batch in kdissect.records(place.data).batches
+                if not batch.is_control
+            ):
+                for record in batch.records():
+                    for secret in (record.key, record.value):
+                        if secret is not None and len(secret) >= 8:
+                            found += 1
+                            assert secret not in data
+    assert found > 100

@@ -1,0 +1,108 @@
+"""``kdissect tui``: what it says where there can be no screens. The screens are in tests/tui."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdissect.cli.commands import tui
+from kdissect.cli.config import Config
+from kdissect.cli.exit_codes import USAGE
+from kdissect.cli.tls_keys import Keys
+from kdissect.model import CaptureError
+from tests.cli.run import CAPTURES, run, spawn
+from tests.tui.terminals import Terminal
+
+CAPTURE = CAPTURES / "errors.pcapng"
+
+
+def test_no_terminal_is_told_in_one_line() -> None:
+    ran = spawn("tui", CAPTURE)
+    assert (ran.code, ran.out) == (USAGE, b"")
+    assert ran.err == "kdissect: the screens need a terminal; kdissect read prints to anything\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_a_file_is_needed(capsysbinary: pytest.CaptureFixture[bytes], arguments: tuple[str, ...]) -> None:
+    assert run(capsysbinary, "tui", *arguments).code == USAGE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said", "code"),
+    [
+        ((CAPTURES / "README.md",), {}, b"not a capture", 3),
+        ((CAPTURES / "nothing.pcap",), {}, b"nothing.pcap", 3),
+        ((CAPTURE,), {"TERM": "dumb"}, b"cannot draw on TERM=dumb", 2),
+        ((CAPTURE, "--theme", "textual-lihgt"), {}, b"textual-light", 2),
+        ((CAPTURE,), {"KDISSECT_THEME": "nrod"}, b"did you mean nord?", 2),
+        (("-",), {}, b"nothing is piped into it", 2),
+        (("-", CAPTURE), {}, b"alone", 2),
+    ],
+    ids=["no capture", "no file", "dumb terminal", "no theme", "no theme set", "no pipe", "pipe and file"],
+)
+def test_what_is_wrong_is_told_before_the_screens(
+    arguments: tuple[object, ...], environment: dict[str, Any], said: bytes, code: int
+) -> None:
+    terminal = Terminal("tui", *arguments, **environment)
+    try:
+        assert terminal.end() == code
+        assert said in terminal.output
+        assert terminal.output.count(b"\n") == 1
+    finally:
+        terminal.close()
+
+
+def test_filters_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[filters]\nslow = "latncy > 1s"\n')
+    set_there: dict[str, Any] = {"KDISSECT_CONFIG": str(config)}
+    given: dict[str, Any] = {}
+    for arguments, environment, where in (
+        ((), set_there, b"filters: slow"),
+        (("-Y", "latncy > 1s"), given, b"-Y"),
+    ):
+        terminal = Terminal("tui", CAPTURE, *arguments, **environment)
+        try:
+            assert terminal.end() == USAGE
+            assert where in terminal.output
+            assert b"did you mean latency?" in terminal.output
+        finally:
+            terminal.close()
+
+
+def test_from_a_browser_nothing_is_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual_serve:driver")
+    assert tui._rates() is None
+    with ExitStack() as stack:
+        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), {"interfaces": ()})
+        with pytest.raises(CaptureError, match="does not capture here"):
+            opener.interfaces("-i lo")
+
+
+def test_what_is_typed_on_the_start_screen_is_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    given = {"interfaces": (), "capture_filter": "tcp", "snap_length": 96, "allow_root": True}
+    asked: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), given)
+        monkeypatch.setattr(opener, "live", asked.append)
+        opener.interfaces("-i lo -i eth0 -f 'tcp port 9092'")
+        assert asked[0]["interfaces"] == ("lo", "eth0")
+        assert (asked[0]["capture_filter"], asked[0]["snap_length"], asked[0]["allow_root"]) == (
+            "tcp port 9092",
+            96,
+            True,
+        )
+        for typed, words in (
+            ("-i", "requires an argument"),
+            ("-i lo tcp port 9092", "unexpected extra argument"),
+            ("-i 'lo", "No closing quotation"),
+            ("-i ssh://host/eth0", "kdissect tui -i ssh://host/eth0"),
+            ("-i lo --wat", "No such option"),
+        ):
+            with pytest.raises(CaptureError, match=words):
+                opener.interfaces(typed)
+    assert len(asked) == 1

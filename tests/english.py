@@ -1,0 +1,225 @@
+"""Sentences of ours that a tired engineer would read twice.
+
+    python -m tests.english            what is found, line by line
+    python -m tests.english --counts   how much is found, place by place
+
+Looked at: the README, the help pages, what ``--help`` prints, the pages of rules, the texts of ``kdissect
+fields``, and the docstrings and messages of each package.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from tests.cli.run import spawn
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 25
+"""Words of a sentence. What stands in backticks counts as one."""
+
+PATTERNS = {
+    "as far as": r"\bas far as\b",
+    "of more …": r"\bof more\b",
+    "is none": r"\b(is|are|was|were) none\b",
+    "is no X of": r"\bthere (is|are) (no|none) of\b",
+    "told": r"\bwhat (it|they|kdissect) (is|are) told\b",
+    "that were asked for left out": r"\bthat (was|were) asked for,? left out\b",
+    "written for, never run": r"\b(written for|never run) (both|there|them)\b|\bby us\b",
+    "of which": r"\b(of|from|beside|below) which (a|an|the|it|they|each|one|no)\b",
+    "inverted": r"\b(nor|never|not only|only then|so|seldom|rarely|hardly) (is|are|does|do|did|was|were|has"
+    r"|have|can|will) (it|they|the|a|an|there|this|that|these|kdissect)\b",
+    "begins with Of": r"^of [a-z ]{2,40}, (those|the ones|the newest|the oldest|only|it|they|kdissect)\b"
+    r"|(?-i:^Of )",
+    "Whoever": r"(?-i:^(Who|Whoever|Whatever|Whose)\b)(?!.*\?$)",
+    "What … is": r"(?-i:^What\b)(?!.*\?$)(\S+\s+){8,}",
+    "for (because)": r", for (it|they|he|she|there|nobody|nothing|none|we|who)\b",
+    "old words": r"\b(whereof|wherein|thereof|therein|therefrom|whereby|lest|hitherto|thus|hence|be it)\b",
+    "none but": r"\b(none|nothing|nobody|no one|all|everything) but\b(?! the)",
+    "it is … that": r"\bit is (to|by|from|in|at|of) (it|them|him|these|this|those) that\b",
+    "the one that it": r"\bthat (it|they) (is|are|was|were) (asked|told|given|made) (of|for|to)\b",
+}
+"""What is named here reads like a riddle, or back to front."""
+
+_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
+_TELLERS = {"Wrong", "complain", "UsageError", "BadParameter", "echo", "warn", "warning", "Fault", "fault"}
+"""Functions and exceptions that take a message for users, beside whatever is raised."""
+
+_CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
+_END = re.compile(r"(?<=[.!?…])[)\]\"'*]*\s+")
+_SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs|approx|cf)\.", re.IGNORECASE)
+_POINT = re.compile(r"\n\s*(?:[-*•]|\d+\.|:\w[^:\n]*:) ")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of ours and where it stands: the place whose findings are counted together, and a name in it."""
+
+    place: str
+    where: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A sentence, and what makes it hard to read."""
+
+    text: Text
+    sentence: str
+    why: str
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text of paragraphs and lists, each on one line, code as one word."""
+    for paragraph in re.split(r"\n\s*\n", "\n" + text):
+        for part in _POINT.split(paragraph):
+            line = " ".join(_CODE.sub("X", part).split())
+            for each in _END.split(_SHORT.sub(r"\1", line)):
+                if each:
+                    yield each
+
+
+def words(sentence: str) -> int:
+    """How many words a sentence has."""
+    return sum(any(map(str.isalnum, word)) for word in sentence.split())
+
+
+def found(text: Text) -> Iterator[Found]:
+    """What is hard to read in a text."""
+    for sentence in sentences(text.text):
+        if (count := words(sentence)) > LONGEST:
+            yield Found(text, sentence, f"{count} words")
+        for name, pattern in _PATTERNS.items():
+            if pattern.search(sentence):
+                yield Found(text, sentence, name)
+
+
+# -- where texts stand
+
+
+def texts() -> Iterator[Text]:
+    """Every text that is looked at."""
+    yield from chain(_documents(), _options(), _rules(), _fields(), _sources())
+
+
+def _documents() -> Iterator[Text]:
+    pages = sorted((ROOT / "kdissect" / "help").glob("*.md"))
+    for path in [ROOT / "README.md", *pages, ROOT / "CHANGELOG.md"]:
+        place = "help pages" if path.parent.name == "help" else path.name
+        text = re.sub(r"```.*?```", "\n\n", path.read_text("utf-8"), flags=re.S)
+        text = re.sub(r"<!--.*?-->|!\[[^\]]*\]\([^)]*\)", "", text)
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+        for line in re.findall(r"(?m)^\|.*\|$", text):
+            for cell in line.strip("|").split("|"):
+                yield Text(place, path.name, cell)
+        text = re.sub(r"(?m)^(\|.*\||#.*)$", "\n", text)
+        yield Text(place, path.name, text)
+
+
+def _options() -> Iterator[Text]:
+    """What ``--help`` prints, of every command."""
+    from kdissect.cli.root import COMMANDS, root
+
+    yield from (Text("--help", name, meaning) for name, meaning in COMMANDS.items())
+    waiting: list[tuple[str, click.Command]] = [("kdissect", root)]
+    while waiting:
+        name, command = waiting.pop()
+        for text in (command.help, command.epilog, command.short_help):
+            yield Text("--help", name, (text or "").replace("\b", ""))
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                yield Text("--help", f"{name} {parameter.opts[0]}", parameter.help or "")
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            below = {each: command.get_command(context, each) for each in command.list_commands(context)}
+            waiting += [(f"{name} {each}", found) for each, found in below.items() if found is not None]
+
+
+def _rules() -> Iterator[Text]:
+    """The pages of rules."""
+    for path in sorted((ROOT / "kdissect" / "insight" / "pages").glob("*.txt")):
+        text = re.sub(r"(?m)^(configs|sources|see):.*$", "", path.read_text("utf-8"))
+        yield Text("pages of rules", path.stem, re.sub(r"(?m)^(\w+): ", "\n", text))
+
+
+def _fields() -> Iterator[Text]:
+    """What ``kdissect fields`` prints."""
+    for pattern in ([], ["errors"], ["actions"]):
+        for row in map(json.loads, spawn("fields", *pattern, "-T", "ndjson").lines):
+            yield Text("kdissect fields", f"{row['table']} {row['name']}", row["meaning"])
+
+
+def _sources() -> Iterator[Text]:
+    """Docstrings of what is public, and messages, by package."""
+    for path in sorted((ROOT / "kdissect").rglob("*.py")):
+        parts = path.relative_to(ROOT).parts
+        place = "/".join(parts[:2]) if len(parts) > 2 else "kdissect"
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in ast.walk(tree):
+            for text in (*_docstring(node), *_messages(node)):
+                yield Text(place, f"{'/'.join(parts)}:{getattr(node, 'lineno', 1)}", text)
+
+
+def _docstring(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        name = getattr(node, "name", "")
+        if not name.startswith("_") and (text := ast.get_docstring(node)):
+            yield _without_blocks(text)
+
+
+def _without_blocks(text: str) -> str:
+    """A docstring without what stands in it as code: lines that are set in."""
+    return re.sub(r"(?m)^ {4,}\S.*$", "", re.sub(r"(?m)^(:\w[^\n]*)\n {4,}", r"\1 ", text))
+
+
+def _messages(node: ast.AST) -> Iterator[str]:
+    """What a user reads when this is raised or called."""
+    call = node.exc if isinstance(node, ast.Raise) else node
+    if isinstance(call, ast.Call):
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        if isinstance(node, ast.Raise) or name in _TELLERS:
+            yield from filter(None, map(_string, call.args))
+
+
+def _string(node: ast.AST) -> str:
+    """A string in the code, with X for what it is filled with."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(_string(part) or "X" for part in parts)
+        case ast.BinOp(left=left, right=right):
+            return _string(left) + _string(right)
+    return ""
+
+
+def counts() -> dict[str, int]:
+    """How much is found in each place where texts stand."""
+    result: dict[str, int] = {}
+    for text in texts():
+        result[text.place] = result.get(text.place, 0) + sum(1 for _ in found(text))
+    return result
+
+
+def main(arguments: list[str]) -> None:
+    """Print what is found."""
+    if arguments == ["--counts"]:
+        for place, count in counts().items():
+            print(f"{count:5}  {place}")  # noqa: T201
+        return
+    for text in texts():
+        if not arguments or text.place in arguments:
+            for each in found(text):
+                print(f"{each.text.place} · {each.text.where}: {each.why}: {each.sentence}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

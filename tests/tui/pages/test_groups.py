@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from kdissect.analysis.fold import Row
+from kdissect.present.statistics import STATISTICS
+from kdissect.tui.pages.groups import Timeline, figures, state
+
+GROUP = [column.name for column in STATISTICS["groups"].columns]
+
+
+def member(name: str, first: int, last: int, **more: object) -> Row:
+    nothing: Row = {
+        "instance_id": None,
+        "client_id": None,
+        "client": None,
+        "left": None,
+        "leave_reason": None,
+    }
+    given: Row = {
+        "group": "g",
+        "member_id": name,
+        "joins": 1,
+        "heartbeats": 0,
+        "commits": 0,
+        "errors": 0,
+        "left_ns": None,
+    }
+    return {**nothing, **given, "first_ns": first, "last_ns": last, **more}
+
+
+def stay(name: str, generation: int, **more: object) -> Row:
+    names = ("join_ns", "sync_ns", "duration_ns", "completed", "first_ns", "last_ns", "assigned")
+    nothing: Row = dict.fromkeys((*names, "protocol", "reason"))
+    row: Row = {**nothing, "group": "g", "member_id": name, "generation": generation, **more}
+    if row["sync_ns"] is not None and row["join_ns"] is not None:
+        row |= {"duration_ns": row["sync_ns"] - row["join_ns"], "completed": True}
+    return row
+
+
+def lines(members: list[Row], stays: list[Row], width: int = 60) -> list[str]:
+    timeline = Timeline(str)
+    timeline.show("g", members, stays)
+    return [timeline.cells(row, width)[-1] for row in range(len(timeline))]
+
+
+def test_a_line_shows_when_a_member_was_there() -> None:
+    first, second = lines([member("a", 0, 1000), member("b", 500, 1000)], [])
+    assert set(first) == {"─"}
+    assert second.count(" ") in (len(first) // 2, len(first) // 2 - 1)
+    assert second.endswith("─")
+
+
+def test_joins_generations_and_leaving_stand_in_the_line() -> None:
+    stays = [
+        stay("a", 12, join_ns=0, sync_ns=250, first_ns=250, last_ns=600),
+        stay("a", 13, first_ns=600, last_ns=900),
+    ]
+    (line,) = lines([member("a", 0, 1000, left="LeaveGroup", left_ns=1000)], stays)
+    assert line.startswith("███")
+    assert line.index("12") < line.index("13") < line.index("╳")
+    assert line.index("12") == line.rindex("█") + 1
+    assert line.endswith("╳")
+
+
+def test_a_rebalance_that_is_not_finished_has_a_sign_of_its_own_and_says_so() -> None:
+    stays = [stay("a", 3, first_ns=0, last_ns=10)]
+    stays += [stay("a", 4, join_ns=500, duration_ns=500, completed=False, first_ns=1000, last_ns=1000)]
+    timeline = Timeline(str)
+    timeline.show("g", [member("a", 0, 500)], stays)
+    line = timeline.cells(0, 60)[-1]
+    assert line.index("▒") == len(line) // 2
+    assert "█" not in line
+    assert "joining for 500 ns, not finished" in timeline.text(0)
+
+
+def test_what_a_stranger_did_later_does_not_squeeze_the_lines() -> None:
+    alone = lines([member("a", 0, 1000)], [stay("a", 1, join_ns=0, sync_ns=500, first_ns=500, last_ns=1000)])
+    stranger = member("", 21_000, 21_000, joins=0, client_id="admin")
+    removed = member("a", 0, 1000, instance_id="i", left="LeaveGroup", left_ns=21_000)
+    stays = [stay("a", 1, join_ns=0, sync_ns=500, first_ns=500, last_ns=1000)]
+    second, first = lines([stranger, removed], stays)
+    assert first[:-1] == alone[0][:-1]
+    assert first.endswith("›")
+    assert second == " " * (len(second) - 1) + "›"
+    assert lines([stranger], [])[0].strip() == "─"  # nobody else is there
+
+
+def test_a_static_member_that_came_back_has_one_line() -> None:
+    first = member("i-1", 0, 400, instance_id="i", heartbeats=2, client_id="old")
+    second = member("i-2", 600, 1000, instance_id="i", heartbeats=3, client_id="new")
+    stays = [stay("i-1", 1, join_ns=0, sync_ns=100, first_ns=100, last_ns=400)]
+    stays += [stay("i-2", 1, join_ns=600, sync_ns=700, first_ns=700, last_ns=1000)]
+    timeline = Timeline(str)
+    timeline.show("g", [first, second], stays)
+    assert len(timeline) == 1
+    assert timeline.member(0)["heartbeats"] == 5
+    assert timeline.member(0)["client_id"] == "new"
+    assert timeline.cells(0, 60)[-1].count("1") == 2
+
+
+def test_times_at_which_nothing_passes_and_numbers_of_any_length_fit() -> None:
+    (line,) = lines([member("a", 5, 5)], [stay("a", 2_147_483_647, first_ns=5, last_ns=5)], width=20)
+    assert line == "─  "
+    assert lines([], []) == []
+
+
+def test_only_the_group_that_was_asked_for() -> None:
+    other = {**member("x", 0, 10), "group": "h"}
+    assert len(lines([member("a", 0, 10), other], [])) == 1
+
+
+def test_the_state_says_only_what_was_seen() -> None:
+    group: Row = {"rebalances": 1, "rebalance_last_completed": False, "members": 2, "leaves": 0}
+    assert state(group) == "joining"
+    assert state({**group, "rebalance_last_completed": None}) == "stable"  # that it goes on was not seen
+    assert state({**group, "rebalance_last_completed": True}) == "stable"
+    assert state({**group, "rebalance_last_completed": True, "leaves": 2}) == "all left"
+    assert state({**group, "rebalance_last_completed": None, "members": 0}) == "no members"
+
+
+def test_the_name_of_a_group_keeps_its_room_and_other_columns_go() -> None:
+    name = "payments-settlement-reconciliation-consumers-eu"
+    row: Row = dict.fromkeys((*GROUP, "first_ns", "last_ns"))
+    row |= dict.fromkeys(("members", "leaves", "heartbeats", "commits", "committed_partitions", "errors"), 1)
+    row |= {"group": name, "types": ["consumer"], "protocols": ["range"]}
+    made = figures()
+    made.show([row])
+    assert made.cells(0, 78)[0] == name
+    assert made.headings(78)[0].width >= len(name)
+    assert "Rebalances" not in [heading.title for heading in made.headings(200)]  # nothing stands there
+
+
+def test_the_time_so_far_of_a_rebalance_is_called_so() -> None:
+    row: Row = dict.fromkeys((*GROUP, "first_ns", "last_ns"))
+    row |= dict.fromkeys(("members", "leaves", "heartbeats", "commits", "committed_partitions", "errors"), 1)
+    row |= {"group": "g", "types": [], "protocols": [], "rebalances": 1}
+    row |= {"rebalance_last_ns": 9_540_000_000, "rebalance_last_completed": False}
+    made = figures()
+    made.show([row])
+    assert "9.54 s, not finished" in made.cells(0, 200)

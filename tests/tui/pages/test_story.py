@@ -1,0 +1,107 @@
+"""The story of an exchange: what led to it and what followed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.analysis.beside import keys_of
+from kdissect.limits import DEFAULTS
+from kdissect.tui.app import Kdissect
+from kdissect.tui.feed.stories import Telling, is_story, subjects_of
+from kdissect.tui.pages.story import HERE, StoryPage
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, settle
+
+TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
+Step = Callable[[Pilot[None], Kdissect], Awaitable[None]]
+
+
+def with_app(step: Step, path: Path = TRANSACTIONS, width: int = 120, height: int = 40) -> None:
+    async def run() -> None:
+        app = app_of(path)
+        async with running(app, width, height) as pilot:
+            await step(pilot, app)
+
+    asyncio.run(run())
+
+
+def test_a_story_has_every_exchange_that_shares_something_and_no_other() -> None:
+    exchanges = list(read(TRANSACTIONS))
+    end = next(each for each in exchanges if each.api == "EndTxn")
+    subjects = list(subjects_of(end))
+    assert all(is_story(each.asked) for each in subjects)
+    assert subjects[0].title.startswith("transactional id ")
+    assert "producer " in subjects[0].title
+    telling = Telling(subjects[0].asked, DEFAULTS)
+    for each in exchanges:
+        telling.feed(each)
+    first = [each.number for each in exchanges if set(keys_of(each)) & set(keys_of(end))]
+    rows = telling.rows()
+    assert {row["line"].exchange for row in rows} <= set(first)
+    assert min(first) == rows[0]["line"].exchange
+    assert {"InitProducerId", "EndTxn"} <= {each.api for each in exchanges if each.number in first}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (240, 70)])
+def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int]) -> None:
+    number = next(each.number for each in read(TRANSACTIONS) if each.api == "EndTxn")
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        app.go_to_number(number)
+        await settle(pilot)
+        text = await press(pilot, "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        assert f"#{number} EndTxn" in text
+        assert "the story of transactional id" in text
+        row = page.rows.row(page.list_pane.cursor)
+        assert row["is_here"]
+        assert HERE in text
+        await press(pilot, "j", "enter")
+        after = page.rows.row(page.list_pane.cursor)["line"].exchange
+        assert app.screen is app.pages["exchanges"]
+        assert app.index.value("number", app.pages["exchanges"].chosen_place() or 0) == after
+        await press(pilot, "escape")
+        assert app.screen is page
+        await press(pilot, "escape")
+        assert app.screen is app.pages["exchanges"]
+        assert app.index.value("number", app.pages["exchanges"].chosen_place() or 0) == number
+
+    with_app(step, width=size[0], height=size[1])
+
+
+def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        text = await press(pilot, "e", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        exchange = next(each for each in read(CAPTURES / "errors.pcapng") if each.error)
+        assert f"→ {exchange.error}" in text
+        titles = [each.title for each in subjects_of(exchange)]
+        assert len(titles) > 1
+        for title in [*titles[1:], titles[0]]:
+            text = " ".join((await press(pilot, "g")).split())  # a long name is broken
+            assert f"the story of {title[:30]}" in text
+            assert len(page.rows)
+
+    with_app(step, CAPTURES / "errors.pcapng")
+
+
+def test_it_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
+    path = tmp_path / "story.ndjson"
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "i", "w")
+        app.screen.query_one(Input).value = str(path)
+        assert "written to" in await press(pilot, "enter")
+
+    with_app(step)
+    assert json.loads(path.read_text().partition("\n")[0])["exchange"] == 1
