@@ -45,7 +45,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     process = subprocess.Popen(
         [sys.executable, "-m", "kdissect", "web", str(CAPTURE), "--port", str(port)],
         cwd=ROOT,
-        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "KDISSECT_PAGE": "exchanges"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
