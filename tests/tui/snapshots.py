@@ -76,6 +76,10 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
     return screen_text(pilot.app)
 
 
+EXCHANGES = Settings(page="exchanges")
+"""Begin with the exchanges."""
+
+
 def app_of(*paths: Path, **given: object) -> Kdissect:
     """The application over captures that are decoded already. It begins with the exchanges, or the screen
     that ``home`` names; None for the usual one."""

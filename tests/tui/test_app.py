@@ -16,7 +16,7 @@ from kdissect.tui.feed.rows import ROW
 from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded
-from tests.tui.snapshots import press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -53,7 +53,7 @@ class Slow:
 def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
     async def run() -> None:
         feed = Slow()
-        app = Kdissect(feed)
+        app = Kdissect(feed, settings=EXCHANGES)
         async with running(app) as pilot:
             assert "0 exchanges" in screen_text(app)
             assert "reading" in screen_text(app)
@@ -80,7 +80,7 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
 
 def test_the_real_decoder_fills_the_screen() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(ERRORS),))))
+        app = Kdissect(Decoder(Source((str(ERRORS),))), settings=EXCHANGES)
         async with running(app) as pilot:
             for _ in range(100):
                 if app.ended is not None:
@@ -96,13 +96,13 @@ def test_the_real_decoder_fills_the_screen() -> None:
 @pytest.mark.parametrize("theme", ["textual-light", "textual-dark", "ansi-dark", "ansi-light"])
 def test_every_theme_shows_the_same_texts(theme: str) -> None:
     async def run() -> str:
-        app = Kdissect(decoded(ERRORS))
+        app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
         app.theme = theme
         async with running(app):
             return screen_text(app)
 
     async def plain() -> str:
-        app = Kdissect(decoded(ERRORS))
+        app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
         async with running(app):
             return screen_text(app)
 
@@ -114,7 +114,7 @@ def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(App, "panic", lambda self, *parts: said.extend(map(str, parts)))
     monkeypatch.delenv("KDISSECT_DEBUG", raising=False)
     feed: Decoded = decoded(ERRORS)
-    app = Kdissect(feed)
+    app = Kdissect(feed, settings=EXCHANGES)
     app._exception = ValueError("hunter2")
     app._fatal_error()
     assert said == [

@@ -17,7 +17,7 @@ from kdissect.tui.way import Step, Way
 from kdissect.tui.widgets.dialogs import Help
 from tests.cli.run import CAPTURES
 from tests.tui.feeds import decoded
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
 BASIC = CAPTURES / "basic-kafka43.pcapng"
@@ -286,7 +286,7 @@ def test_while_nothing_is_decoded_yet_that_is_said() -> None:
             self._whole.close()
 
     async def run() -> None:
-        async with running(Kdissect(Waiting())) as pilot:  # type: ignore[arg-type]
+        async with running(Kdissect(Waiting(), settings=EXCHANGES)) as pilot:  # type: ignore[arg-type]
             assert isinstance(pilot.app, Kdissect)
             text = screen_text(pilot.app)
             assert "decoding …" in text

@@ -26,7 +26,7 @@ from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
 from tests.tui.feeds import index_with
 from tests.tui.pages.test_chosen import Step, answer
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import EXCHANGES, app_of, press, running
 from tests.tui.test_screens import SIZES
 
 
@@ -61,7 +61,7 @@ def secrets() -> KnownSecrets:
 
 
 def app_with(path: Path, known: KnownSecrets | None) -> Kdissect:
-    return Kdissect(Decoded(Source((str(path),), secrets=known)))
+    return Kdissect(Decoded(Source((str(path),), secrets=known)), settings=EXCHANGES)
 
 
 def screens(app: Kdissect, *keys: str, size: tuple[int, int] = (160, 40)) -> str:
@@ -155,7 +155,7 @@ def test_secrets_of_a_key_log_that_grows_are_saved_too(tmp_path: Path) -> None:
         await answer(pilot, str(out))
         await press(pilot, "down", "enter")
 
-    with_app(Kdissect(Decoded(Source((str(TLS13.capture),), key_logs=logs))), step)
+    with_app(Kdissect(Decoded(Source((str(TLS13.capture),), key_logs=logs)), settings=EXCHANGES), step)
     assert saved(out) == (335, 1)
     assert "55 exchanges" in screens(app_with(out, None))
 

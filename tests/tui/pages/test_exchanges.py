@@ -24,7 +24,7 @@ from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
 from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
 from tests.tui.test_app import Slow
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -217,7 +217,7 @@ def test_ordering_by_a_column_that_is_chosen_or_clicked() -> None:
 def test_pausing_holds_the_list_still_and_following_lets_it_go() -> None:
     async def run() -> None:
         feed = Slow()
-        app = Kdissect(feed)
+        app = Kdissect(feed, settings=EXCHANGES)
         async with running(app) as pilot:
             page = app.pages["exchanges"]
             assert isinstance(page, ExchangesPage)
@@ -245,7 +245,7 @@ def test_pausing_holds_the_list_still_and_following_lets_it_go() -> None:
 def test_following_begins_again_at_the_end_of_what_still_grows() -> None:
     async def run() -> None:
         feed = Slow()
-        app = Kdissect(feed)
+        app = Kdissect(feed, settings=EXCHANGES)
         async with running(app) as pilot:
             page = app.pages["exchanges"]
             assert isinstance(page, ExchangesPage)

@@ -32,7 +32,7 @@ from tests.cli.run import CAPTURES
 from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture
 from tests.tui.producing import produced
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 Step = Callable[[Pilot[None]], Awaitable[None]]
@@ -365,7 +365,7 @@ def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
 
 def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(BASIC),))))
+        app = Kdissect(Decoder(Source((str(BASIC),))), settings=EXCHANGES)
         async with running(app) as pilot:
             await press(pilot, "7")
             for _ in range(200):

@@ -23,7 +23,7 @@ from kdissect.tui.feed.source import Source
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.pages.test_statistics import ERRORS, KIP848, page, rows_of, with_app
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import EXCHANGES, app_of, press, running
 
 HOSTILE = ("[red]x[/red]", "\x1b[2J\x1b]0;t\x07", "a\u202eb\u2066c", "[/", "\u200b\U000e0041", '"$(x)\r\n`\\')
 
@@ -123,7 +123,7 @@ def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None
 def test_too_many_rows_are_said_on_the_screen() -> None:
     async def run() -> str:
         feed = Decoded(Source((str(ERRORS),), DEFAULTS._replace(rows=3)))
-        async with running(Kdissect(feed), 160, 40) as pilot:
+        async with running(Kdissect(feed, settings=EXCHANGES), 160, 40) as pilot:
             text = await press(pilot, "6")
             assert sum(row["severity"] in CLASSES for row in rows_of(pilot)) == 3
             return text
@@ -133,7 +133,7 @@ def test_too_many_rows_are_said_on_the_screen() -> None:
 
 def test_a_process_that_dies_is_said_and_another_counts() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(KIP848),))))
+        app = Kdissect(Decoder(Source((str(KIP848),))), settings=EXCHANGES)
         async with running(app, 160, 40) as pilot:
             for _ in range(200):
                 if isinstance(app.ended, Ended):
@@ -163,7 +163,7 @@ def test_with_a_decoder_that_was_killed_the_figures_are_those_of_what_came(tmp_p
 
     async def run() -> None:
         decoder = Decoder(Source((str(pipe),)))
-        app = Kdissect(decoder)
+        app = Kdissect(decoder, settings=EXCHANGES)
         with pipe.open("wb") as writer:
             writer.write(KIP848.read_bytes())
             writer.flush()
