@@ -26,6 +26,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import SECOND, OneTable, Row, Span, begun_ns, told_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN
@@ -159,7 +160,8 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         row.span.add(told_ns(exchange), exchange.number)
         if _carries_secrets(exchange) and exchange.api is not None:
             row.secrets.add(exchange.api)
-        for place in exchange.record_sets():
+        for each in record_sets(exchange, self.limits):
+            place = each.place
             if place.data:
                 row.record_bytes += len(place.data)
                 row.name(self._labels.topic(place.topic, place.topic_id))

@@ -15,6 +15,7 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.traits import traits_of_api
@@ -178,10 +179,11 @@ class Graph(Statistic):
             follower = state.get("replicaId", request.get("replicaId", -1))
         found: dict[Topic, Batches] = {}
         asked = exchange.request if api == "Produce" else exchange.response
-        for place in exchange.record_sets():
+        for each in record_sets(exchange, self.limits):
+            place = each.place
             if place.message is asked:
                 topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
-                found.setdefault(topic, Batches()).add(place.data, place.message.limits)
+                found.setdefault(topic, Batches()).merge(each.batches)
         for topic, batches in found.items():
             if follower >= 0:
                 host = address(exchange.client)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.grades import Grades
+from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -60,21 +60,24 @@ class Intervals(OneTable[int, _Interval]):
         """By number, counted from the epoch."""
 
     def _exchange(self, exchange: Exchange) -> None:
-        produced, fetched = Batches(), Batches()
-        for place in exchange.record_sets():
-            (produced if place.message is exchange.request else fetched).add(place.data, self.limits)
+        produced = fetched = 0
+        for found in record_sets(exchange, self.limits):
+            if found.place.message is exchange.request:
+                produced += found.batches.records
+            else:
+                fetched += found.batches.records
         if exchange.request is not None:
             row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
             if row is not None:
                 row.requests += 1
                 row.request_bytes += exchange.request.frame.size
-                row.produced += produced.records
+                row.produced += produced
         if exchange.response is not None:
             row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
             if row is not None:
                 row.responses += 1
                 row.response_bytes += exchange.response.frame.size
-                row.fetched += fetched.records
+                row.fetched += fetched
                 row.errors.add_codes(exchange)
 
     def result(self) -> list[Row]:

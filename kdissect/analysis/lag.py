@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
 from kdissect.analysis.fold import SECOND, Row, Statistic, told_ns
-from kdissect.analysis.headers import sets_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import Ledgers
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.analysis.trend import rising, sampled, slope_per_s
 from kdissect.exchange import Exchange
@@ -141,11 +141,12 @@ class Lag(Statistic):
     def _produce(
         self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
     ) -> None:
-        for place in exchange.record_sets():
+        for found in record_sets(exchange, self.limits):
+            place = found.place
             base = exchange.assigned_base_offset(place)
             if base is None or place.partition is None:
                 continue
-            for batch in sets_of(place.data, self.limits):
+            for batch in found.sets:
                 base += batch.length
             topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
             self._end(exchange, topic, place.partition, base)

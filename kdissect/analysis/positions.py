@@ -44,11 +44,11 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, least, most, told_ns
-from kdissect.analysis.headers import headers
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
+from kdissect.analysis.sets import RecordSet, record_sets
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -266,6 +266,11 @@ class Positions(Statistic):
             fetcher.session_id = body["sessionId"]
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
+        sets: dict[tuple[str | None, int | None], RecordSet] = {}
+        for each in record_sets(exchange, self.limits):
+            place = each.place
+            if place.message is exchange.response:
+                sets.setdefault((place.topic_id or place.topic, place.partition), each)
         brought: list[tuple[Position, int]] = []
         size = 0
         for topic, partition in self._partitions(exchange, body.get("responses")):
@@ -273,35 +278,28 @@ class Positions(Statistic):
             if row is not None:
                 code = partition.get("errorCode")
                 row.tell(partition, exchange.class_of(code) if code else None)
-                before = row.batches.records
+                found = sets.pop((topic.topic_id or topic.name, partition["partitionIndex"]), None)
                 records = partition.get("records") or b""
-                row.batches.add(records, self.limits)
+                news = 0
+                if found is not None:
+                    news = found.batches.records
+                    row.batches.merge(found.batches)
                 told = (
                     value if (value := partition.get(name, -1)) >= 0 else NONE
                     for name in ("highWatermark", "lastStableOffset", "logStartOffset")
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
-                news = row.batches.records - before
                 ns, number = told_ns(exchange), exchange.number
                 self._moves.add(key, ns, number, NONE, *told, news, code or 0, len(records))
                 if news:
                     size += len(records)
                     brought.append((row, partition.get("highWatermark", -1)))
-                    if reads_committed and self._is_beyond(records, partition, row.batches.end):
+                    if reads_committed and found is not None and _is_beyond(found, partition):
                         row.beyond_stable.add(ns, number)
                         row.beyond_stable_count += 1
         if size >= NEARLY * asked.get("maxBytes", size + 1):
             for row, high in brought:
                 row.full += row.batches.end is not None and row.batches.end < high
-
-    def _is_beyond(self, records: bytes, partition: dict[str, Any], end: int | None) -> bool:
-        """Whether a batch begins at or behind the last stable offset that the same answer tells."""
-        stable = partition.get("lastStableOffset", -1)
-        if stable < 0 or end is None or end <= stable:
-            return False
-        return any(
-            not each.is_control and each.base_offset >= stable for each in headers(records, self.limits)
-        )
 
     def _row(
         self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
@@ -437,3 +435,11 @@ class Positions(Statistic):
             return None
         who = Speaker(address(fetcher.client), fetcher.client_id)
         return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)
+
+
+def _is_beyond(found: RecordSet, partition: dict[str, Any]) -> bool:
+    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
+    stable, end = partition.get("lastStableOffset", -1), found.batches.end
+    if stable < 0 or end is None or end <= stable:
+        return False
+    return any(not each.is_control and each.base_offset >= stable for each in found.headers)

@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address, begun_ns
 from kdissect.analysis.grades import Grades
-from kdissect.analysis.headers import HEADER_BYTES, Header, headers
+from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.resends import (
@@ -39,6 +39,7 @@ from kdissect.analysis.resends import (
     account_of,
     unpacked,
 )
+from kdissect.analysis.sets import RecordSet, record_sets
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
@@ -51,6 +52,8 @@ AHEAD_MS = 5_000
 """Records are dated in the future where their time lies so far beyond the packet's."""
 _RUN = 3
 """Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
+_Covered = dict[int, tuple[list[int], list[int]]]
+"""By magic and codec, where the stretches of offsets begin and end that were fetched so."""
 _Key = tuple[Topic, int, int, str | None, str]
 """Topic, partition, producer id, client id, address."""
 
@@ -151,6 +154,10 @@ class _FetchedCodecs:
             return False
         runs.extend((first, last, codec))
         return True
+
+    def covered(self) -> _Covered:
+        """Which offsets were fetched in which way."""
+        return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
 
     def merge(self, later: _FetchedCodecs) -> None:
         for at in range(0, len(later.runs), _RUN):
@@ -282,8 +289,8 @@ class Producers(OneTable[_Key, _Production]):
         elif exchange.api == "Produce":
             self._produced(exchange, counts)
         if exchange.api == "Fetch" and exchange.response is not None:
-            for place in exchange.record_sets():
-                self._read(place)
+            for found in record_sets(exchange, self.limits):
+                self._read(found)
 
     def _produced(self, exchange: Exchange, counts: bool) -> None:
         request = exchange.request
@@ -292,10 +299,11 @@ class Producers(OneTable[_Key, _Production]):
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), begun_ns(exchange)
         rows: dict[int, _Production] = {}
-        for place in exchange.record_sets():
+        for found in record_sets(exchange, self.limits):
+            place = found.place
             if place.message is not request:
                 continue
-            for batch in headers(place.data, self.limits):
+            for batch in found.headers:
                 key = (
                     self._labels.topic(place.topic, place.topic_id),
                     -1 if place.partition is None else place.partition,
@@ -367,14 +375,15 @@ class Producers(OneTable[_Key, _Production]):
         row.sent.extend(map(_fit, kept))
         self._kept += 1
 
-    def _read(self, place: RecordSetPlace) -> None:
+    def _read(self, fetched: RecordSet) -> None:
         """Take in what was fetched."""
+        place = fetched.place
         key = (
             self._labels.topic(place.topic, place.topic_id),
             -1 if place.partition is None else place.partition,
         )
         found = self._fetched.get(key)
-        for batch in headers(place.data, self.limits):
+        for batch in fetched.headers:
             if batch.is_control:
                 continue
             if found is None:
@@ -411,16 +420,15 @@ class Producers(OneTable[_Key, _Production]):
         writers: dict[tuple[Any, Any], int] = {}
         for topic, partition, *_ in rows:
             writers[topic, partition] = writers.get((topic, partition), 0) + 1
+        covered = {place: each.covered() for place, each in fetched.items()}
         found = (
-            self._result(key, row, writers[key[:2]] == 1, fetched.get(key[:2]))
+            self._result(key, row, writers[key[:2]] == 1, covered.get(key[:2], {}))
             for key, row in rows.items()
             if row.counted
         )
         return sorted(found, key=_order)
 
-    def _result(
-        self, key: tuple[Any, ...], row: _Production, is_sole: bool, fetched: _FetchedCodecs | None
-    ) -> Row:
+    def _result(self, key: tuple[Any, ...], row: _Production, is_sole: bool, fetched: _Covered) -> Row:
         topic, partition, producer_id, client_id, client = key
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
@@ -567,12 +575,9 @@ def _fit(value: int) -> int:
     return min(max(value, -(1 << 63)), (1 << 63) - 1)
 
 
-def _as_fetched(batches: list[SentBatch], fetched: _FetchedCodecs | None) -> tuple[set[int], int, int]:
+def _as_fetched(batches: list[SentBatch], covered: _Covered) -> tuple[set[int], int, int]:
     """How the offsets of these batches were fetched, and how many with another codec or magic."""
     recompressed = converted = 0
-    if fetched is None:
-        return set(), 0, 0
-    covered = {way: _covered(spans) for way, spans in _by_way(fetched.runs).items()}
     found: set[int] = set()
     for each in batches:
         if each.offset < 0:

@@ -15,6 +15,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -71,7 +72,8 @@ class Racks(Statistic):
         if state.get("replicaId", request.get("replicaId", -1)) >= 0:
             return
         whose = address(exchange.client), exchange.client_id, request.get("rackId") or None, exchange.broker
-        for place in exchange.record_sets():
+        for each in record_sets(exchange, self.limits):
+            place = each.place
             if place.message is not exchange.response or not place.data:
                 continue
             topic: Topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)

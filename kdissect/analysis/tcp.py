@@ -58,7 +58,7 @@ _FACTS: tuple[Declared, ...] = (
         "the same of medians; acknowledgements that a receiver delays (up to 40 ms and more) are among them",
     ),
     column(
-        "capture_point",
+        "captured_near",
         "text",
         "near what the capture was taken: client, broker or between, by the round trips; null where both are "
         "as near, or not known",

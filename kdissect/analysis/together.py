@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.dissect import Event
+from kdissect.exchange import Exchange
 
 
 class Together:
@@ -25,16 +26,34 @@ class Together:
             else:
                 fed.append(each)
         self._fed = fed
+        self._ways = self._find_ways()
+
+    def _find_ways(self) -> tuple[list[Callable[[Exchange], None]], list[Callable[[Exchange], None]]]:
+        """Where exchanges go: those that count, and those that do not. :meth:`Fold.feed` would ask of each
+        event what it is, once more for each fold."""
+        ways = [each.ways() for each in self._fed]
+        return [feed for feed, _ in ways], [see for _, see in ways]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_ways"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._ways = self._find_ways()
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
 
         :param counts: whether it is to be counted; else it is only seen, for what it tells of others.
         """
-        for fold in self._fed:
-            if counts:
+        if isinstance(event, Exchange):
+            for take in self._ways[0 if counts else 1]:
+                take(event)
+        elif counts:
+            for fold in self._fed:
                 fold.feed(event)
-            else:
+        else:
+            for fold in self._fed:
                 fold.see(event)
 
     def merge(self, later: Self) -> None:

@@ -24,6 +24,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -105,14 +106,14 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         if direction == "fetch" and replica_id(exchange) >= 0:
             direction = "replicate"
         here: dict[int, _Traffic] = {}
-        for place in exchange.record_sets():
+        for found in record_sets(exchange, self.limits):
+            place = found.place
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
             if row is not None:
-                before = row.batches.corrupt
-                row.batches.add(place.data, self.limits)
-                if row.batches.corrupt > before:
+                row.batches.merge(found.batches)
+                if found.batches.corrupt:
                     if place.message.is_cut:  # then the capture lacks bytes, not the log
-                        row.batches.corrupt = before
+                        row.batches.corrupt -= found.batches.corrupt
                     else:
                         row.corrupt.add(begun_ns(exchange), exchange.number)
         for code, ancestors in exchange.error_codes():

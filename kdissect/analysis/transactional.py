@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.fold import Fold, begun_ns, told_ns
 from kdissect.analysis.headers import headers
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
 from kdissect.embedded.internal import decode_internal
@@ -218,9 +219,10 @@ class Transactional(Fold):
         errors = dict(self._answers(exchange)) if exchange.error is not None else {}
         written = []
         producer: tuple[int | None, int | None] = (None, None)
-        for each in exchange.record_sets():
+        for found_set in record_sets(exchange, self.limits):
+            each = found_set.place
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
-            for batch in headers(each.data, self.limits):
+            for batch in found_set.headers:
                 producer = (batch.producer_id, batch.producer_epoch)
                 offset = exchange.assigned_base_offset(each)
                 found = (
@@ -401,11 +403,12 @@ class Transactional(Fold):
         if response is None:
             return
         ns, told_of = response.frame.last_ns, set()
-        for each in exchange.record_sets():
+        for found_set in record_sets(exchange, self.limits):
+            each = found_set.place
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
             if each.topic == STATE_TOPIC:
                 self._states(exchange, counts, each.data)
-            for batch in headers(each.data, self.limits):
+            for batch in found_set.headers:
                 if batch.is_transactional:
                     told_of.add(place)
                 if batch.is_control and batch.producer_id != NO_PRODUCER:

@@ -27,6 +27,7 @@ from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -124,13 +125,14 @@ class Transit(Fold):
         producer = self._readers.row(exchange.connection)
         if producer is not None and producer.who is None:
             producer.who = speaker(exchange)
-        for place in exchange.record_sets():
+        for found in record_sets(exchange, self.limits):
+            place = found.place
             if place.partition is None or place.message is not exchange.request:
                 continue
             base = exchange.assigned_base_offset(place)
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
-            for batch in sets_of(place.data, self.limits):
+            for batch in found.sets:
                 length = batch.length
                 self._produced.add(
                     key,

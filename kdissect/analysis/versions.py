@@ -83,8 +83,14 @@ class _OffersSeen:
     offers: dict[int, _BrokerOffer] = field(default_factory=dict)
 
     def merge(self, other: _OffersSeen) -> None:
+        mine = self.offers
+        if not mine:
+            mine.update(other.offers)
+            return
         for key, offer in other.offers.items():
-            self.offers[key] = max(offer, self.offers.get(key, offer))
+            before = mine.get(key)
+            if before is None or offer > before:
+                mine[key] = offer
 
 
 @dataclass(slots=True)

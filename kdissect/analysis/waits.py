@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.protocol.plan import STRING, WIDTHS
+from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import THROTTLE_FIELD
 from kdissect.protocol.traits import traits_of_api
@@ -132,10 +132,22 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
         size = sum(seen.records[1::2]) - sum(seen.records[::2])
         if seen.error or seen.throttle_ms or size >= least:
             return True
+        struct = response.body_struct()
+        if struct is not None and len(response.frame.payload) - response.body_start < _with_a_topic(struct):
+            return False  # without a partition there is no other reason
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
         return True
     return _values_have_reason(exchange, body.values, least)
+
+
+@cache
+def _with_a_topic(struct: Struct) -> int:
+    """The fewest bytes of a response that tells anything of a topic; 0 where that is not known."""
+    for opcode, name, argument in struct.plan[1]:
+        if name == "responses" and opcode in (ARRAY, COMPACT_ARRAY):
+            return least_bytes(STRUCT, struct.plan) + int(argument[3])
+    return 0
 
 
 def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:

@@ -13,7 +13,7 @@ from kdissect.record.sound cimport is_sound
 
 cdef int NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID
 cdef int PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER
-cdef int GROUPS, TRANSACTIONAL_IDS, COMPUTED
+cdef int GROUPS, TRANSACTIONAL_IDS, WAIT, WORK, POINTS
 
 cdef int POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH
 cdef int BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE
@@ -46,12 +46,16 @@ cdef class ExchangeLines:
     cdef Walk _walk
     cdef list _steps
     cdef dict _ways
+    cdef dict _endpoints
+    cdef object _known
 
     cpdef write(self, Exchange exchange)
     @cython.locals(out=JsonText, step=ColumnStep)
     cpdef bytes _line(self, Exchange exchange)
     @cython.locals(out=JsonText, way=cython.int, message=Message, first=Message)
     cpdef _value(self, Exchange exchange, ColumnStep step)
+    @cython.locals(text=bytes)
+    cpdef _endpoint(self, endpoint)
     @cython.locals(out=JsonText, walk=Walk, ways=Ways)
     cpdef _message(self, Exchange exchange, Message message, bint is_response)
 

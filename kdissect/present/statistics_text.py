@@ -6,6 +6,7 @@ left out, as are counts of what is rare where they are all 0.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -118,4 +119,5 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "texts": lambda values: ", ".join(sanitise(each) for each in values),
     "bool": lambda value: "yes" if value else "no",
     "float64": lambda value: f"{value:,.1f}",
+    "json": lambda value: sanitise(json.dumps(value, ensure_ascii=False)),
 }

@@ -56,5 +56,7 @@ cdef Py_ssize_t _grow(Columns columns, Py_ssize_t used) except -1
 cdef _scan(Cursor cursor, _RecordParts place, Py_ssize_t position, Py_ssize_t end, int64_t room)
 @cython.locals(count=int64_t, _=int64_t)
 cdef int64_t _pass_headers(Cursor cursor, int64_t limit) except -1
+@cython.locals(size=int64_t, start=Py_ssize_t, at=Py_ssize_t, raw="const unsigned char*")
+cdef _pass_header(Cursor cursor)
 @cython.locals(size=int64_t)
 cdef tuple _read_header(Cursor cursor)

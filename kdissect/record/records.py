@@ -418,10 +418,25 @@ def _pass_headers(cursor: Cursor, limit: int) -> int:
         left = plural(limit, "is", "are")
         raise DecodeError(f"{plural(count, 'header')} where {left} within the limit", cursor.position)
     for _ in range(count):
-        _read_header(cursor)
+        _pass_header(cursor)
     if cursor.position != cursor.end:
         raise DecodeError(f"{plural(cursor.remaining(), 'byte')} after the last header", cursor.position)
     return count
+
+
+def _pass_header(cursor: Cursor) -> None:
+    """Move past a header as :func:`_read_header` does, with the same notes and errors."""
+    size = cursor.read_varint()
+    start = cursor.take(size)
+    raw = cursor.data
+    for at in range(start, start + size):
+        if raw[at] >= 0x80:
+            cursor.position = start
+            cursor.read_text(size)  # notes what is not UTF-8
+            break
+    size = cursor.read_varint()
+    if size != -1:
+        cursor.take(size)
 
 
 def _read_header(cursor: Cursor) -> tuple[str, bytes | None]:

@@ -29,8 +29,8 @@ _TYPES = {
 }
 
 POINT = "capture_point"
-POINT_NAME = "capture_point_name"
-"""The same in the statistic ``tcp``, whose own ``capture_point`` says at which end packets were seen."""
+"""One machine's column for the points of files given together. Here each point is counted for itself, and the
+column has its name."""
 
 
 def full_table(name: str, embedded: bool, points: bool) -> Table:
@@ -40,8 +40,6 @@ def full_table(name: str, embedded: bool, points: bool) -> Table:
     """
     table = TABLES[name]
     columns = tuple(c for c in table.columns if embedded or not c.name.endswith("Decoded"))
-    if points:  # the column of one machine, for which the points of files given together are told apart
-        columns = tuple(column for column in columns if column.name != POINT)
     return with_point(Table(name, columns), points)
 
 
@@ -53,10 +51,8 @@ def with_point(table: Table, points: bool, point: str | None = None) -> Table:
     """
     if not points:
         return table
-    own = {column.name for column in table.columns}
-    name = POINT if POINT not in own else POINT_NAME
-    column = Column(name, "text", "name of the capture point", partial(_constant, point))
-    return Table(table.name, (column, *table.columns))
+    column = Column(POINT, "text", "name of the capture point", partial(_constant, point))
+    return Table(table.name, (column, *(own for own in table.columns if own.name != POINT)))
 
 
 def table_at(table: Table, point: str, head: int | None) -> Table:

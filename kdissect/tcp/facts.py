@@ -44,7 +44,7 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         "rtt_broker_ns": to_broker,
         "rtt_min_ns": None if to_broker is None or to_client is None else to_broker + to_client,
         "rtt_p50_ns": _median(asking, answering),
-        "capture_point": _capture_point(to_client, to_broker),
+        "captured_near": _captured_near(to_client, to_broker),
         "wscale_client": None if ours is None else ours.scale,
         "wscale_broker": None if theirs is None else theirs.scale,
         "mss_client": None if ours is None else ours.mss,
@@ -102,7 +102,7 @@ def _opening(duplex: Duplex) -> str | None:
     return UNANSWERED if first.acknowledged is None else ANSWERED
 
 
-def _capture_point(to_client: int | None, to_broker: int | None) -> str | None:
+def _captured_near(to_client: int | None, to_broker: int | None) -> str | None:
     if to_client is None or to_broker is None or to_client + to_broker < LEAST_PATH_NS:
         return None
     share = to_broker / (to_client + to_broker)

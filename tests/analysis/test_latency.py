@@ -53,7 +53,7 @@ def test_the_far_client_is_far_at_both_capture_points() -> None:
         assert len(rows) == 2
         for row in rows:
             assert row["rtt_min_ns"] == pytest.approx(120 * MILLISECOND, rel=0.1)
-            assert row["capture_point"] == point
+            assert row["captured_near"] == point
             assert row["retransmitted_segments"] == 0
         near = [row for row in tcp(f"network-delay/{name}") if row["client_id"] != "far"]
         assert all(row["rtt_min_ns"] < MILLISECOND for row in near)

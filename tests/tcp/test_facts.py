@@ -43,10 +43,10 @@ def test_the_handshake_tells_the_round_trips_and_where_the_capture_was_taken() -
     found = facts(*opened(Wire()))
     assert (found["syn_rtt_broker_ns"], found["syn_rtt_client_ns"]) == (40 * MS, MS)
     assert (found["rtt_min_ns"], found["handshake_ns"]) == (41 * MS, 41 * MS)
-    assert (found["capture_point"], found["opening"], found["syns"]) == ("client", "answered", 1)
-    assert facts(*opened(Wire(), 1, 40))["capture_point"] == "broker"
-    assert facts(*opened(Wire(), 20, 40))["capture_point"] == "between"
-    assert facts(*opened(Wire(), 0.01, 0.02))["capture_point"] is None
+    assert (found["captured_near"], found["opening"], found["syns"]) == ("client", "answered", 1)
+    assert facts(*opened(Wire(), 1, 40))["captured_near"] == "broker"
+    assert facts(*opened(Wire(), 20, 40))["captured_near"] == "between"
+    assert facts(*opened(Wire(), 0.01, 0.02))["captured_near"] is None
 
 
 def test_what_both_offer_and_how_large_their_windows_are() -> None:
@@ -75,7 +75,7 @@ def test_without_the_handshake_nothing_of_it_is_known() -> None:
         "wscale_client",
         "window_max_client",
         "handshake_ns",
-        "capture_point",
+        "captured_near",
     ):
         assert found[name] is None
 

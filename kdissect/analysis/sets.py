@@ -1,0 +1,78 @@
+"""The record sets of an exchange, each found and read once for all statistics that are fed it.
+
+Many statistics look at the same record sets, one after the other. What they find in them is kept until
+the next exchange comes.
+"""
+
+from __future__ import annotations
+
+from kdissect.analysis.batches import Batches
+from kdissect.analysis.headers import Header, headers, sets_of
+from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.limits import Limits
+from kdissect.message import Response, Token
+
+_MAGIC_AT = 16
+
+
+class RecordSet:
+    """A record set, read as far as anybody asks. What it gives is shared, and not to be changed."""
+
+    __slots__ = ("_batches", "_headers", "_limits", "_merged", "place")
+
+    def __init__(self, place: RecordSetPlace, limits: Limits) -> None:
+        self.place = place
+        self._limits = limits
+        self._batches: Batches | None = None
+        self._headers: list[Header] | None = None
+        self._merged: list[Header] | None = None
+
+    @property
+    def batches(self) -> Batches:
+        """What was counted of its batches; their checksums are computed for it."""
+        if self._batches is None:
+            self._batches = Batches()
+            self._batches.add(self.place.data, self._limits)
+        return self._batches
+
+    @property
+    def headers(self) -> list[Header]:
+        """Those of :func:`~kdissect.analysis.headers.headers`."""
+        if self._headers is None:
+            data = self.place.data
+            if len(data) > _MAGIC_AT and data[_MAGIC_AT] < 2:
+                self._headers = list(headers(data, self._limits))
+            else:  # nothing to be unpacked
+                self._headers = [each for each in self.sets if each.is_whole]
+        return self._headers
+
+    @property
+    def sets(self) -> list[Header]:
+        """Those of :func:`~kdissect.analysis.headers.sets_of`."""
+        if self._merged is None:
+            self._merged = list(sets_of(self.place.data, self._limits))
+        return self._merged
+
+
+class _Latest:
+    """The exchange that was asked for last."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: tuple[Exchange | None, Response | Token | None, Limits | None, list[RecordSet]]
+        self.known = (None, None, None, [])
+        """The exchange, its response (which may come later), the limits, and its sets. One value, so that no
+        thread sees half of it."""
+
+
+_latest = _Latest()
+
+
+def record_sets(exchange: Exchange, limits: Limits) -> list[RecordSet]:
+    """Every record set in an exchange."""
+    of, response, under, found = _latest.known
+    if of is not exchange or response is not exchange.response or under is not limits:
+        found = [RecordSet(place, limits) for place in exchange.record_sets()]
+        _latest.known = (exchange, exchange.response, limits, found)
+    return found
