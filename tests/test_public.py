@@ -58,7 +58,7 @@ def test_an_unknown_schema_is_a_lookup_error(api: str | int, kind: str) -> None:
 
 
 def test_what_is_wrong_with_a_kind_or_a_version_is_said() -> None:
-    with pytest.raises(LookupError, match=r"kind: 'foo' is none of request, response and data"):
+    with pytest.raises(LookupError, match=r"kind: 'foo' is not one of request, response and data"):
         kdissect.schema("Fetch", 17, "foo")
     with pytest.raises(TypeError, match=r"version: a whole number is needed, not '17'"):
         kdissect.schema("Fetch", "17")  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Control records: a transaction's COMMIT and ABORT, and what KRaft writes about its own log.
 
-The key is an int16 version and the int16 type (``ControlRecordType.java``); the value of a transaction
-marker has an int16 version before it, that of the others has it as its first field.
+The key is an int16 version and the int16 type (``ControlRecordType.java``). The value of a transaction
+marker has an int16 version before it. The other values have their version as their first field.
 """
 
 from __future__ import annotations

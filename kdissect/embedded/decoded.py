@@ -1,8 +1,8 @@
 """Bytes of a known class → :class:`Embedded`: values, what is wrong, and what no field accounts for.
 
 Every form of embedded bytes is some framing words (a version, a record type) and then one struct.
-Who knows the framing reads the words and hands over the structs that may follow; here they are tried,
-turned into Kafka's JSON, and drawn as a tree.
+The caller knows the framing: it reads the words and passes the structs that may follow. This module tries
+them, turns the one that fits into Kafka's JSON, and draws it as a tree.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def plain(struct: Struct, values: dict[str, Any], remainder: bytes, _: Context) 
 
 
 class Embedded(NamedTuple):
-    """Embedded bytes, decoded as far as they could be."""
+    """Embedded bytes, decoded up to where they break off."""
 
     name: str
     """Kafka's name of the class; ``Unknown(n)`` for a type that the definitions do not have."""

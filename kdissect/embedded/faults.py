@@ -1,4 +1,4 @@
-"""What is wrong with the bytes inside a message, for who reports a message's defects.
+"""Defects of the bytes inside a message.
 
 Decoding a message does not look into its bytes fields: whoever wants what they hold asks for it, and for
 its faults here. They are found in the same places, and by the same rules, as the values.

@@ -1,10 +1,10 @@
 """What the bytes fields of messages hold, as the definitions tell it beside the field: ``holds …``.
 
-Group members send each other blobs through the coordinator, which does not look into them: what they
-are depends on the group's protocol type (KIP-62, Connect's KIP-415), and their user data on the
-partition assignor. Where the message says the protocol type, the blob is read as that and defects are
-reported. Where it does not (SyncGroup before version 5), the blob is only decoded if it is a consumer
-protocol blob to its last byte; anything else would be a guess.
+Group members send each other blobs through the coordinator, which does not look into them. The group's
+protocol type tells what they are (KIP-62, Connect's KIP-415). The partition assignor tells what their user
+data is. Where the message says the protocol type, the blob is read as that, and defects are reported.
+SyncGroup before version 5 does not say it. There a blob is decoded only if it is one of the consumer protocol
+to its last byte, since anything else would be a guess.
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ def read_metadata(group: str, value: bytes, limits: Limits = DEFAULTS) -> Embedd
 def read_versioned(name: str, data: bytes, lenient: bool = False, limits: Limits = DEFAULTS) -> Embedded:
     """A struct with its int16 version before it.
 
-    :param lenient: a newer version than any known is read as the newest known, as Kafka does it with
-        these bytes; what follows is allowed, and a fault says so.
+    :param lenient: read a version that is not known yet as the newest known one, as Kafka does with these
+        bytes. More bytes may follow then; a fault says so.
     """
     cursor = Cursor(data, limits=limits)
     try:

@@ -1,8 +1,8 @@
 """Keys and values of Kafka's internal topics, and the blobs of group members ↔ JSON.
 
-A family is what must be known beforehand: of records the topic (:func:`family_of_topic`), of control
-records that their batch is a control batch, of blobs what the message around them is. Everything else,
-class and version, the bytes say themselves; where they cannot, the caller's ``name`` does.
+The caller must know the family. The topic tells it of a record (:func:`family_of_topic`), the batch of a
+control record, the message around it of a blob. The bytes tell the class and the version themselves; where
+they cannot, the caller's ``name`` tells the class.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Internal(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """Kafka's name of the class, of a coordinator's records without ``Key`` and ``Value``;
+        """Kafka's name of the class; without ``Key`` and ``Value`` for a coordinator's records.
         ``Unknown(n)`` for a type that is not known, None where the bytes do not tell it."""
         names = [part.name for part in (self.key_part, self.value_part) if part is not None]
         return next(filter(None, names), None)
 
     @property
     def version(self) -> int | None:
-        """Of the value; None for a tombstone."""
+        """The value's version; None for a tombstone."""
         return None if self.value_part is None else self.value_part.version
 
     @property
@@ -110,8 +110,8 @@ def decode_internal(
 ) -> Internal:
     """Decode a record or a blob.
 
-    :param name: which class of the family it is, where the bytes do not say it: subscription or
-        assignment, worker state or assignment, and a coordinator's value without its key.
+    :param name: the class, where the bytes do not tell it: subscription or assignment, worker state or
+        assignment, or a coordinator's value without its key.
     :raises ValueError: there is no such family, or no such class in it. Nothing in the bytes raises.
     """
     _check(family, name)
@@ -129,14 +129,14 @@ def decode_internal(
 
 def _check(family: str, name: str | None) -> None:
     if family not in FAMILIES:
-        raise ValueError(f"family: {family} is none of {', '.join(FAMILIES)}")
+        raise ValueError(f"family: {family} is not one of {', '.join(FAMILIES)}")
     classes = (VERSIONED | OWN).get(family)
     if classes and name is not None and name not in classes:
-        raise ValueError(f"name: {name} is none of {', '.join(classes)}")
+        raise ValueError(f"name: {name} is not one of {', '.join(classes)}")
     if family in COORDINATORS and name is not None:
         stems = framing.record_types(COORDINATORS[family]).values()
         if name not in stems and not name.startswith("Unknown("):
-            raise ValueError(f"name: {name} is none of {', '.join(sorted(stems))}")
+            raise ValueError(f"name: {name} is not one of {', '.join(sorted(stems))}")
 
 
 def _no_key(key: bytes) -> Embedded:

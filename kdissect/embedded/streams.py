@@ -1,8 +1,8 @@
 """Kafka Streams' AssignmentInfo: as it is on the wire ↔ as Kafka's own class shows it.
 
-The wire form stands in the definitions. What is different there: a topology name is a count of UTF-16
-units, none for null; and from version 5 on hosts have indexes of topics instead of names, with one
-dictionary for active and standby hosts (``AssignmentInfo.java``).
+The definitions have the wire form. It differs in two ways (``AssignmentInfo.java``). A topology name is a
+count of UTF-16 units, and an empty one means null. From version 5 on hosts have indexes of topics instead of
+names, with one dictionary for active and standby hosts.
 """
 
 from __future__ import annotations

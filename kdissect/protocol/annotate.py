@@ -1,10 +1,10 @@
 """Bytes → tree: the walk of ``decode`` again, with the bytes that each value was read from.
 
 The nodes without children, in order, cover every byte read once. What frames values has nodes of its
-own, named in parentheses: ``(count)`` of an array, ``(present)`` of a nullable struct, ``(tagged
-fields)`` (how many), and ``(tag)`` and ``(size)`` of each. A string or bytes is one leaf together with
-its length: its contents are the last ``len(value)`` bytes, and :func:`expand` puts a tree in their
-place. A tagged field stands in its struct under its own name, an unknown one as ``(tag n)``.
+own, with names in parentheses. An array has ``(count)``, a nullable struct ``(present)``. Tagged fields
+have ``(tagged fields)`` (how many), then ``(tag)`` and ``(size)`` each. A string or bytes is one leaf
+together with its length. Its contents are the last ``len(value)`` bytes; :func:`expand` puts a tree in
+their place. A tagged field stands in its struct under its own name, an unknown one as ``(tag n)``.
 
 The same defects that ``decode`` notes are the ``fault`` of the node where they lie.
 

@@ -1,7 +1,7 @@
 """Whether a definition file of the user's can be used: damage that its language allows.
 
-A file that was cut off, or changed by hand, may still be in the language of the definitions and yet have
-no layout to decode with. It is found here, before a message meets it.
+A file that was cut off or changed by hand may still be in the language of the definitions. Yet it may have
+no layout to decode with. This is found here, before a message needs it.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def schema(api: str | int, version: int, kind: str = "request") -> Schema:
     :raises TypeError: the version is no whole number.
     """
     if kind not in ("request", "response", "data"):
-        raise LookupError(f"kind: {kind!r} is none of request, response and data")
+        raise LookupError(f"kind: {kind!r} is not one of request, response and data")
     if not isinstance(version, int) or isinstance(version, bool):
         raise TypeError(f"version: a whole number is needed, not {version!r}")
     if kind == "data":

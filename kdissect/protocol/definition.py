@@ -15,15 +15,21 @@ layout; indentation is nesting::
 Two lines may stand before the blocks. ``also`` lists older names of the class. ``api`` has the traits of an
 API, separated by semicolons (:class:`ApiTraits`).
 
-A block's first line says which versions it describes and which Kafka release told so (a version may
-be ``unstable`` there), from which version on it is flexible (KIP-482; without the word, never), and
-for records of Kafka's own topics their ``record type``.
+A block's first line says which versions it describes, and which Kafka release told so. A version may be
+``unstable`` there. ``flexible`` says from which version on the layout is (KIP-482); without the word it never
+is. Records of Kafka's own topics have their ``record type``.
 
-A field's line is its name in Kafka's JSON spelling, its type, the versions that have it, and then,
-separated by commas: ``nullable`` (in which versions, where not in all), ``default``, ``tag n`` (the
-same), ``flexible`` (where it differs from the message), ``ignorable`` (may be dropped from a version
-that lacks it whatever its value), ``key`` (its value is unique in the array), ``is`` (what kind of
-thing it names). The fields of a struct type stand under its first use in the block. A block that
+A field's line is its name in Kafka's JSON spelling, its type and the versions that have it. Then follow,
+separated by commas:
+
+``nullable``, ``tag n``   in which versions, where not in all
+``default``               the value that an absent field has
+``flexible``              where it differs from the message
+``ignorable``             the field may be dropped from a version that lacks it, whatever its value
+``key``                   its value is unique in the array
+``is``                    what kind of thing it names
+
+The fields of a struct type stand under its first use in the block. A block that
 begins with ``era`` is the layout that an older release gave to the same versions.
 
 Kafka's files say all of that. What they do not say, we do: the traits of an API, and three of a field.
@@ -63,7 +69,7 @@ NONE = VersionRange(0, -1)
 def versions_of(text: str) -> VersionRange:
     """``4+``, ``0-12``, ``3`` or ``none``.
 
-    :raises ValueError: it is none of these.
+    :raises ValueError: it is something else.
     """
     if text == "none":
         return NONE

@@ -1,7 +1,7 @@
 """Values → bytes: the other way of ``decode``, with the same plan.
 
 A value is what ``decode`` gives. A field that is not in the dict has its default, as in Kafka's own
-classes, and a tagged field that has its default is not written. A field of other versions may be
+classes. A tagged field that has its default is not written. A field of other versions may be
 given if its value is the default or if its definition says that it may be dropped (``ignorable``).
 Anything else that does not fit is refused, with the path to it, before a byte is written.
 """

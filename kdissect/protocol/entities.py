@@ -1,9 +1,8 @@
 """Decoded values → what they name: groups, transactional ids, topics.
 
-Most fields say in the definitions what they name (``entityType``). Of a few another field tells: the key of
-a coordinator is that of a group or of a transactional id, and a resource (of configurations, of ACLs) is a
-topic, a group … Where these stand is told by the names of such pairs of fields, which Kafka uses for
-nothing else.
+For most fields the definitions say what they name (``entityType``). For a few another field tells it. The key
+of a coordinator names a group or a transactional id. A resource (of configurations, of ACLs) is a topic, a
+group and so on. Such pairs of fields are known by their names, which Kafka uses for nothing else.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def _typed(struct: Struct) -> frozenset[str]:
 def named(
     entity: str, struct: Struct, values: dict[str, Any], asked: dict[str, Any] | None = None
 ) -> list[str]:
-    """All that a message names of an entity, in the order of the definition, each once; nothing for an empty
-    name, which is that of none.
+    """All things of one kind that a message names, each once, in the order of the definition. An empty name
+    names nothing and is left out.
 
     :param asked: the values of the request, where these are a response's: only it tells what some name.
     """

@@ -1,8 +1,8 @@
 """Kafka's error codes: what they are called, what they mean, and how grave they are.
 
-All of it stands in one table, ``errors.txt`` beside this module, which says itself how it is read; it is
-read when the first error is asked for. Whether an error is routine where it stands depends on what came
-before it on its connection: :mod:`kdissect.session.expected` decides that, by the bounds of the table.
+One table has it all: ``errors.txt`` beside this module, which says itself how to read it. It is read when
+the first error is asked for. Whether an error is routine depends on what came before it on its connection.
+:mod:`kdissect.session.expected` decides that, by the bounds of the table.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def error_class(code: int) -> str:
 
 
 def gravest(classes: Iterable[str]) -> str | None:
-    """The first of the :data:`CLASSES` that is among these; None where there is none."""
+    """The gravest of these, by the order of :data:`CLASSES`; None where they have no member of it."""
     found = set(classes)
     return next((each for each in CLASSES if each in found), None)
 

@@ -72,12 +72,13 @@ def import_definitions(
     library: Library | None = None,
     vendor: str | None = None,
 ) -> ImportReport:
-    """Merge the definitions of a folder or jar with those of ``library`` (by default: what ``target``
-    has, then kdissect's own) and write what differs from it into ``target``.
+    """Merge the definitions of a folder or jar with those of ``library``, and write what differs from it into
+    ``target``.
 
     :param release: the Kafka release; by default a jar says it itself, and a folder by its name.
-    :param vendor: whose definitions these are, if not Kafka's: the release is the vendor's, and what Kafka
-        has too is left out, since a vendor's numbers must not take over Kafka's.
+    :param library: by default what ``target`` has, then kdissect's own.
+    :param vendor: whose definitions these are, if not Kafka's. The release is the vendor's then. What Kafka
+        has too is left out: a vendor's numbers must not take over Kafka's.
     :raises ValueError: no definitions in the source, one that cannot be understood, or no release.
     """
     kafkas = Library(package_folder())

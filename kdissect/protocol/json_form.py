@@ -1,9 +1,9 @@
 """Values ↔ Kafka's JSON: the form of its generated JsonConverters, which brokers print in their request log.
 
 Fields stand in the order of the definition, tagged ones among them, and a tagged field that has its
-default is left out. Bytes are base64, a records field prints as its size. What Kafka's converter
-cannot say is said so that it can be read back: unknown tagged fields as ``_unknownTaggedFields``, a
-string that is not UTF-8 as ``{"base64": …}``.
+default is left out. Bytes are base64, a records field prints as its size. Two things Kafka's converter
+cannot say; here they can be read back. Unknown tagged fields are ``_unknownTaggedFields``, and a
+string that is not UTF-8 is ``{"base64": …}``.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ in ``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``: the only
 its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only, and the
 user's files that bring something new; any other file is read when its class is first asked for.
 
-A damaged file of the user's costs nothing but itself: kdissect's own is used instead, and the damage is
-one of :attr:`Library.problems`.
+Where a file of the user's is damaged, kdissect's own is used instead. The damage is one of
+:attr:`Library.problems`; other files are not affected.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Library:
 
     @property
     def is_own(self) -> bool:
-        """Whether it has nothing but what the last folder has."""
+        """Whether every definition is that of the last folder."""
         return not self._next
 
     def _put(self, table: dict[Any, Entry], key: int | str, entry: Entry, is_last: bool) -> None:

@@ -2,11 +2,11 @@
 
 Rules:
 
-1. A version belongs to the newest release that has it: a newer release takes over the versions it
-   has, an older one only adds versions that nobody has.
-2. One block covers every version for which it builds the very struct that the version's own release
-   builds (names, types, nullability, tags, order, defaults); newer blocks come first. So a release
-   that dropped its old versions still describes them where its text has not changed.
+1. A version belongs to the newest release that has it. A newer release takes over the versions it has. An
+   older one only adds versions that nobody has.
+2. One block covers every version for which it builds the same struct as the version's own release: the same
+   names, types, nullability, tags, order and defaults. Newer blocks come first. So a release that dropped
+   its old versions still describes them where its text has not changed.
 3. Where two releases lay out the same version differently (more than names and known tags), the
    older layout stays as an ``era`` block.
 4. The traits, which no release tells, stay with the API and with the field of the same name in the same
@@ -35,8 +35,10 @@ class KafkaClass(NamedTuple):
 
 
 def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Document]:
-    """What is known of a class (an API's name or a class's group, and its document) with a definition
-    of it added, by the rules of this module."""
+    """Add a definition of a class to what is known of it, by the rules of this module.
+
+    :param known: an API's name or a class's group, and its document; None if nothing is known.
+    """
     if new.api_key is None:
         group, document = known or (new.group, Document(()))
         blocks = merge_blocks(_same_numbering(document.blocks, new.block), new.block)

@@ -1,8 +1,8 @@
 """Definitions → :class:`Struct`: one message class in one version, with the plan that the walks follow.
 
-Structs are built when first asked for and kept. A message that an older release laid out otherwise
-has further structs, :func:`era_structs`; whoever decodes may try them where bytes are left over or
-missing, and must say so.
+Structs are built when first asked for and kept. Where an older release laid out a message otherwise, there
+are further structs: :func:`era_structs`. A caller may try them where bytes are left over or missing, and must
+say so.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Field(NamedTuple):
 class Struct:
     """The fields of a message or of a structure in it, in one version.
 
-    There is one object of each (what is worked out for one is kept by its identity), also after a
-    pickle, which holds no more than what it was asked for with.
+    There is one object of each, also after a pickle: others keep what they work out for a struct by its
+    identity. A pickle holds only the arguments that the struct was asked for with.
     """
 
     __slots__ = ("absent", "by_name", "fields", "flexible", "name", "origin", "plan", "release", "version")
@@ -87,8 +87,8 @@ class Struct:
 def is_default(field: Field, value: Any) -> bool:
     """Whether a tagged field says nothing that its absence would not say.
 
-    Kafka compares by value, structs too; a struct that broke off or that carries tagged fields which
-    the definition does not have is not the default.
+    Kafka compares by value, structs too. A struct that broke off is not the default, and neither is one
+    with tagged fields that the definition does not have.
     """
     if field.struct is None or field.is_array or value is None or field.default is None:
         return bool(value == field.default)

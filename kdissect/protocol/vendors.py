@@ -1,4 +1,4 @@
-"""Whose API keys are that Kafka itself does not have."""
+"""Vendors that use API keys which Kafka itself does not have."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ VENDORS: tuple[tuple[str, range], ...] = (
 
 
 def vendor_of(api_key: int) -> str | None:
-    """Who uses a key for a request of their own; None of a key that nobody is known to use so."""
+    """The vendor that uses a key for a request of its own; None if no vendor is known to."""
     return next((name for name, keys in VENDORS if api_key in keys), None)

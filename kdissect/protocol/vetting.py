@@ -29,8 +29,9 @@ Structures = dict[str, list[Definition]]
 
 
 def vet(definition: Definition) -> int:
-    """See whether everything in a definition has the form that Kafka's generator wants; gives how many fields
-    it has, each as often as there are versions.
+    """Check that everything in a definition has the form that Kafka's generator wants.
+
+    :returns: how many fields it has, each counted once for each version.
 
     :raises ValueError: something has another form, or there is too much of it.
     """
@@ -41,7 +42,7 @@ def vet(definition: Definition) -> int:
         raise ValueError(f"validVersions {valid}: more than {MOST_VERSIONS} versions")
     name, kind = _name(definition, "name"), _text(definition, "type", LONGEST_NAME)
     if kind not in KINDS:
-        raise ValueError(f"type: {kind!r} is none of {', '.join(KINDS)}")
+        raise ValueError(f"type: {kind!r} is not one of {', '.join(KINDS)}")
     if kind in ("request", "response") and (not name.removesuffix(kind.capitalize()) or len(name) < 9):
         raise ValueError(f"{name} is no name of a {kind}")
     _versions(definition, "flexibleVersions", "none")

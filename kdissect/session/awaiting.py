@@ -4,9 +4,9 @@
                 ▲                                                              │
                 └───────────────── sessions that they teach ◄──────────────────┘
 
-A secret is tried where it may help, and nowhere else: whoever writes a capture decides how often secrets come
-and how many connections wait, so what one costs must not grow with the other. How often a connection is tried
-with secrets that do not help is its own affair, and bounded there.
+A secret is tried only where it may help. The author of a capture decides how often secrets come and how many
+connections wait, so the cost of one must not grow with the other. Each connection itself limits how often it
+is tried with secrets that do not help.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Awaiting:
                 del self._by_name[name]
 
     def retried(self, told: Iterable[bytes], packet: int) -> Iterator[tuple[Conversation, list[Event]]]:
-        """What waited for the secrets of these names, and for the sessions that it teaches in turn: by the
-        numbers of the connections, as of ``packet``."""
+        """Try again what waited for the secrets of these names, then what waited for the sessions that this
+        teaches. In the order of the connections' numbers, as of ``packet``."""
         due: dict[int, Conversation] = {}
         numbers: list[int] = []
         while True:

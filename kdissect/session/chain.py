@@ -1,11 +1,11 @@
 """Do two sides exchange requests and responses, whatever stands in them? Told by their heads alone.
 
-A client that is newer than the definitions, or a vendor's, sends requests of which no body fits. But Kafka's
-framing is a shape of its own: the frames of both directions lie end to end, a request has its correlation id
-behind four bytes and its client id behind that, a response begins with the id of a request that waits. Enough
-exchanges of that form, one behind the other, are evidence of Kafka; one frame that breaks the form undoes it.
+If a client is newer than the definitions, or a vendor's, no body of its requests fits. But Kafka's framing is
+a shape of its own. The frames of both directions lie end to end. A request has its correlation id behind four
+bytes and its client id behind that. A response begins with the id of a request that waits. Enough exchanges
+of that form, one behind the other, are evidence of Kafka; one frame that breaks the form undoes it.
 
-Nothing but heads is kept: what is between them may be of any length.
+Only heads are kept: what is between them may be of any length.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Chain:
 
     @property
     def correlation_id(self) -> int | None:
-        """Of the latest request."""
+        """The latest request's."""
         return self._last
 
     def is_enough(self, port: int, is_doubtful: bool) -> bool:

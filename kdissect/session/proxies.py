@@ -80,7 +80,7 @@ class _Bytes:
 
     @property
     def next(self) -> int | None:
-        """The next one, without taking it; None where there is none so far."""
+        """The next byte, without taking it; None if no more have come so far."""
         return self.data[self.position] if self.position < len(self.data) else None
 
 

@@ -1,8 +1,8 @@
 """A SYN with another number on a connection that has not ended: does it open a new one?
 
 It does where the ports are used again and the end of the connection before was not captured. But such a SYN
-may also be forged, or late, or the other end may answer an older one; then the connection before it goes on,
-and who gets the SYN says so and no more (RFC 5961, 4). So both stay, with a number each, until a segment
+may also be forged, or late, or the other end may answer an older one. Then the connection before it goes on,
+and the receiver of the SYN only says so (RFC 5961, 4). So both stay, with a number each, until a segment
 tells: one that confirms the SYN ends the connection before it.
 """
 

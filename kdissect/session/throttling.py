@@ -1,12 +1,12 @@
 """How long a quota holds a request back, as the responses tell it (KIP-124, KIP-219).
 
 Brokers before 2.0 hold the answer itself back for ``throttleTimeMs``. Since KIP-219 they answer at once, and
-then read nothing from the connection for that long: what comes in the meantime waits, and that wait is a part
-of the *next* exchange's latency. A client of today waits by itself, so that nothing is left of it there.
+then read nothing from the connection for that long. What comes in the meantime waits, and that wait is a part
+of the *next* exchange's latency. A client of today waits by itself, so that the broker need not.
 
-Which of the two a broker does follows from its release, whatever version it is asked in. So once a connection
-shows that its broker is 2.0 or newer, by a version that came with KIP-219 or by what it offers, that counts.
-The definitions tell these versions: those in which Kafka's clients wait by themselves
+The broker's release decides between the two, whatever version it is asked in. A connection may show that its
+broker is 2.0 or newer: by a version that came with KIP-219, or by what it offers. The definitions tell these
+versions. They are those in which Kafka's clients wait by themselves
 (``AbstractResponse.shouldClientThrottle``), and one that came later. Where nothing shows it, the answer was
 held back only if it took at least as long as it says.
 """

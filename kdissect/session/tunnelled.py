@@ -1,14 +1,14 @@
 """Whose is a packet that came through a tunnel?
 
-Tenants of one network may have the same addresses, and are told apart by the identifier of their tunnel. But
-the identifier alone does not make a connection: its two directions may have different ones (Cilium puts the
-sender's identity there; a packet that is routed between two networks has that of the one it goes to), and a
-host may capture each packet twice, in the tunnel and out of it. So between endpoints that are known, a
-network that is new belongs to the connection whose sequence numbers it continues; where it continues none,
-it is another tenant's.
+Tenants of one network may have the same addresses. The identifier of their tunnel tells them apart. But it
+alone does not make a connection, for two reasons. The two directions may have different identifiers: Cilium
+puts the sender's identity there, and a packet that is routed between two networks has that of the one it goes
+to. And a host may capture each packet twice, in the tunnel and out of it. So a new network between known
+endpoints belongs to the connection whose sequence numbers it continues. If it continues none, it is another
+tenant's.
 
-All connections between the endpoints are asked for that, so there is a limit to them, and to the keys of
-each: who invents identifiers is not to make each packet dearer than the one before.
+Each connection between the endpoints is asked for that, so their number is limited, and so are the keys of
+each. Otherwise a sender that invents identifiers could make each packet dearer than the one before.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ Key = tuple[Endpoint, Endpoint] | tuple[Endpoint, Endpoint, int]
 
 
 class Tunnelled:
-    """The connections of which packets came through tunnels, and their keys, of which each stands for one
-    direction. The other connections have their endpoints in both orders, and are not known here."""
+    """The connections with packets that came through tunnels, and their keys. Each key stands for one
+    direction. Connections without tunnels are found by their endpoints, in both orders; they are not known
+    here."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._most = limits.tenants

@@ -44,7 +44,7 @@ def doubling(depth: int) -> dict[str, Any]:
         ({"name": "HeartbeätRequest"}, "is no name"),
         ({"name": "A" * 101}, "at most 100 characters"),
         ({"name": "Request"}, "is no name of a request"),
-        ({"type": "moon"}, "is none of request, response"),
+        ({"type": "moon"}, "is not one of request, response"),
         ({"apiKey": 1e999}, "apiKey: a whole number"),
         ({"apiKey": True}, "apiKey: a whole number"),
         ({"apiKey": None}, "apiKey: a whole number"),
