@@ -16,7 +16,7 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS as TABLES
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
 from kdissect.tui.feed.counting import Ask, Begin, Counting, Grown
 from tests.cli.run import CAPTURES
 from tests.jobs.same import said, small_batches
