@@ -68,10 +68,9 @@ class Fold(ABC):
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
-    @property
-    def take(self) -> Callable[[Exchange], None]:
-        """What :meth:`feed` does with an exchange, for who knows that it is one."""
-        return self._exchange
+    def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
+        """What :meth:`feed` and :meth:`see` do with an exchange, for a caller that knows that it is one."""
+        return self._exchange, self._other
 
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""

@@ -29,9 +29,10 @@ class Together:
         self._ways = self._find_ways()
 
     def _find_ways(self) -> tuple[list[Callable[[Exchange], None]], list[Callable[[Exchange], None]]]:
-        """Where exchanges go that count, and those that do not: past :meth:`Fold.feed`, which would look at
-        each of them once more for each fold."""
-        return [each.take for each in self._fed], [each.see for each in self._fed]
+        """Where exchanges go: those that count, and those that do not. :meth:`Fold.feed` would ask of each
+        event what it is, once more for each fold."""
+        ways = [each.ways() for each in self._fed]
+        return [feed for feed, _ in ways], [see for _, see in ways]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_ways"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event, dissect
+from kdissect.exchange import Exchange
 from kdissect.model import Fault, Packet, Secrets
 from tests.shared import SHARED
 
@@ -37,12 +38,27 @@ def taken_away(path: Path, way: str) -> list[Event]:
     elif way == "no first third":
         items = items[len(items) // 3 :]
     elif way != "whole":
-        to_broker = way == "requests only"
-        items = tuple(each for each in items if not isinstance(each, Packet) or _to_broker(each) == to_broker)
+        to_broker, ports = way == "requests only", ports_of(path)
+        items = tuple(
+            each for each in items if not isinstance(each, Packet) or (_port(each) in ports) == to_broker
+        )
     return list(dissect(items))
 
 
-def _to_broker(packet: Packet) -> bool:
-    """Whether a packet goes to the port of a broker of the lab, by its TCP header after that of IPv4."""
+@cache
+def whole(path: Path) -> tuple[Event, ...]:
+    """What all packets show."""
+    return tuple(dissect(packets(path)))
+
+
+@cache
+def ports_of(path: Path) -> frozenset[int]:
+    """The ports of the brokers."""
+    brokers = {each.broker for each in whole(path) if isinstance(each, Exchange)}
+    return frozenset(int(each.rpartition(":")[2]) for each in brokers)
+
+
+def _port(packet: Packet) -> int:
+    """Where a packet goes, by its TCP header after that of IPv4."""
     start = packet.data.find(b"\x45\x00") + 20
-    return 9_090 <= int.from_bytes(packet.data[start + 2 : start + 4], "big") < 9_200
+    return int.from_bytes(packet.data[start + 2 : start + 4], "big")

@@ -16,7 +16,8 @@ T0 = 1_800_000_000 * SECOND
 MS, S = MILLISECOND, SECOND
 WHOLE = Context(first_ns=0, last_ns=100 * SECOND, exchanges=1000, connections=5, kafka=5)
 """A capture of which nothing is missing."""
-Facts = Mapping[type[Statistic], list[Row]]
+Facts = Mapping[Any, list[Row]]
+"""Rows by statistic."""
 Pair = tuple[type[Statistic], Row]
 _LISTS = ("texts", "int64s")
 _COUNTS = ("int32", "int64")

@@ -8,11 +8,11 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.topics import Topics
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import INFO, NOTICE, WARNING
-from tests.insight.made import SECOND, row, said
+from tests.insight.made import row, said
 from tests.insight.rules.test_produce import judged, producer
 
 SEVERITIES = {

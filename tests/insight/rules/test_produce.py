@@ -8,12 +8,12 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import SECOND, row, said
+from tests.insight.made import row, said
 
 SEVERITIES = {
     "produce-refused": WARNING,

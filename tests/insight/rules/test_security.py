@@ -8,11 +8,11 @@ import pytest
 
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import SECOND, row, said
+from tests.insight.made import row, said
 
 SEVERITIES = {
     "plaintext-credentials": CRITICAL,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import MILLISECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import SECOND, row, said
+from tests.insight.made import row, said
 
 SEVERITIES = {
     "transaction-hanging": CRITICAL,
