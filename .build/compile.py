@@ -12,6 +12,7 @@ import os
 import runpy
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -36,11 +37,13 @@ def compile_leaves(top: Path, work: Path) -> list[tuple[Path, str]]:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    leaves = runpy.run_path(str(top / "kdissect" / "leaves.py"))["LEAVES"]
+    table = runpy.run_path(str(top / "kdissect" / "leaves.py"))
     here = Path.cwd()
     os.chdir(top)
     try:
-        extensions = [_extension(name, Extension) for name in leaves]
+        # The longest first: no processor then has nothing to do while another compiles the last one.
+        leaves = sorted(table["LEAVES"], key=lambda name: _source(name).stat().st_size, reverse=True)
+        extensions = [_extension(name, name in table["LOOPS"], Extension) for name in leaves]
         made = cythonize(
             extensions,
             build_dir=str(work / "c"),
@@ -60,14 +63,17 @@ def compile_leaves(top: Path, work: Path) -> list[tuple[Path, str]]:
         os.chdir(here)
 
 
-def _extension(name: str, kind: Callable[..., Any]) -> Any:
+def _source(name: str) -> Path:
     path = name.replace(".", "/")
+    typed = Path(path + ".pyx")
+    return typed if typed.exists() else Path(path + ".py")
+
+
+def _extension(name: str, has_loops: bool, kind: Callable[..., Any]) -> Any:
     flags: list[str] = []
     if sys.platform != "win32":
-        # Without C types there is little to optimise, and it takes twice as long.
-        flags = ["-O2" if Path(path + ".pxd").exists() else "-O1", "-g0", "-fwrapv"]
-    source = path + (".pyx" if Path(path + ".pyx").exists() else ".py")
-    return kind(name, [source], extra_compile_args=flags)
+        flags = ["-O2" if has_loops else "-O1", "-g0", "-fwrapv"]
+    return kind(name, [str(_source(name))], extra_compile_args=flags)
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
@@ -80,11 +86,14 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         if os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
             return
         self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
+        self.app.display_info(f"compiling hot modules on {os.cpu_count()} processors: a minute on two")
+        begin = time.monotonic()
         try:
             made = compile_leaves(Path(self.root), Path(self._work.name))
         except (Exception, SystemExit) as error:  # whatever it is: the sources alone are enough
             self.app.display_warning(f"the hot modules stay pure Python: {type(error).__name__}: {error}")
             return
+        self.app.display_info(f"compiled {len(made)} modules in {time.monotonic() - begin:.0f} s")
         if version == "editable":
             _put_in_place(made, Path(self.root))
             return

@@ -189,6 +189,7 @@ class Exchange:
         return self.request, self.response
 
     def _first(self) -> Message:
+        """The request, else the response."""
         first: Message | None = self.request if self.request is not None else self.response
         assert first is not None
         return first

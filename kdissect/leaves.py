@@ -75,6 +75,28 @@ LEAVES = (
 )
 """The modules."""
 
+LOOPS = frozenset(
+    {
+        "kdissect.protocol.cursor",
+        "kdissect.protocol.decode",
+        "kdissect.protocol.survey",
+        "kdissect.protocol.json_form",
+        "kdissect.protocol.json_text",
+        "kdissect.protocol.json_walk",
+        "kdissect.protocol.json_way",
+        "kdissect.record.records",
+        "kdissect.present.exchange_text",
+        "kdissect.present.form",
+        "kdissect.present.record_batches",
+        "kdissect.present.record_text",
+        "kdissect.present.records",
+        "kdissect.present.sanitise",
+        "kdissect.present.text",
+    }
+)
+"""Those of them whose C goes through bytes and text. Only these gain from a compiler's second level of
+optimisation; the others call Python most of the time, and the level takes the compiler twice as long."""
+
 PURE = "KDISSECT_PURE"
 """The environment variable with which compiled modules are left alone: ``KDISSECT_PURE=1``."""
 

@@ -56,7 +56,7 @@ class Input(NamedTuple):
     def packets(self) -> Packets:
         """Open the packets.
 
-        :raises CaptureError: there are none to read.
+        :raises CaptureError: they cannot be opened.
         """
         if self.open_packets is not None:
             return self.open_packets()
@@ -144,7 +144,7 @@ class Pass:
     def open(self) -> Packets:
         """Open the input, if it is not open.
 
-        :raises CaptureError: there is nothing to read.
+        :raises CaptureError: it cannot be opened.
         """
         if self._packets is None:
             self._packets = self._input.packets()
@@ -158,7 +158,7 @@ class Pass:
     def events(self) -> Iterator[Sequence[Event]]:
         """Read everything; gives the events in lists of those that came together.
 
-        :raises CaptureError: there is nothing to read.
+        :raises CaptureError: it cannot be opened.
         """
         try:
             for items in self.items():
@@ -217,7 +217,7 @@ def teach(names: TopicNames, topics: Mapping[str, str]) -> None:
 def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits) -> Secrets:
     """The secrets that key logs (or directories of them) and private keys of brokers hold.
 
-    :raises CaptureError: a file cannot be read, or a key is none; the text has one line.
+    :raises CaptureError: a file cannot be read, or a key cannot be used; the text has one line.
     """
     secrets = Secrets(limits)
     for path in rsa_keys:
@@ -230,7 +230,7 @@ def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits)
 def read_rsa_key(path: str) -> bytes:
     """A private key with which TLS is decrypted, from a file.
 
-    :raises CaptureError: it cannot be read, or is none; the text has one line.
+    :raises CaptureError: it cannot be read, or cannot be used; the text has one line.
     """
     try:
         with open(path, "rb") as file:

@@ -35,14 +35,16 @@ settings.register_profile("kdissect", deadline=None, suppress_health_check=[Heal
 settings.load_profile("kdissect")
 
 
-class OneSpark(LoadFileScheduling):
+class OneSpark(LoadFileScheduling):  # type: ignore[misc]
     """A file's tests run in one process, so that what they share is made once; Spark's all in one, the first:
     each process that needs Spark starts a Java of its own."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+        file = nodeid.partition("::")[0]
+        return "tests/spark" if file.startswith("tests/spark/") else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
     return OneSpark(config, log)
 

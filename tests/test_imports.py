@@ -66,6 +66,21 @@ def test_no_circle_is_left() -> None:
     assert circles(package()) == []
 
 
+def test_commands_import_what_they_share_and_not_each_other() -> None:
+    commands = "kdissect.cli.commands."
+
+    def command(name: str) -> str | None:
+        return name.removeprefix(commands).partition(".")[0] if name.startswith(commands) else None
+
+    wrong = [
+        (name, other)
+        for name, imports in package().items()
+        for other in imports
+        if command(other) is not None and command(other) != command(name)
+    ]
+    assert wrong == []
+
+
 def test_circles_are_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [["b", "c"]]
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.leaves import LEAVES, OUTDATED, PURE, is_outdated
+from kdissect.leaves import LEAVES, LOOPS, OUTDATED, PURE, is_outdated
 
 TOP = Path(__file__).resolve().parents[1]
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -91,3 +91,7 @@ def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
     )
     assert run.stdout.strip().endswith("dissect.py")
     assert run.stderr == OUTDATED + "\n"
+
+
+def test_what_is_optimised_more_is_compiled() -> None:
+    assert set(LEAVES) > LOOPS

@@ -20,9 +20,9 @@ from kdissect.analysis.group_rebalance import (
     NOTIFIED,
     SYNCED,
     GroupLine,
+    MemberStep,
     Moved,
     Rebalance,
-    Step,
 )
 from kdissect.analysis.triggers import (
     DID_NOT_POLL,
@@ -90,14 +90,14 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     numbers = [join.number for join in now.joins[-1:]]
     out.exchanges += numbers + ([leader.number] if leader is not None else [])
     for sync in good:
-        out.steps.append(Step(sync.told_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
+        out.steps.append(MemberStep(sync.told_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
     if leader is not None:
         gives = f"assigns to {len(leader.assigned)}"
-        out.steps.append(Step(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))
+        out.steps.append(MemberStep(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))
     for sync in good:
         ns = line.fetched_from(sync.member, set(now.later()), sync.told_ns or sync.ns)
         if ns is not None and (after is None or ns < after.told_ns):
-            out.steps.append(Step(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
+            out.steps.append(MemberStep(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
     return out
 
 
@@ -194,19 +194,19 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         out.exchanges.append(told.first)
     since = window.before.told_ns if window.before is not None else 0
     generation = window.before.generation if window.before is not None else (window.generation or 0) - 1
-    first: dict[str, Step] = {}
+    first: dict[str, MemberStep] = {}
     for key, run in line.refusals.items():
         if key.error == REBALANCE_IN_PROGRESS and key.generation == generation and key.api != "JoinGroup":
             out.counts |= run.counts
             if since <= run.first_ns <= window.until_ns:
-                step = Step(run.first_ns, run.first, key.member, NOTIFIED, run.who)
+                step = MemberStep(run.first_ns, run.first, key.member, NOTIFIED, run.who)
                 if key.member not in first or first[key.member].ns > step.ns:
                     first[key.member] = step
     out.steps += first.values()
     for join in window.joins:
         detail = join.reason or (f"instance {join.instance}" if join.instance else None)
         member = join.member or join.instance or ""
-        out.steps.append(Step(join.ns, join.number, member, JOINED, join.who, detail))
+        out.steps.append(MemberStep(join.ns, join.number, member, JOINED, join.who, detail))
         out.counts |= join.counts
     for leave in window.leaves:
         member = (
@@ -215,7 +215,7 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         reason = leave.reason
         if reason is None and exceeded_poll_interval(line, leave, member):
             reason = DID_NOT_POLL
-        out.steps.append(Step(leave.ns, leave.number, member, LEFT, leave.who, reason))
+        out.steps.append(MemberStep(leave.ns, leave.number, member, LEFT, leave.who, reason))
         out.counts |= leave.counts
     out.last_join_ns = max((join.ns for join in window.joins), default=None)
     return out
@@ -241,7 +241,9 @@ def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, w
             out.missing = [each for each in lost if each not in gone]
         for member in out.missing or ():
             ns = now.joined_ns or now.told_ns
-            out.steps.append(Step(ns, None, member, EXPIRED, line.clients.get(member), "did not join again"))
+            out.steps.append(
+                MemberStep(ns, None, member, EXPIRED, line.clients.get(member), "did not join again")
+            )
     waits = sorted(window.joins, key=lambda join: (join.ns, join.number))
     if roster is None or not set(roster) <= {join.member for join in waits}:
         out.last_join_ns = None  # another may have joined later

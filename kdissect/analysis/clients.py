@@ -35,20 +35,20 @@ UNTOLD = _Software()
 
 
 @dataclass(slots=True)
-class _Named:
+class _NamedClient:
     """What was named on one connection, first and last."""
 
     first: _Software = UNTOLD
     last: _Software = UNTOLD
 
-    def merge(self, later: _Named) -> None:
+    def merge(self, later: _NamedClient) -> None:
         if later.last != UNTOLD:
             self.first = later.first if self.first == UNTOLD else self.first
             self.last = later.last
 
 
 @dataclass(slots=True)
-class _Talk:
+class _ClientTalk:
     """What one client id said on one connection, or on several."""
 
     connections: int = 0
@@ -59,7 +59,7 @@ class _Talk:
     """(API key, version): requests."""
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Talk) -> None:
+    def merge(self, later: _ClientTalk) -> None:
         self.connections += later.connections
         self.exchanges += later.exchanges
         self.request_bytes += later.request_bytes
@@ -94,9 +94,9 @@ class Clients(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._named: Rows[int, _Named] = Rows(_Named, limits.rows)
+        self._named: Rows[int, _NamedClient] = Rows(_NamedClient, limits.rows)
         """By connection."""
-        self._talks: Rows[tuple[int, _Client], _Talk] = Rows(_Talk, limits.rows)
+        self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, limits.rows)
         """By connection and client, whose software is not told where none was named yet."""
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -123,14 +123,14 @@ class Clients(Statistic):
     def _other(self, exchange: Exchange) -> None:
         self._software(exchange)
 
-    def _software(self, exchange: Exchange) -> _Named | None:
+    def _software(self, exchange: Exchange) -> _NamedClient | None:
         """What was named on the connection so far, by this exchange too; None where there are too many."""
         named, request = self._named.row(exchange.connection), exchange.request
         if named is not None and request is not None and request.api_key == API_VERSIONS:
             body = request.body()
             if body.get("clientSoftwareName"):
                 software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
-                named.merge(_Named(software, software))
+                named.merge(_NamedClient(software, software))
         return named
 
     def merge(self, later: Self) -> None:
@@ -149,13 +149,13 @@ class Clients(Statistic):
         return self._named.left_out + self._talks.left_out
 
     def result(self) -> list[Row]:
-        clients: dict[_Client, _Talk] = {}
+        clients: dict[_Client, _ClientTalk] = {}
         seen: set[tuple[int, _Client]] = set()
         for (connection, client), talk in self._talks.rows.items():
             named = self._named.rows.get(connection)
             if client.software == UNTOLD and named is not None:
                 client = client._replace(software=named.first)
-            whole = clients.setdefault(client, _Talk())
+            whole = clients.setdefault(client, _ClientTalk())
             whole.merge(talk)
             whole.connections += (connection, client) not in seen
             seen.add((connection, client))
@@ -166,7 +166,7 @@ def _order(client: _Client) -> tuple[str, ...]:
     return tuple(part or "" for part in (client.client, client.client_id, *client.software))
 
 
-def _result(client: _Client, talk: _Talk) -> Row:
+def _result(client: _Client, talk: _ClientTalk) -> Row:
     return {
         "client": client.client,
         "client_id": client.client_id,

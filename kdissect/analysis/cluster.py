@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from kdissect.analysis.cluster_history import Span, list_text
+from kdissect.analysis.cluster_history import Spell, list_text
 from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
 from kdissect.analysis.fold import Row, View
@@ -38,7 +38,7 @@ class _ClusterTable(View[ClusterModel]):
         return self.basis.left_out + max(0, len(self._rows()) - self.limits.rows)
 
 
-def _held(span: Span) -> Row:
+def _held(span: Spell) -> Row:
     return {
         "from_ns": span.from_ns,
         "to_ns": span.to_ns,
@@ -47,7 +47,7 @@ def _held(span: Span) -> Row:
     }
 
 
-def _order(cluster: str | None, subject: Any, span: Span) -> tuple[Any, ...]:
+def _order(cluster: str | None, subject: Any, span: Spell) -> tuple[Any, ...]:
     return cluster or "", subject, span.from_ns, span.exchange
 
 

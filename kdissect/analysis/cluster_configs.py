@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdissect.analysis.cluster_events import Changes, Events, when
-from kdissect.analysis.cluster_history import ORDER_NS, Cluster, Span, Track
+from kdissect.analysis.cluster_history import ORDER_NS, Cluster, Spell, Track
 from kdissect.analysis.fold import SECOND
 
 
@@ -20,7 +20,7 @@ class Configs:
         self._changes = changes
         self._made = made
 
-    def configs(self) -> Iterator[tuple[Cluster, tuple[str, str, str], Span]]:
+    def configs(self) -> Iterator[tuple[Cluster, tuple[str, str, str], Spell]]:
         """Each setting, with how it was; changes are noted."""
         self._acls()
         for (cluster, subject), events in self._events.of("config").items():

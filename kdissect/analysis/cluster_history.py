@@ -47,7 +47,7 @@ class Event(NamedTuple):
     counts: bool = True
 
 
-class Span(NamedTuple):
+class Spell(NamedTuple):
     """How a thing was, for a while."""
 
     values: dict[str, Any]
@@ -108,7 +108,7 @@ class Track:
     """Fields that are not known any more where the first of the versions is newer and they are not told."""
     keeps: tuple[str, ...] = ()
     """Fields that are as they were when the thing is there again."""
-    spans: list[Span] = field(default_factory=list)
+    spans: list[Spell] = field(default_factory=list)
     values: dict[str, Any] | None = None
     _from: tuple[int, int, str] = (0, 0, "")
     _counts: bool = False
@@ -238,7 +238,7 @@ class Track:
     def _close(self, to_ns: int | None) -> None:
         assert self.values is not None
         from_ns, number, told_by = self._from
-        self.spans.append(Span(self.values, from_ns, to_ns, number, told_by, self._counts))
+        self.spans.append(Spell(self.values, from_ns, to_ns, number, told_by, self._counts))
 
 
 def list_text(nodes: Any) -> str | None:

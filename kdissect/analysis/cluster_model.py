@@ -11,10 +11,10 @@ from typing import Self
 
 from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
-from kdissect.analysis.cluster_history import Change, Cluster, Span
+from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
 from kdissect.analysis.cluster_told import TELLING, told
-from kdissect.analysis.cluster_topics import Topics
+from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most, told_ns
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.metadata_log import MetadataLog, may_have_log
@@ -28,11 +28,11 @@ from kdissect.session.conversation import Connection
 class History:
     """What is known of all clusters."""
 
-    endpoints: list[tuple[Cluster, tuple[int, str, int], Span]] = field(default_factory=list)
+    endpoints: list[tuple[Cluster, tuple[int, str, int], Spell]] = field(default_factory=list)
     """Node, host and port, each with how the node was."""
-    topics: list[tuple[Cluster, str, Span]] = field(default_factory=list)
-    partitions: list[tuple[Cluster, tuple[str, int], Span]] = field(default_factory=list)
-    configs: list[tuple[Cluster, tuple[str, str, str], Span]] = field(default_factory=list)
+    topics: list[tuple[Cluster, str, Spell]] = field(default_factory=list)
+    partitions: list[tuple[Cluster, tuple[str, int], Spell]] = field(default_factory=list)
+    configs: list[tuple[Cluster, tuple[str, str, str], Spell]] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
 
@@ -95,7 +95,7 @@ class ClusterModel(Fold):
 
 def _history(events: Events) -> History:
     changes = Changes()
-    topics = Topics(events, changes)
+    topics = TopicHistory(events, changes)
     return History(
         endpoints=list(Nodes(events, changes).endpoints()),
         topics=list(topics.topics()),

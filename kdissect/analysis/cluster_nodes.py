@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kdissect.analysis.cluster_events import Changes, Events, when
-from kdissect.analysis.cluster_history import Cluster, Event, Span, Track
+from kdissect.analysis.cluster_history import Cluster, Event, Spell, Track
 
 HEARTBEAT = "BrokerHeartbeat"
 """What a broker that lives sends."""
@@ -60,7 +60,7 @@ class Nodes:
         self._events = events
         self._changes = changes
 
-    def endpoints(self) -> Iterator[tuple[Cluster, tuple[int, str, int], Span]]:
+    def endpoints(self) -> Iterator[tuple[Cluster, tuple[int, str, int], Spell]]:
         """Each address of a node, with how the node was; changes are noted."""
         controllers = {cluster: self._controller(cluster) for cluster in self._events.clusters()}
         listed, places = self._listings()
@@ -172,7 +172,7 @@ class Nodes:
 
     def _endpoints(
         self, places: Listed, controllers: dict[Cluster, list[Event]]
-    ) -> Iterator[tuple[Cluster, tuple[int, str, int], Span]]:
+    ) -> Iterator[tuple[Cluster, tuple[int, str, int], Spell]]:
         for (cluster, subject), events in self._events.of("endpoint").items():
             node, host, port = subject
             if not isinstance(node, int) or not isinstance(host, str) or not isinstance(port, int):

@@ -10,14 +10,14 @@ from kdissect.analysis.cluster_history import (
     ORDER_NS,
     Cluster,
     Event,
-    Span,
+    Spell,
     Track,
     leader_text,
     list_text,
 )
 
 
-class Topics:
+class TopicHistory:
     """The history of the topics and their partitions."""
 
     def __init__(self, events: Events, changes: Changes) -> None:
@@ -29,7 +29,7 @@ class Topics:
         self.made: dict[tuple[Cluster, str], list[int]] = {}
         """When topics were made."""
 
-    def topics(self) -> Iterator[tuple[Cluster, str, Span]]:
+    def topics(self) -> Iterator[tuple[Cluster, str, Spell]]:
         """Each topic, with how it was; to be called before :meth:`partitions`."""
         for (cluster, (name,)), events in self._events.of("topic").items():
             assert isinstance(name, str)
@@ -88,7 +88,7 @@ class Topics:
             elif is_there is not True and values.get("is_asked_for") and asked is None:
                 asked = event
 
-    def partitions(self) -> Iterator[tuple[Cluster, tuple[str, int], Span]]:
+    def partitions(self) -> Iterator[tuple[Cluster, tuple[str, int], Spell]]:
         """Each partition, with how it was."""
         for (cluster, (name, index)), events in self._events.of("partition").items():
             if not isinstance(name, str) or not isinstance(index, int):

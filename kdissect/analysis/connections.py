@@ -23,7 +23,7 @@ from kdissect.session.conversation import Connection
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionSoFar:
     client: str = ""
     broker: str = ""
     client_id: str | None = None
@@ -59,7 +59,7 @@ class _Line:
             self.latency.add(answered_ns - asked_ns)
             self.depth.add(asked_ns, answered_ns)
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _ConnectionSoFar) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.requests += later.requests
@@ -77,7 +77,7 @@ _Key = tuple[int, str]
 """Number of the connection, and name of the capture point; empty where the input has one."""
 
 
-class Connections(OneTable[_Key, _Line]):
+class Connections(OneTable[_Key, _ConnectionSoFar]):
     """The statistic ``connections``."""
 
     name = "connections"
@@ -121,7 +121,7 @@ class Connections(OneTable[_Key, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_ConnectionSoFar, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         row = self._rows.row((exchange.connection, exchange.capture_point or ""))
@@ -152,10 +152,10 @@ class Connections(OneTable[_Key, _Line]):
 
 def row_of(connection: Connection) -> Row:
     """The row of a connection without exchanges."""
-    return _result(connection.connection, connection.capture_point or "", _Line(over=connection))
+    return _result(connection.connection, connection.capture_point or "", _ConnectionSoFar(over=connection))
 
 
-def _result(number: int, point: str, row: _Line) -> Row:
+def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
     over = row.over
     p50, p99 = row.latency.percentiles(50, 99)
     return {

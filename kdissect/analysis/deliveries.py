@@ -17,7 +17,7 @@ from kdissect.analysis.histogram import Histogram
 C = TypeVar("C")
 
 
-class Batch(NamedTuple):
+class ProducedBatch(NamedTuple):
     """A batch that was produced."""
 
     base: int | None
@@ -54,7 +54,7 @@ class Arrival(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
+class ConsumerOutcome:
     """What reached one consumer."""
 
     counts: bool = False
@@ -79,10 +79,10 @@ class _Placed(NamedTuple):
 
     base: int
     last: int
-    batch: Batch
+    batch: ProducedBatch
 
 
-class Loss(NamedTuple):
+class ConnectionLoss(NamedTuple):
     """What is missing of a connection."""
 
     lost: list[int]
@@ -93,10 +93,10 @@ class Loss(NamedTuple):
     """When a request names all that it fetches, and whether a session begins with it."""
 
 
-NO_LOSS = Loss([], [], [])
+NO_LOSS = ConnectionLoss([], [], [])
 
 
-def after_loss(arrivals: Iterable[Arrival], loss: Loss) -> Iterator[Arrival]:
+def after_loss(arrivals: Iterable[Arrival], loss: ConnectionLoss) -> Iterator[Arrival]:
     """The arrivals of a connection and partition, each told whether an answer is missing before it that may
     have brought records: it is the next that asks for anything, and the partition was asked for all the
     time."""
@@ -118,7 +118,7 @@ def after_loss(arrivals: Iterable[Arrival], loss: Loss) -> Iterator[Arrival]:
         yield each._replace(is_after_loss=is_lost)
 
 
-def _missed(loss: Loss, before: int, ns: int) -> bool:
+def _missed(loss: ConnectionLoss, before: int, ns: int) -> bool:
     """Whether messages are missing between the two, and nothing else was asked for since."""
     at = bisect_left(loss.lost, ns) - 1
     if at < 0 or loss.lost[at] < before:
@@ -132,11 +132,11 @@ def _when(arrival: Arrival) -> tuple[int, int]:
 
 
 def deliver(
-    batches: list[Batch],
+    batches: list[ProducedBatch],
     consumers: Mapping[C, list[Arrival]],
     followers: Collection[C],
     rises: list[tuple[int, int]],
-) -> Iterator[tuple[C, Outcome]]:
+) -> Iterator[tuple[C, ConsumerOutcome]]:
     """What reached each consumer.
 
     :param followers: those of the consumers that are brokers.
@@ -154,7 +154,7 @@ def deliver(
         yield consumer, _reach(arrivals, placed, bases, replicated if followers else {}, watermarks)
 
 
-def _place(batches: list[Batch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
+def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
     """The produced batches by offset, each once: by the offset that was told, else as they were fetched."""
     by_base: dict[int, Arrival] = {}
     by_content: dict[tuple[int | None, ...], int] = {}
@@ -211,7 +211,7 @@ def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[i
     return found
 
 
-def _follows(batch: Batch, arrival: Arrival) -> bool:
+def _follows(batch: ProducedBatch, arrival: Arrival) -> bool:
     """Whether it can be that batch: nothing is fetched before it is sent."""
     return batch.sent_ns is None or arrival.came_ns >= batch.sent_ns
 
@@ -265,8 +265,8 @@ def _reach(
     bases: list[int],
     replicated: Mapping[int, int],
     watermarks: _Watermarks,
-) -> Outcome:
-    out, covered = Outcome(), _Covered()
+) -> ConsumerOutcome:
+    out, covered = ConsumerOutcome(), _Covered()
     reached: set[int] = set()
     wanted: int | None = None
     furthest = -1
@@ -308,7 +308,7 @@ def _reach(
 
 
 def _count_lost(
-    out: Outcome,
+    out: ConsumerOutcome,
     arrival: Arrival,
     fresh: list[tuple[int, int]],
     placed: list[_Placed],
@@ -326,7 +326,7 @@ def _count_lost(
 
 
 def _time(
-    out: Outcome,
+    out: ConsumerOutcome,
     one: _Placed,
     arrival: Arrival,
     records: int,

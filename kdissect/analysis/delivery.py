@@ -28,7 +28,7 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
     column,
 )
-from kdissect.analysis.deliveries import Outcome
+from kdissect.analysis.deliveries import ConsumerOutcome
 from kdissect.analysis.fold import Row, View
 from kdissect.analysis.transit import Consumer, Place, Transit
 from kdissect.limits import DEFAULTS, Limits
@@ -105,7 +105,7 @@ def _order(row: Row) -> tuple[str, int, str, str]:
     return row["topic"] or "", row["partition"], row["consumer"] or "", row["client"] or ""
 
 
-def _result(place: Place, consumer: Consumer, group: str | None, outcome: Outcome) -> Row:
+def _result(place: Place, consumer: Consumer, group: str | None, outcome: ConsumerOutcome) -> Row:
     send_50, send_99 = outcome.send.percentiles(50, 99)
     ack_50, ack_99 = outcome.ack.percentiles(50, 99)
     create_50, create_99 = outcome.create.percentiles(50, 99)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.group_marks import Beat, Held, Run, Who, places
+from kdissect.analysis.group_marks import Beat, Held, RepeatedMark, Who, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     CERTAIN,
@@ -23,9 +23,9 @@ from kdissect.analysis.group_rebalance import (
     STATUS,
     SYNCED,
     GroupLine,
+    MemberStep,
     Moved,
     Rebalance,
-    Step,
 )
 from kdissect.analysis.triggers import DID_NOT_POLL, EARLY, LONG_POLL_NS
 
@@ -47,7 +47,7 @@ SILENT = 3
 
 
 @dataclass(slots=True)
-class _Member:
+class _MemberNow:
     """A member as of now."""
 
     who: Who
@@ -64,7 +64,7 @@ class _Member:
 
 
 @dataclass(slots=True)
-class _Row(Rebalance):
+class _OpenRebalance(Rebalance):
     """A rebalance while it goes on."""
 
     is_dark: bool = False
@@ -76,10 +76,10 @@ class _Replay:
 
     def __init__(self, line: GroupLine) -> None:
         self.line = line
-        self.rows: list[_Row] = []
-        self.open: list[_Row] = []
+        self.rows: list[_OpenRebalance] = []
+        self.open: list[_OpenRebalance] = []
         """Those that not all members have come to."""
-        self.members: dict[str, _Member] = {}
+        self.members: dict[str, _MemberNow] = {}
         self.gone: dict[str, int] = {}
         """Static members that will come back: by instance id, when they went."""
         self.epoch: int | None = None
@@ -97,11 +97,11 @@ class _Replay:
         self.first_ns = min((beat.ns for beat in beats), default=0)
         self.interval_ms = next((beat.interval_ms for beat in beats if beat.interval_ms), None)
 
-    def hear(self, name: str, run: Run, epoch: int) -> None:
+    def hear(self, name: str, run: RepeatedMark, epoch: int) -> None:
         """A member is heard of that tells nothing new."""
         member = self.members.get(name)
         if member is None:
-            member = self.members[name] = _Member(run.who, None, epoch, is_known=False)
+            member = self.members[name] = _MemberNow(run.who, None, epoch, is_known=False)
         if self.epoch is None or epoch > self.epoch:
             self.epoch = epoch  # what told it was not captured
             for each in self.open:
@@ -120,7 +120,7 @@ class _Replay:
         is_new = beat.asked_epoch == JOINS and beat.member not in self.members
         member = self.members.get(beat.member)
         if member is None:
-            member = self.members[beat.member] = _Member(beat.who, beat.instance, is_known=is_new)
+            member = self.members[beat.member] = _MemberNow(beat.who, beat.instance, is_known=is_new)
         changed = (
             member.topics is not None and beat.topics is not None and set(beat.topics) != set(member.topics)
         )
@@ -140,8 +140,10 @@ class _Replay:
         self._settle(beat)
         self.last_ns = beat.told_ns
 
-    def _begin(self, beat: Beat, word: str, confidence: str, ns: int, member: str | None = None) -> _Row:
-        out = _Row(self.line.group, beat.kind, None)
+    def _begin(
+        self, beat: Beat, word: str, confidence: str, ns: int, member: str | None = None
+    ) -> _OpenRebalance:
+        out = _OpenRebalance(self.line.group, beat.kind, None)
         out.trigger, out.trigger_confidence, out.begin_ns = word, confidence, ns
         out.trigger_member = member or beat.member
         out.trigger_who, out.trigger_exchange = beat.who, beat.number
@@ -160,7 +162,7 @@ class _Replay:
             out = self._begin(beat, "static-restart", CERTAIN, beat.ns)
         else:
             out = self._begin(beat, "new-member", CERTAIN, beat.ns)
-        out.steps.append(Step(beat.ns, beat.number, beat.member, JOINED, beat.who, beat.instance))
+        out.steps.append(MemberStep(beat.ns, beat.number, beat.member, JOINED, beat.who, beat.instance))
 
     def _leave(self, beat: Beat) -> None:
         if beat.error:
@@ -181,9 +183,9 @@ class _Replay:
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
         detail = DID_NOT_POLL if stuck else None
-        out.steps.append(Step(beat.ns, beat.number, beat.member, LEFT, beat.who, detail))
+        out.steps.append(MemberStep(beat.ns, beat.number, beat.member, LEFT, beat.who, detail))
 
-    def _did_not_poll(self, beat: Beat, member: _Member) -> bool:
+    def _did_not_poll(self, beat: Beat, member: _MemberNow) -> bool:
         """Whether a member that leaves fetched nothing for its poll interval, and yet was heard of."""
         fetched = self.line.fetched_until(beat.member, {beat.member}, beat.ns)
         heard = self.line.last_sign(beat.member, beat.ns - 1)
@@ -279,10 +281,10 @@ class _Replay:
         names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
         if names and self.rows:
             detail = ", ".join(names)
-            step = Step(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
+            step = MemberStep(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
             self.rows[-1].steps.append(step)
 
-    def _owns(self, beat: Beat, member: _Member) -> None:
+    def _owns(self, beat: Beat, member: _MemberNow) -> None:
         """What a member says that it has."""
         if beat.owned is None:
             return
@@ -291,10 +293,10 @@ class _Replay:
         if gave:
             for each in self.open[-1:]:
                 detail = f"gave {len(gave)} back"
-                each.steps.append(Step(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
+                each.steps.append(MemberStep(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
                 each.counts |= beat.counts
 
-    def _gives(self, beat: Beat, member: _Member) -> None:
+    def _gives(self, beat: Beat, member: _MemberNow) -> None:
         """What a member is given."""
         member.tasks.update(beat.tasks or ())
         if beat.given is None or beat.told_ns is None:
@@ -310,7 +312,7 @@ class _Replay:
             detail = f"is to give {lost} back" if lost else f"is given {len(now - had)}"
             revoking = lost or None
             each.steps.append(
-                Step(beat.told_ns, beat.number, beat.member, ASSIGNED, beat.who, detail, revoking)
+                MemberStep(beat.told_ns, beat.number, beat.member, ASSIGNED, beat.who, detail, revoking)
             )
             each.counts |= beat.counts
             if each.generation is not None and each.assigned_ns is None:
@@ -340,7 +342,7 @@ class _Replay:
             ]
             told = any(step.member == beat.member and step.step == SYNCED for step in each.steps)
             if beat.member not in behind and not told:
-                each.steps.append(Step(beat.told_ns, beat.number, beat.member, SYNCED, beat.who))
+                each.steps.append(MemberStep(beat.told_ns, beat.number, beat.member, SYNCED, beat.who))
                 each.synced_ns = beat.told_ns
             if not behind:
                 each.completed = True
@@ -350,7 +352,7 @@ class _Replay:
             else:
                 each.waited_for = behind
 
-    def _finish(self, each: _Row) -> None:
+    def _finish(self, each: _OpenRebalance) -> None:
         each.members = len(self.members)
         each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
         each.moved, each.revoked = each.moved or 0, each.revoked or 0
@@ -358,7 +360,7 @@ class _Replay:
             each.stopped_ns = max(0, each.synced_ns - each.begin_ns) if each.moved else 0
         self._doubt(each, each.synced_ns or each.first_ns())
 
-    def _doubt(self, each: _Row, ns: int) -> None:
+    def _doubt(self, each: _OpenRebalance, ns: int) -> None:
         """Take back what follows from all that members were told, where not all of it was captured."""
         if self._is_whole(ns) and all(member.is_known for member in self.members.values()):
             return
@@ -389,7 +391,7 @@ class _Replay:
             self._close(end_ns)
 
 
-def _holds(member: _Member) -> bool:
+def _holds(member: _MemberNow) -> bool:
     """Whether a member has what it was given."""
     if member.owned is None:
         return not any(True for _ in places(member.target or ()))

@@ -25,11 +25,11 @@ from kdissect.protocol.topics import partition_of
 
 
 @dataclass(slots=True)
-class _Times:
+class _ErrorTimes:
     count: int = 0
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Times) -> None:
+    def merge(self, later: _ErrorTimes) -> None:
         self.count += later.count
         self.span.merge(later.span)
 
@@ -55,7 +55,7 @@ _Key = tuple[Topic, str | None, int, str, _Whose]
 """Topic, API, error code, class; the rest."""
 
 
-class Errors(OneTable[_Key, _Times]):
+class Errors(OneTable[_Key, _ErrorTimes]):
     """The statistic ``errors``. ``by`` are some of the :data:`GROUPINGS`; none stands for all."""
 
     name = "errors"
@@ -87,7 +87,7 @@ class Errors(OneTable[_Key, _Times]):
     groupings = GROUPINGS
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
-        super().__init__(_Times, limits)
+        super().__init__(_ErrorTimes, limits)
         self._labels = Labels(limits)
         self._by = frozenset(by or GROUPINGS)
 
@@ -129,7 +129,7 @@ class Errors(OneTable[_Key, _Times]):
 
     def result(self) -> list[Row]:
         rows = []
-        found = self._labels.by_name(self._rows.rows, _Times)
+        found = self._labels.by_name(self._rows.rows, _ErrorTimes)
         for (topic, api, code, grave, whose), row in found.items():
             rows.append(
                 {

@@ -41,7 +41,7 @@ _MOST_TOPICS = 64
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionExposure:
     """What went over a connection."""
 
     client: str = ""
@@ -65,7 +65,7 @@ class _Line:
     def is_counted(self) -> bool:
         return bool(self.requests) or self.over is not None
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _ConnectionExposure) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.principal = later.principal if later.principal is not None else self.principal
@@ -88,7 +88,7 @@ class _Line:
             self.topics[topic] = None
 
 
-class Exposure(OneTable[int, _Line]):
+class Exposure(OneTable[int, _ConnectionExposure]):
     """The statistic ``exposure``."""
 
     name = "exposure"
@@ -128,7 +128,7 @@ class Exposure(OneTable[int, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_ConnectionExposure, limits)
         self._labels = Labels(limits)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -182,7 +182,7 @@ class Exposure(OneTable[int, _Line]):
             self._result(number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted
         ]
 
-    def _result(self, number: int, row: _Line) -> Row:
+    def _result(self, number: int, row: _ConnectionExposure) -> Row:
         over = row.over
         tls: dict[str, Any] = (over.tls if over is not None else None) or {}
         login: dict[str, Any] = (over.sasl if over is not None else None) or {}
@@ -221,7 +221,9 @@ class Exposure(OneTable[int, _Line]):
         }
 
 
-def _credentials(row: _Line, mechanism: str | None, encrypted: bool, over: Connection | None) -> str | None:
+def _credentials(
+    row: _ConnectionExposure, mechanism: str | None, encrypted: bool, over: Connection | None
+) -> str | None:
     if encrypted:
         return NONE
     if mechanism is not None and row.login:

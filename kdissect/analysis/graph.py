@@ -59,7 +59,7 @@ class _Edge(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Flow:
+class _EdgeFlow:
     """What flowed, over one connection."""
 
     exchanges: int = 0
@@ -68,7 +68,7 @@ class _Flow:
     encrypted: bool = True
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Flow) -> None:
+    def merge(self, later: _EdgeFlow) -> None:
         self.exchanges += later.exchanges
         self.records = _sum(self.records, later.records)
         self.bytes = _sum(self.bytes, later.bytes)
@@ -81,13 +81,13 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 @dataclass(slots=True)
-class _Named:
+class _ClientNames:
     """What a connection says of its client."""
 
     software: str | None = None
     mechanism: str | None = None
 
-    def merge(self, later: _Named) -> None:
+    def merge(self, later: _ClientNames) -> None:
         self.software = later.software or self.software
         self.mechanism = later.mechanism or self.mechanism
 
@@ -120,8 +120,8 @@ class Graph(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._named: Rows[int, _Named] = Rows(_Named, limits.rows)
-        self._flows: Rows[tuple[int, _Edge], _Flow] = Rows(_Flow, limits.rows)
+        self._named: Rows[int, _ClientNames] = Rows(_ClientNames, limits.rows)
+        self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, limits.rows)
 
     def _other(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -229,13 +229,13 @@ class Graph(Statistic):
 
     def result(self) -> list[Row]:
         self._labels.settle()
-        flows: dict[tuple[_Edge, str, str], tuple[_Flow, set[int]]] = {}
+        flows: dict[tuple[_Edge, str, str], tuple[_EdgeFlow, set[int]]] = {}
         for (connection, edge), flow in self._flows.rows.items():
-            named = self._named.rows.get(connection, _Named())
+            named = self._named.rows.get(connection, _ClientNames())
             if isinstance(edge.target, Topic):
                 edge = edge._replace(target=self._labels.name(edge.target) or "")
             key = edge, named.software or "", named.mechanism or ""
-            whole, connections = flows.setdefault(key, (_Flow(), set()))
+            whole, connections = flows.setdefault(key, (_EdgeFlow(), set()))
             whole.merge(flow)
             connections.add(connection)
         rows = [_result(*key, flow, len(over)) for key, (flow, over) in flows.items()]
@@ -260,7 +260,7 @@ def _order(row: Row) -> tuple[str, ...]:
     return tuple(row[name] or "" for name in names)
 
 
-def _result(edge: _Edge, software: str, mechanism: str, flow: _Flow, connections: int) -> Row:
+def _result(edge: _Edge, software: str, mechanism: str, flow: _EdgeFlow, connections: int) -> Row:
     return {
         "from": edge.source,
         "from_kind": edge.source_kind,

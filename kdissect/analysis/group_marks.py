@@ -126,7 +126,7 @@ Mark = Join | Sync | Leave | Beat
 
 
 @dataclass(slots=True)
-class Run:
+class RepeatedMark:
     """Something that was said again and again."""
 
     first_ns: int
@@ -139,7 +139,7 @@ class Run:
     who: Who
     """Who said it last."""
 
-    def merge(self, later: Run) -> None:
+    def merge(self, later: RepeatedMark) -> None:
         """Add what was said later."""
         self.first_ns, self.first = min((self.first_ns, self.first), (later.first_ns, later.first))
         if (later.last_ns, later.last) >= (self.last_ns, self.last):

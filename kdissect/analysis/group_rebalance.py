@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from kdissect.analysis.fold import address, most
-from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, Run, Sync, Who
+from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, RepeatedMark, Sync, Who
 from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
 from kdissect.analysis.stretches import Stretches
 
@@ -17,7 +17,7 @@ NOTIFIED, REVOKED, JOINED, ASSIGNED, SYNCED, FETCHED, LEFT, EXPIRED, STATUS = (
 """Steps."""
 
 
-class Step(NamedTuple):
+class MemberStep(NamedTuple):
     """What a member did, or what was done to it."""
 
     ns: int
@@ -80,7 +80,7 @@ class Rebalance:
     completed: bool | None = None
     errors: int = 0
     exchanges: list[int] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[MemberStep] = field(default_factory=list)
     moves: list[Moved] = field(default_factory=list)
     counts: bool = False
     until_ns: int | None = None
@@ -100,9 +100,9 @@ class GroupLine:
         self,
         timeline: GroupTimeline,
         group: str,
-        beats: dict[BeatKey, Run],
-        commits: dict[BeatKey, Run],
-        refusals: dict[RefusalKey, Run],
+        beats: dict[BeatKey, RepeatedMark],
+        commits: dict[BeatKey, RepeatedMark],
+        refusals: dict[RefusalKey, RepeatedMark],
     ) -> None:
         self.group = group
         self.marks: list[Mark] = cast("list[Mark]", timeline.lines.line(group))
@@ -137,7 +137,7 @@ class GroupLine:
         found = (holes.get(connection) for connection in self._connections)
         return not any(each is not None and each.touches(first_ns, last_ns) for each in found)
 
-    def expired(self, member: str, ns: int, exchange: int | None = None) -> Step:
+    def expired(self, member: str, ns: int, exchange: int | None = None) -> MemberStep:
         """The step of a member that is not heard of any more at a time, with what is known of why."""
         who = self.clients.get(member)
         last_ns = self.last_sign(member, ns - 1)
@@ -149,7 +149,7 @@ class GroupLine:
         else:
             detail = "not heard of any more"
         silent_ns = ns - last_ns if last_ns is not None else None
-        return Step(ns, exchange, member, EXPIRED, who, detail, silent_ns=silent_ns)
+        return MemberStep(ns, exchange, member, EXPIRED, who, detail, silent_ns=silent_ns)
 
     def is_heard(self, who: Who) -> bool:
         """Whether the broker's side of a connection was captured at all."""
@@ -194,9 +194,9 @@ class GroupLine:
 
 def lines_of(timeline: GroupTimeline) -> list[GroupLine]:
     """Each group's share."""
-    beats: dict[str, dict[BeatKey, Run]] = {}
-    commits: dict[str, dict[BeatKey, Run]] = {}
-    refusals: dict[str, dict[RefusalKey, Run]] = {}
+    beats: dict[str, dict[BeatKey, RepeatedMark]] = {}
+    commits: dict[str, dict[BeatKey, RepeatedMark]] = {}
+    refusals: dict[str, dict[RefusalKey, RepeatedMark]] = {}
     for key, run in timeline.beats.items():
         beats.setdefault(key.group, {})[key] = run
     for key, run in timeline.commits.items():

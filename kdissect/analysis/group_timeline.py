@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, begun_ns, most, told_ns
 from kdissect.analysis.group_marks import (
-    Run,
+    RepeatedMark,
     beat_of,
     join_of,
     leaves_of,
@@ -59,9 +59,9 @@ class GroupTimeline(Fold):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self.lines: Timelines[str] = Timelines(limits)
-        self.beats: dict[BeatKey, Run] = {}
-        self.commits: dict[BeatKey, Run] = {}
-        self.refusals: dict[RefusalKey, Run] = {}
+        self.beats: dict[BeatKey, RepeatedMark] = {}
+        self.commits: dict[BeatKey, RepeatedMark] = {}
+        self.refusals: dict[RefusalKey, RepeatedMark] = {}
         self.fetches: dict[tuple[str, str | None], Stretches] = {}
         self.holes: dict[int, Stretches] = {}
         """By connection."""
@@ -192,18 +192,22 @@ class GroupTimeline(Fold):
         key = RefusalKey(request["groupId"], member, generation, api, error, routine, instance)
         self._run(self.refusals, key, exchange, counts)
 
-    def _run(self, kept: dict[Any, Run], key: Any, exchange: Exchange, counts: bool) -> None:
+    def _run(self, kept: dict[Any, RepeatedMark], key: Any, exchange: Exchange, counts: bool) -> None:
         ns = told_ns(exchange)
-        self._add(kept, key, Run(ns, ns, exchange.number, exchange.number, 1, counts, who_of(exchange)))
+        self._add(
+            kept, key, RepeatedMark(ns, ns, exchange.number, exchange.number, 1, counts, who_of(exchange))
+        )
 
-    def _add(self, kept: dict[Any, Run], key: Any, run: Run) -> None:
+    def _add(self, kept: dict[Any, RepeatedMark], key: Any, run: RepeatedMark) -> None:
         found = kept.get(key)
         if found is not None:
             found.merge(run)
         elif len(kept) >= self.limits.rows:
             self._left_out += 1
         else:
-            kept[key] = Run(run.first_ns, run.last_ns, run.first, run.last, run.count, run.counts, run.who)
+            kept[key] = RepeatedMark(
+                run.first_ns, run.last_ns, run.first, run.last, run.count, run.counts, run.who
+            )
 
     def _connection(self, connection: Connection) -> None:
         self.changes += 1
@@ -217,7 +221,7 @@ class GroupTimeline(Fold):
     def merge(self, later: Self) -> None:
         self.changes += 1
         self.lines.merge(later.lines)
-        pairs: tuple[tuple[dict[Any, Run], dict[Any, Run]], ...] = (
+        pairs: tuple[tuple[dict[Any, RepeatedMark], dict[Any, RepeatedMark]], ...] = (
             (self.beats, later.beats),
             (self.commits, later.commits),
             (self.refusals, later.refusals),

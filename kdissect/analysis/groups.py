@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Span, View
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
-from kdissect.analysis.stays import Rebalance, Stay, rebalance_of, rebalance_to
+from kdissect.analysis.stays import RebalanceSpan, Stay, rebalance_of, rebalance_to
 
 MEMBERSHIP = (
     column("joins", "int64", "JoinGroup requests, or heartbeats with member epoch 0"),
@@ -270,14 +270,14 @@ class Groups(View[Membership]):
             groups.setdefault(key.group, _Group()).joining.append(stay)
         return [_result(name, group, self._rebalances(group)) for name, group in sorted(groups.items())]
 
-    def _rebalances(self, group: _Group) -> list[Rebalance]:
+    def _rebalances(self, group: _Group) -> list[RebalanceSpan]:
         """What is known of each, in their order."""
         parts = [*(stays for _, stays in sorted(group.generations.items())), group.joining]
         found = (rebalance_to(stays, self.basis.end_ns, self.basis.ends) for stays in parts)
         return [rebalance for rebalance in found if rebalance is not None]
 
 
-def _result(name: str, group: _Group, rebalances: list[Rebalance]) -> Row:
+def _result(name: str, group: _Group, rebalances: list[RebalanceSpan]) -> Row:
     is_classic = "classic" in group.types
     known = [rebalance.duration_ns for rebalance in rebalances if rebalance.duration_ns is not None]
     return {

@@ -37,7 +37,7 @@ _ALL = {"latency": "from the request's last byte to the response's first", **PAR
 
 
 @dataclass(slots=True)
-class _Part:
+class _LatencyPart:
     """The times of a part, of which most are 0."""
 
     zeros: int = 0
@@ -49,7 +49,7 @@ class _Part:
         elif ns is not None:
             self.times.add(ns)
 
-    def merge(self, later: _Part) -> None:
+    def merge(self, later: _LatencyPart) -> None:
         self.zeros += later.zeros
         self.times.merge(later.times)
 
@@ -65,7 +65,7 @@ class _Part:
 @dataclass(slots=True)
 class _Parts:
     count: int = 0
-    parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in _ALL})
+    parts: dict[str, _LatencyPart] = field(default_factory=lambda: {name: _LatencyPart() for name in _ALL})
 
     def merge(self, later: _Parts) -> None:
         self.count += later.count

@@ -35,7 +35,7 @@ KEEPS_LEADER = -2
 """``NO_LEADER_CHANGE``."""
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """Where a record stands in the log of a cluster. A snapshot stands before the offset that it ends at."""
 
     cluster: str | None
@@ -63,7 +63,7 @@ class MetadataLog:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._records: dict[Place, Logged] = {}
+        self._records: dict[LogPlace, Logged] = {}
         self.left_out = 0
 
     def see(self, exchange: Exchange, counts: bool) -> bool:
@@ -74,7 +74,7 @@ class MetadataLog:
             found = True
         return found
 
-    def _add(self, place: Place, logged: Logged) -> None:
+    def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)
         if known is None:
             if len(self._records) >= self._limits.timeline_events:
@@ -99,7 +99,7 @@ class MetadataLog:
         for place, logged in later._records.items():
             self._add(place, logged)
 
-    def __iter__(self) -> Iterator[tuple[Place, Logged]]:
+    def __iter__(self) -> Iterator[tuple[LogPlace, Logged]]:
         """In the order of the log."""
         order = sorted(self._records, key=lambda place: (place.cluster or "", *place[1:]))
         for place in order:
@@ -114,7 +114,7 @@ def may_have_log(exchange: Exchange, api: str) -> bool:
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 
-def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Place, Logged]]:
+def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[LogPlace, Logged]]:
     request = request_of(exchange)
     cluster = request.get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
@@ -127,9 +127,9 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Pl
             is_fresh = snapshot_end is None and batch.last_offset + NEAR_END >= high_watermark
             for offset, name, said in _records(batch):
                 at = (
-                    Place(cluster, offset, True, 0)
+                    LogPlace(cluster, offset, True, 0)
                     if snapshot_end is None
-                    else Place(cluster, snapshot_end, False, offset)
+                    else LogPlace(cluster, snapshot_end, False, offset)
                 )
                 ns = told_ns(exchange)
                 yield at, Logged(name, said, ns, exchange.number, exchange.broker, is_fresh, counts)
@@ -272,7 +272,7 @@ _TELLERS: dict[str, Callable[[Body], Told]] = {
 }
 
 
-def followed(records: Iterator[tuple[Place, Logged]]) -> Iterator[tuple[Place, Logged, Statement]]:
+def followed(records: Iterator[tuple[LogPlace, Logged]]) -> Iterator[tuple[LogPlace, Logged, Statement]]:
     """The statements of the log, those of partitions with the epochs that follow from the records before
     (``PartitionRegistration.merge``): each change makes the partition's epoch one more, and a leader that is
     named, be it the same, that of the leader."""

@@ -79,7 +79,7 @@ class _Worst:
 
 
 @dataclass(slots=True)
-class _Pace:
+class _PaceRow:
     latency: Histogram = field(default_factory=Histogram)
     broker: Histogram = field(default_factory=Histogram)
     known_ns: int = 0
@@ -105,7 +105,7 @@ class _Pace:
     max_wait_ms: int = 0
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Pace) -> None:
+    def merge(self, later: _PaceRow) -> None:
         self.latency.merge(later.latency)
         self.broker.merge(later.broker)
         self.known_ns += later.known_ns
@@ -144,7 +144,7 @@ _Key = tuple[str, str, str, str]
 """Broker, client, client id, API."""
 
 
-class Pace(OneTable[_Key, _Pace]):
+class Pace(OneTable[_Key, _PaceRow]):
     """A row a broker, client, client id and API."""
 
     name = "pace"
@@ -215,7 +215,7 @@ class Pace(OneTable[_Key, _Pace]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Pace, limits)
+        super().__init__(_PaceRow, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         latency, api = exchange.latency_ns, exchange.api
@@ -252,7 +252,7 @@ class Pace(OneTable[_Key, _Pace]):
         if is_long_poll(api):
             self._count_poll(row, exchange, known.wait)
 
-    def _count_poll(self, row: _Pace, exchange: Exchange, wait: Wait) -> None:
+    def _count_poll(self, row: _PaceRow, exchange: Exchange, wait: Wait) -> None:
         assert exchange.request is not None
         assert exchange.response is not None
         seen = exchange.response.survey()
@@ -280,7 +280,7 @@ class Pace(OneTable[_Key, _Pace]):
         return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
 
 
-def _result(key: _Key, row: _Pace) -> Row:
+def _result(key: _Key, row: _PaceRow) -> Row:
     broker, client, client_id, api = key
     p50, p99 = row.broker.percentiles(50, 99)
     away_50, away_90 = row.away.percentiles(50, 90)

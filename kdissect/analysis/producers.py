@@ -35,7 +35,7 @@ from kdissect.analysis.resends import (
     UNANSWERED,
     UNKNOWN,
     WIDTH,
-    Sent,
+    SentBatch,
     account_of,
     unpacked,
 )
@@ -89,7 +89,7 @@ class _Sampled:
 
 
 @dataclass(slots=True)
-class _Line:
+class _Production:
     """What one producer wrote to one partition."""
 
     requests: int = 0
@@ -116,7 +116,7 @@ class _Line:
     sent: array[int] = field(default_factory=lambda: array("q"))
     counted: bool = False
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _Production) -> None:
         self.requests += later.requests
         self.batches += later.batches
         self.records += later.records
@@ -141,7 +141,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Fetched:
+class _FetchedCodecs:
     """By which codecs the batches of a partition were fetched."""
 
     runs: array[int] = field(default_factory=lambda: array("q"))
@@ -159,12 +159,12 @@ class _Fetched:
         """Which offsets were fetched in which way."""
         return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
 
-    def merge(self, later: _Fetched) -> None:
+    def merge(self, later: _FetchedCodecs) -> None:
         for at in range(0, len(later.runs), _RUN):
             self.add(*later.runs[at : at + _RUN])
 
 
-class Producers(OneTable[_Key, _Line]):
+class Producers(OneTable[_Key, _Production]):
     """The statistic ``producers``."""
 
     name = "producers"
@@ -259,9 +259,9 @@ class Producers(OneTable[_Key, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_Production, limits)
         self._labels = Labels(limits)
-        self._fetched: dict[tuple[Topic, int], _Fetched] = {}
+        self._fetched: dict[tuple[Topic, int], _FetchedCodecs] = {}
         self._kept = 0
         """Batches and runs that are kept."""
         self._not_kept = 0
@@ -298,7 +298,7 @@ class Producers(OneTable[_Key, _Line]):
         acks = request.body().get("acks")
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), begun_ns(exchange)
-        rows: dict[int, _Line] = {}
+        rows: dict[int, _Production] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
             if place.message is not request:
@@ -328,7 +328,7 @@ class Producers(OneTable[_Key, _Line]):
 
     def _keep(
         self,
-        row: _Line,
+        row: _Production,
         exchange: Exchange,
         place: RecordSetPlace,
         batch: Header,
@@ -353,7 +353,7 @@ class Producers(OneTable[_Key, _Line]):
         if offset is not None and batch.position:
             offset = None  # of several batches, the answer tells the first
         done_ns = exchange.response_time_ns or 0
-        kept = Sent(
+        kept = SentBatch(
             ns,
             exchange.number,
             exchange.connection,
@@ -390,7 +390,7 @@ class Producers(OneTable[_Key, _Line]):
                 if len(self._fetched) >= self.limits.rows:
                     self._not_kept += 1
                     return
-                found = self._fetched[key] = _Fetched()
+                found = self._fetched[key] = _FetchedCodecs()
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
             if self._kept >= self.limits.timeline_events:
                 self._not_kept += 1
@@ -402,7 +402,7 @@ class Producers(OneTable[_Key, _Line]):
         super().merge(later)
         for key, theirs in later._fetched.items():
             if key in self._fetched or len(self._fetched) < self.limits.rows:
-                self._fetched.setdefault(key, _Fetched()).merge(theirs)
+                self._fetched.setdefault(key, _FetchedCodecs()).merge(theirs)
             else:
                 self._not_kept += 1
         for connection in later._blind:
@@ -415,8 +415,8 @@ class Producers(OneTable[_Key, _Line]):
         return self._rows.left_out + self._not_kept
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Line)
-        fetched: dict[tuple[Any, ...], _Fetched] = self._labels.by_name(self._fetched, _Fetched)
+        rows = self._labels.by_name(self._rows.rows, _Production)
+        fetched: dict[tuple[Any, ...], _FetchedCodecs] = self._labels.by_name(self._fetched, _FetchedCodecs)
         writers: dict[tuple[Any, Any], int] = {}
         for topic, partition, *_ in rows:
             writers[topic, partition] = writers.get((topic, partition), 0) + 1
@@ -428,7 +428,7 @@ class Producers(OneTable[_Key, _Line]):
         )
         return sorted(found, key=_order)
 
-    def _result(self, key: tuple[Any, ...], row: _Line, is_sole: bool, fetched: _Covered) -> Row:
+    def _result(self, key: tuple[Any, ...], row: _Production, is_sole: bool, fetched: _Covered) -> Row:
         topic, partition, producer_id, client_id, client = key
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
@@ -490,7 +490,7 @@ class Producers(OneTable[_Key, _Line]):
         }
 
 
-def _count(row: _Line, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
+def _count(row: _Production, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
     """Count a batch.
 
     :param is_first: whether it is the first of its request in this row.
@@ -520,7 +520,7 @@ def _count(row: _Line, exchange: Exchange, batch: Header, code: int, ns: int, is
         row.ahead += ahead_ms > AHEAD_MS
 
 
-def _sample(row: _Line, data: bytes, batch: Header, limits: Limits) -> None:
+def _sample(row: _Production, data: bytes, batch: Header, limits: Limits) -> None:
     """Look whether compression helps, into one batch of many."""
     found = row.packed if batch.is_compressed else row.plain
     found.bytes += batch.size
@@ -575,7 +575,7 @@ def _fit(value: int) -> int:
     return min(max(value, -(1 << 63)), (1 << 63) - 1)
 
 
-def _as_fetched(batches: list[Sent], covered: _Covered) -> tuple[set[int], int, int]:
+def _as_fetched(batches: list[SentBatch], covered: _Covered) -> tuple[set[int], int, int]:
     """How the offsets of these batches were fetched, and how many with another codec or magic."""
     recompressed = converted = 0
     found: set[int] = set()

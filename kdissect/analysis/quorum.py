@@ -61,7 +61,7 @@ class _Turns:
 
 
 @dataclass(slots=True)
-class _Node:
+class _QuorumNode:
     epoch: int | None = None
     is_voter: bool = False
     is_observer: bool = False
@@ -86,7 +86,7 @@ class _Node:
         """It asked for votes."""
         self.stood[epoch] = min(ns, self.stood.get(epoch, ns))
 
-    def merge(self, later: _Node) -> None:
+    def merge(self, later: _QuorumNode) -> None:
         self.epoch = most(self.epoch, later.epoch)
         self.is_voter = self.is_voter or later.is_voter
         self.is_observer = self.is_observer or later.is_observer
@@ -145,7 +145,7 @@ class Quorum(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._nodes: Rows[int, _Node] = Rows(_Node, limits.rows)
+        self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, limits.rows)
         self._leaders: dict[int, tuple[int, int]] = {}
         """Epoch: when it was first seen who leads in it, and who."""
 
@@ -174,7 +174,7 @@ class Quorum(Statistic):
         else:
             self._led(exchange, api, request)
 
-    def _row(self, node: Any) -> _Node | None:
+    def _row(self, node: Any) -> _QuorumNode | None:
         return self._nodes.row(node) if isinstance(node, int) and node >= 0 else None
 
     def _vote(self, ns: int, request: Body, response: Body) -> None:
@@ -250,7 +250,7 @@ class Quorum(Statistic):
             behind = told[0]["highWatermark"] - asked[0].get("fetchOffset", 0)
             self._lagged(row, ns, exchange.number, behind)
 
-    def _lagged(self, row: _Node, ns: int, number: int, offsets: int) -> None:
+    def _lagged(self, row: _QuorumNode, ns: int, number: int, offsets: int) -> None:
         lag = ns, number, max(0, offsets)
         row.lag = lag if row.lag is None else max(row.lag, lag)
         row.behind_ns = least(row.behind_ns, ns)
@@ -300,7 +300,7 @@ class Quorum(Statistic):
         times = sorted(ns for ns in began.values() if ns - first_ns >= START_NS)
         return max((sum(ns <= each < ns + WINDOW_NS for each in times) for ns in times), default=0)
 
-    def _result(self, node: int, row: _Node, since_ns: int | None, most_in_60s: int) -> Row:
+    def _result(self, node: int, row: _QuorumNode, since_ns: int | None, most_in_60s: int) -> Row:
         role = "broker"
         if row.fetches.count or row.lag is not None or row.snapshots:
             role = "follower"

@@ -23,13 +23,13 @@ MOST = 8
 
 
 @dataclass(slots=True)
-class _Fetched:
+class _RackFetches:
     fetches: int = 0
     bytes: int = 0
     exchanges: list[int] = field(default_factory=list)
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Fetched) -> None:
+    def merge(self, later: _RackFetches) -> None:
         self.fetches += later.fetches
         self.bytes += later.bytes
         self.exchanges = (self.exchanges + later.exchanges)[:MOST]
@@ -57,7 +57,7 @@ class Racks(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._rows: Rows[tuple[Any, ...], _Fetched] = Rows(_Fetched, limits.rows)
+        self._rows: Rows[tuple[Any, ...], _RackFetches] = Rows(_RackFetches, limits.rows)
         """By topic, partition, client, client id, rack and broker."""
 
     def _other(self, exchange: Exchange) -> None:
@@ -79,7 +79,7 @@ class Racks(Statistic):
             topic: Topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
             row = self._rows.row((topic, place.partition, *whose))
             if row is not None:
-                one = _Fetched(1, len(place.data), [exchange.number])
+                one = _RackFetches(1, len(place.data), [exchange.number])
                 one.span.add(begun_ns(exchange), exchange.number)
                 row.merge(one)
 
@@ -92,7 +92,7 @@ class Racks(Statistic):
         return self._rows.left_out
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Fetched)
+        rows = self._labels.by_name(self._rows.rows, _RackFetches)
         return [
             {
                 "topic": topic,

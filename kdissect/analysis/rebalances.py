@@ -53,7 +53,7 @@ class GroupRebalances(GroupTimeline):
         return {**self.__dict__, "_found": (0, [])}
 
 
-class _Table(View[GroupRebalances]):
+class _RebalanceTable(View[GroupRebalances]):
     """A table of rebalances."""
 
     basis_type = GroupRebalances
@@ -83,7 +83,7 @@ def _rebalances_of(timeline: GroupTimeline) -> list[Rebalance]:
     return out
 
 
-class Rebalances(_Table):
+class Rebalances(_RebalanceTable):
     """The statistic ``rebalances``: a row a rebalance of a group."""
 
     name = "rebalances"
@@ -199,7 +199,7 @@ def _between(first_ns: int | None, last_ns: int | None) -> int | None:
     return last_ns - first_ns
 
 
-class RebalanceSteps(_Table):
+class RebalanceSteps(_RebalanceTable):
     """The statistic ``rebalance_steps``: what each member did in each rebalance."""
 
     name = "rebalance_steps"
@@ -248,7 +248,7 @@ class RebalanceSteps(_Table):
             last[step.member] = step.ns
 
 
-class Assignments(_Table):
+class Assignments(_RebalanceTable):
     """The statistic ``assignments``: which member had which partition in each generation."""
 
     name = "assignments"

@@ -58,7 +58,7 @@ class _Stretch(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Stretches:
+class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
 
     head: _Stretch | None = None
@@ -84,7 +84,7 @@ class _Stretches:
         if one is not None and (self.best is None or one.requests > self.best.requests):
             self.best = one
 
-    def merge(self, later: _Stretches, gap_ns: int) -> None:
+    def merge(self, later: _LongestStretches, gap_ns: int) -> None:
         """Those of a later part."""
         if later.head is not None:
             self.add(later.head, gap_ns)
@@ -107,8 +107,8 @@ class _Repeat:
     replica_id: int = -1
     span: Span = field(default_factory=Span)
     count: int = 0
-    at_once: _Stretches = field(default_factory=_Stretches)
-    soon: _Stretches = field(default_factory=_Stretches)
+    at_once: _LongestStretches = field(default_factory=_LongestStretches)
+    soon: _LongestStretches = field(default_factory=_LongestStretches)
     exchanges: list[int] = field(default_factory=list)
 
     def merge(self, later: _Repeat) -> None:

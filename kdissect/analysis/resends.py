@@ -37,7 +37,7 @@ _SOLE = 3
 _SEQUENCES = 1 << 31
 
 
-class Sent(NamedTuple):
+class SentBatch(NamedTuple):
     """A batch in a Produce request; all of it numbers."""
 
     ns: int
@@ -64,12 +64,12 @@ class Sent(NamedTuple):
     """A checksum of the broker's address."""
 
 
-WIDTH = len(Sent._fields)
+WIDTH = len(SentBatch._fields)
 
 
-def unpacked(kept: array[int]) -> list[Sent]:
+def unpacked(kept: array[int]) -> list[SentBatch]:
     """Batches as they are kept, by time."""
-    found = (Sent(*kept[at : at + WIDTH]) for at in range(0, len(kept), WIDTH))
+    found = (SentBatch(*kept[at : at + WIDTH]) for at in range(0, len(kept), WIDTH))
     return sorted(found, key=lambda each: (each.ns, each.number))
 
 
@@ -97,7 +97,7 @@ class Account:
         self.telling = [*(self.telling or []), *numbers][:8]
 
 
-def account_of(batches: Sequence[Sent], has_id: bool, is_sole: bool) -> Account:
+def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Account:
     """Go through the batches of one producer and one partition, by time.
 
     :param has_id: whether they have a producer id.
@@ -105,7 +105,7 @@ def account_of(batches: Sequence[Sent], has_id: bool, is_sole: bool) -> Account:
     """
     out = Account()
     if has_id:
-        by_epoch: dict[int, list[Sent]] = {}
+        by_epoch: dict[int, list[SentBatch]] = {}
         for each in batches:
             by_epoch.setdefault(each.epoch, []).append(each)
         out.epochs = len(by_epoch)
@@ -116,8 +116,8 @@ def account_of(batches: Sequence[Sent], has_id: bool, is_sole: bool) -> Account:
     return out
 
 
-def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
-    seen: dict[int, list[Sent]] = {}
+def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
+    seen: dict[int, list[SentBatch]] = {}
     expected: int | None = None
     for each in batches:
         if each.sequence < 0:
@@ -150,7 +150,7 @@ def _with_sequences(batches: Sequence[Sent], out: Account) -> None:
         _given_up(tries, batches, out)
 
 
-def _is_unanswered(earlier: Sent, again: Sent) -> bool:
+def _is_unanswered(earlier: SentBatch, again: SentBatch) -> bool:
     return earlier.state == UNANSWERED and earlier.broker == again.broker
 
 
@@ -159,7 +159,7 @@ def error_name_is_duplicate(code: int) -> bool:
     return code == 46
 
 
-def _given_up(tries: Sequence[Sent], batches: Sequence[Sent], out: Account) -> None:
+def _given_up(tries: Sequence[SentBatch], batches: Sequence[SentBatch], out: Account) -> None:
     """Count a batch that was tried several times and never acknowledged, though its producer went on."""
     if len(tries) < 3 or any(each.state not in (REFUSED, UNANSWERED) for each in tries):
         return
@@ -170,7 +170,7 @@ def _given_up(tries: Sequence[Sent], batches: Sequence[Sent], out: Account) -> N
     out.tell(tries[0].number, tries[-1].number)
 
 
-def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
+def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     """Without a producer id: batches are told by what is in them."""
     last_of: dict[int, tuple[int, int]] = {}
     for each in batches:
@@ -179,8 +179,8 @@ def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
     by_first: dict[tuple[int, int], list[int]] = {}
     by_time: dict[tuple[int, int], list[int]] = {}
     again: set[int] = set()
-    tries: dict[int, list[Sent]] = {}
-    rest: tuple[int, Sent, int] | None = None
+    tries: dict[int, list[SentBatch]] = {}
+    rest: tuple[int, SentBatch, int] | None = None
     """Records of a batch sent again that are still to come: how many, which batch, on which connection."""
     for at, each in enumerate(batches):
         keys = ((each.crc, each.records, each.size), (each.base_ms, each.first), (each.base_ms, each.codec))
@@ -229,7 +229,7 @@ def _without(batches: Sequence[Sent], is_sole: bool, out: Account) -> None:
         _given_up(chain, batches, out)
 
 
-def _was_lost(earlier: Sent, each: Sent, last_of: dict[int, tuple[int, int]]) -> bool:
+def _was_lost(earlier: SentBatch, each: SentBatch, last_of: dict[int, tuple[int, int]]) -> bool:
     """Whether a producer had reason to send an earlier batch again."""
     if each.ns - earlier.ns > WINDOW_NS or earlier.state == ACKS_0 or earlier.number == each.number:
         return False
@@ -238,7 +238,7 @@ def _was_lost(earlier: Sent, each: Sent, last_of: dict[int, tuple[int, int]]) ->
     return earlier.connection != each.connection and last_of[earlier.connection] < (each.ns, each.number)
 
 
-def _with_it(batches: Sequence[Sent], first: int, until: int) -> Iterator[int]:
+def _with_it(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[int]:
     """The batch at ``first``, and those behind it on its connection, which are sent again with it."""
     yield first
     for at in range(first + 1, until):
@@ -246,7 +246,7 @@ def _with_it(batches: Sequence[Sent], first: int, until: int) -> Iterator[int]:
             yield at
 
 
-def _was_appended(batches: Sequence[Sent], one: int, again: int, is_sole: bool) -> bool:
+def _was_appended(batches: Sequence[SentBatch], one: int, again: int, is_sole: bool) -> bool:
     """Whether a batch stands in the log, before it was sent again."""
     batch = batches[one]
     if batch.offset >= 0:
@@ -266,7 +266,7 @@ def _was_appended(batches: Sequence[Sent], one: int, again: int, is_sole: bool) 
     return batches[again].offset - (answered[-1].offset + answered[-1].records) == between > 0
 
 
-def _overtaken(batches: Sequence[Sent], first: int, at: int) -> bool:
+def _overtaken(batches: Sequence[SentBatch], first: int, at: int) -> bool:
     """Whether a batch sent meanwhile stands before one that was refused at first."""
     each = batches[at]
     if each.state != GOOD or batches[first].state != REFUSED or batches[first].error in _APPENDED_CODES:

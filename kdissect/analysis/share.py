@@ -32,7 +32,7 @@ MOST_TIMED = 1_000
 """Records of one acknowledgement whose time counts one by one."""
 
 
-class Place(NamedTuple):
+class GroupPartition(NamedTuple):
     """A partition of a group."""
 
     group: str
@@ -53,7 +53,7 @@ class Acquired(NamedTuple):
     lock_ms: int | None
 
 
-class Said(NamedTuple):
+class OffsetsSaid(NamedTuple):
     """What a member says of offsets."""
 
     ns: int
@@ -86,7 +86,7 @@ class _Lock(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Share:
+class _MemberShare:
     """What a member had of a partition."""
 
     acquired: int = 0
@@ -143,7 +143,7 @@ class Share(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._lines: Timelines[Place] = Timelines(limits)
+        self._lines: Timelines[GroupPartition] = Timelines(limits)
         self._closed: Timelines[str] = Timelines(limits)
         self._labels = Labels(limits)
         self._fetched: dict[str, int] = {}
@@ -196,18 +196,18 @@ class Share(Statistic):
             for batch in each.get("acknowledgementBatches") or ():
                 for first, last, kind in _kinds(batch):
                     error = whole or refused.get(place, 0)
-                    said = Said(ns, number, counts, member, first, last, kind, error)
+                    said = OffsetsSaid(ns, number, counts, member, first, last, kind, error)
                     self._lines.add(place, said)
         if request.get("shareSessionEpoch") == FINAL_EPOCH:
             self._closed.add(group, Closed(ns, number, member))
 
     def _partitions(
         self, group: str, topics: list[dict[str, Any]] | None
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+    ) -> Iterator[tuple[GroupPartition, dict[str, Any]]]:
         for topic in topics or ():
             named = self._labels.topic(None, topic.get("topicId"))
             for each in topic.get("partitions") or ():
-                yield Place(group, named, each.get("partitionIndex", -1)), each
+                yield GroupPartition(group, named, each.get("partitionIndex", -1)), each
 
     def merge(self, later: Self) -> None:
         self._lines.merge(later._lines)
@@ -236,7 +236,7 @@ class Share(Statistic):
         rows.sort(key=lambda row: (row["group"], row["topic"] or "", row["partition"], row["member_id"]))
         return rows
 
-    def _row(self, place: Place, member: str, share: _Share) -> Row:
+    def _row(self, place: GroupPartition, member: str, share: _MemberShare) -> Row:
         p50_ns, p99_ns = share.hold.percentiles(50, 99)
         return {
             "group": place.group,
@@ -278,9 +278,9 @@ def _kinds(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
             begin = at
 
 
-def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _Share]:
+def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
     """What became of each offset of a partition, in order."""
-    shares: dict[str, _Share] = {}
+    shares: dict[str, _MemberShare] = {}
     locks: list[_Lock] = []
     back: list[_Lock] = []
     """What was released, with the time of that."""
@@ -289,7 +289,7 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _Share]:
             back += (lock._replace(ns=mark.ns) for lock in locks if lock.member == mark.member)
             locks = [lock for lock in locks if lock.member != mark.member]
             continue
-        share = shares.setdefault(mark.member, _Share())
+        share = shares.setdefault(mark.member, _MemberShare())
         share.counts |= mark.counts
         share.span.add(mark.ns, mark.number)
         if isinstance(mark, Acquired):
@@ -326,7 +326,7 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _Share]:
     return shares
 
 
-def _count(offsets: Acquired | Said | _Lock) -> int:
+def _count(offsets: Acquired | OffsetsSaid | _Lock) -> int:
     """How many there are; nobody holds more than this, whatever a message says."""
     return min(offsets.last - offsets.first + 1, MOST_OFFSETS)
 

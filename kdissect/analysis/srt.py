@@ -25,7 +25,7 @@ topics, under the names known by then; one without a topic has a row without one
 
 
 @dataclass(slots=True)
-class _Times:
+class _ServiceTimes:
     latency: Histogram = field(default_factory=Histogram)
     work: Histogram = field(default_factory=Histogram)
     unanswered: int = 0
@@ -36,7 +36,7 @@ class _Times:
     throttle_max_ms: int = 0
     quota: Quota = field(default_factory=Quota)
 
-    def merge(self, later: _Times) -> None:
+    def merge(self, later: _ServiceTimes) -> None:
         self.latency.merge(later.latency)
         self.work.merge(later.work)
         self.unanswered += later.unanswered
@@ -52,7 +52,7 @@ _Key = tuple[int | None, str, int | None, str | None, str | None, str | None, st
 """API key, API, version, broker, client, client id, topic."""
 
 
-class ResponseTimes(OneTable[_Key, _Times]):
+class ResponseTimes(OneTable[_Key, _ServiceTimes]):
     """The statistic ``srt``. ``by`` are some of the :data:`GROUPINGS`."""
 
     name = "srt"
@@ -125,7 +125,7 @@ class ResponseTimes(OneTable[_Key, _Times]):
     groupings = GROUPINGS
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
-        super().__init__(_Times, limits)
+        super().__init__(_ServiceTimes, limits)
         self._by = by
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -138,7 +138,7 @@ class ResponseTimes(OneTable[_Key, _Times]):
                 self._count(exchange, row)
 
     @staticmethod
-    def _count(exchange: Exchange, row: _Times) -> None:
+    def _count(exchange: Exchange, row: _ServiceTimes) -> None:
         latency = exchange.latency_ns
         if latency is None or exchange.response is None:
             row.unanswered += 1
@@ -178,7 +178,7 @@ def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:
     return (api_key is None, *known)
 
 
-def _result(key: _Key, row: _Times) -> Row:
+def _result(key: _Key, row: _ServiceTimes) -> Row:
     _, api, version, broker, client, client_id, topic = key
     p50, p90, p99 = row.latency.percentiles(50, 90, 99)
     work_50, work_90, work_99 = row.work.percentiles(50, 90, 99)

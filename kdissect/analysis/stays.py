@@ -26,7 +26,7 @@ WAITED = ("capture ended", "connection closed")
 were not captured."""
 
 
-class Waiting(NamedTuple):
+class Unanswered(NamedTuple):
     """A request that was not answered."""
 
     ns: int
@@ -40,12 +40,12 @@ class Waiting(NamedTuple):
         return self.ns if end is None else max(self.ns, end)
 
 
-def waiting(exchange: Exchange) -> Waiting | None:
+def waiting(exchange: Exchange) -> Unanswered | None:
     """The request of an exchange, where no answer came to it; None where that is not known."""
     if exchange.request is None or exchange.response is not None or exchange.missing not in WAITED:
         return None
     ns = exchange.request.frame.last_ns
-    return Waiting(ns, exchange.connection, exchange.missing == "capture ended")
+    return Unanswered(ns, exchange.connection, exchange.missing == "capture ended")
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Stay:
     """When the last JoinGroup response with this generation was complete."""
     asked_ns: int | None = None
     """The last that it sent or was told on the way to its assignment."""
-    waits: Waiting | None = None
+    waits: Unanswered | None = None
     """Its last SyncGroup request that was not answered."""
     is_lost: bool = False
     """Whether it was given its assignment, or may have been, by a response that was not captured."""
@@ -123,7 +123,7 @@ class Stay:
         return most(self.asked_ns, waited)
 
 
-class Rebalance(NamedTuple):
+class RebalanceSpan(NamedTuple):
     """A rebalance of a group, or what a member had of it."""
 
     begin_ns: int
@@ -139,16 +139,16 @@ class Rebalance(NamedTuple):
         return self.end_ns - self.begin_ns
 
 
-def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
+def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> RebalanceSpan | None:
     """What a member had of the rebalance that led to its stay; None where it was not seen joining."""
     if stay.join_ns is None:
         return None
     completed = stay.completed
     end = stay.sync_ns if completed else stay.until(end_ns, ends) if completed is False else None
-    return Rebalance(stay.join_ns, end, completed)
+    return RebalanceSpan(stay.join_ns, end, completed)
 
 
-def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> Rebalance | None:
+def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> RebalanceSpan | None:
     """The rebalance that led to a generation, of which all stays are given; None where none was seen."""
     stays = [stay for stay in stays if "classic" in stay.types]  # others in their group do not stop for it
     told = [stay.span.first_ns for stay in stays if stay.span.first_ns is not None]
@@ -163,11 +163,11 @@ def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, i
     begin = min(join_ns for join_ns, _ in part)
     synced = [stay.sync_ns for _, stay in part if stay.sync_ns is not None]
     if synced:
-        return Rebalance(begin, max(synced), True)
+        return RebalanceSpan(begin, max(synced), True)
     others = [stay.sync_ns for stay in stays if stay.sync_ns is not None]
     if others:
-        return Rebalance(begin, min(others), True)
+        return RebalanceSpan(begin, min(others), True)
     if any(stay.is_lost for _, stay in part):
-        return Rebalance(begin, None, None)
+        return RebalanceSpan(begin, None, None)
     until = [stay.until(end_ns, ends) for _, stay in part]
-    return Rebalance(begin, max((each for each in until if each is not None), default=None), False)
+    return RebalanceSpan(begin, max((each for each in until if each is not None), default=None), False)

@@ -20,7 +20,7 @@ MOST_LINES = 100_000
 
 
 @dataclass(slots=True)
-class Line:
+class StoryLine:
     """What happened."""
 
     ns: int
@@ -63,13 +63,13 @@ class Story:
         names: Callable[[Exchange], list[str]],
         limits: Limits = DEFAULTS,
     ) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[StoryLine] = []
         self.left_out = 0
         self.names: set[str] = set()
         self._tells = tells
         self._names = names
         self._limits = limits
-        self._last: dict[int, Line] = {}
+        self._last: dict[int, StoryLine] = {}
         """By connection."""
 
     def feed(self, exchange: Exchange) -> None:
@@ -91,7 +91,7 @@ class Story:
         if len(self.lines) >= MOST_LINES:
             self.left_out += 1
             return
-        line = Line(
+        line = StoryLine(
             ns,
             ns,
             exchange.number,
@@ -106,7 +106,7 @@ class Story:
         self._last[exchange.connection] = line
         self.lines.append(line)
 
-    def told(self) -> list[Line]:
+    def told(self) -> list[StoryLine]:
         """The lines, in the order of time."""
         return sorted(self.lines, key=lambda line: (line.ns, line.exchange))
 

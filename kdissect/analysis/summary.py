@@ -17,17 +17,17 @@ def by_topic(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
     Rates count from the topic's first exchange in a direction to its last. The lags are those of all
     consumers that still ask for a partition; where none does, of the one that asked last.
     """
-    found: dict[str | None, _Topic] = {}
+    found: dict[str | None, _TopicSummary] = {}
     for row in topics:
-        found.setdefault(row["topic"], _Topic()).add(row)
+        found.setdefault(row["topic"], _TopicSummary()).add(row)
     for row in positions:
-        found.setdefault(row["topic"], _Topic()).add_position(row)
+        found.setdefault(row["topic"], _TopicSummary()).add_position(row)
     return [
         each.row(topic) for topic, each in sorted(found.items(), key=lambda item: (item[0] is None, item[0]))
     ]
 
 
-class _Flow:
+class _RecordFlow:
     """Records of one direction."""
 
     def __init__(self) -> None:
@@ -50,12 +50,12 @@ class _Flow:
         }
 
 
-class _Topic:
+class _TopicSummary:
     """What is known of a topic."""
 
     def __init__(self) -> None:
         self.partitions: set[int | None] = set()
-        self.produced, self.fetched, self.replicated = _Flow(), _Flow(), _Flow()
+        self.produced, self.fetched, self.replicated = _RecordFlow(), _RecordFlow(), _RecordFlow()
         self.codecs: set[str] = set()
         self.smallest: int | None = None
         self.largest: int | None = None

@@ -100,7 +100,7 @@ _FACTS: tuple[Declared, ...] = (
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionTcp:
     over: Connection | None = None
     client_id: str | None = None
     ready_ns: int | None = None
@@ -125,7 +125,7 @@ class _Line:
     slow_large: list[tuple[float, int, int]] = field(default_factory=list)
     """The slowest of them: bytes a second, for how long, the exchange's number."""
 
-    def merge(self, later: _Line) -> None:
+    def merge(self, later: _ConnectionTcp) -> None:
         self.over = later.over or self.over
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.ready_ns = least(self.ready_ns, later.ready_ns)
@@ -142,7 +142,7 @@ class _Line:
         self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
 
 
-class Tcp(OneTable[int, _Line]):
+class Tcp(OneTable[int, _ConnectionTcp]):
     """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
 
     name = "tcp"
@@ -202,7 +202,7 @@ class Tcp(OneTable[int, _Line]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Line, limits)
+        super().__init__(_ConnectionTcp, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         row = self._rows.row(exchange.connection)
@@ -288,7 +288,7 @@ def _leaves(exchange: Exchange, api: str) -> bool:
     return bool((exchange.request.body().get("memberEpoch") or 0) < 0)
 
 
-def _result(number: int, row: _Line, over: Connection) -> Row:
+def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
     facts = over.tcp or {}
     setup_ns = None
     if over.opened and row.ready_ns is not None:

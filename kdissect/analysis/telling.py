@@ -23,7 +23,7 @@ MOST_NAMED = 3
 """Partitions and the like that a sentence names; of more only how many."""
 
 
-class Records(NamedTuple):
+class CarriedRecords(NamedTuple):
     """Records of one partition that an exchange carried."""
 
     topic: str
@@ -35,7 +35,7 @@ class Records(NamedTuple):
     """How many records; None where the batch does not tell."""
 
 
-def records_of(exchange: Exchange, limits: Limits = DEFAULTS) -> Iterator[Records]:
+def records_of(exchange: Exchange, limits: Limits = DEFAULTS) -> Iterator[CarriedRecords]:
     """The records in an exchange, batch by batch, by the headers of batches."""
     for place in exchange.record_sets():
         base = exchange.assigned_base_offset(place)
@@ -50,7 +50,9 @@ def records_of(exchange: Exchange, limits: Limits = DEFAULTS) -> Iterator[Record
                     first = last = None
                 else:
                     first, last = base + first, base + last
-            yield Records(place.topic or place.topic_id or "", place.partition, first, last, batch.count)
+            yield CarriedRecords(
+                place.topic or place.topic_id or "", place.partition, first, last, batch.count
+            )
 
 
 class Told(NamedTuple):
@@ -119,7 +121,7 @@ def _of_records(exchange: Exchange, limits: Limits) -> Told:
     )
 
 
-def _offsets(found: list[Records]) -> str:
+def _offsets(found: list[CarriedRecords]) -> str:
     if len({(each.topic, each.partition) for each in found}) != 1:
         return ""
     firsts = [each.first for each in found if each.first is not None]

@@ -20,7 +20,7 @@ from kdissect.limits import DEFAULTS, Limits
 
 
 @dataclass(slots=True)
-class _Interval:
+class _TimelineInterval:
     requests: int = 0
     request_bytes: int = 0
     responses: int = 0
@@ -28,7 +28,7 @@ class _Interval:
     errors: Grades = field(default_factory=Grades)
     broker: Histogram = field(default_factory=Histogram)
 
-    def merge(self, later: _Interval) -> None:
+    def merge(self, later: _TimelineInterval) -> None:
         self.requests += later.requests
         self.request_bytes += later.request_bytes
         self.responses += later.responses
@@ -37,7 +37,7 @@ class _Interval:
         self.broker.merge(later.broker)
 
 
-class Timeline(OneTable[int, _Interval]):
+class Timeline(OneTable[int, _TimelineInterval]):
     """The statistic ``timeline``."""
 
     name = "timeline"
@@ -61,7 +61,7 @@ class Timeline(OneTable[int, _Interval]):
     takes_interval = True
 
     def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
-        super().__init__(_Interval, limits)
+        super().__init__(_TimelineInterval, limits)
         self._length_ns = length_ns
         self._moments = Moments(limits)
 
@@ -95,7 +95,7 @@ class Timeline(OneTable[int, _Interval]):
             self._row(number, row, marks.get(number, [])) for number, row in sorted(self._rows.rows.items())
         ]
 
-    def _row(self, number: int, row: _Interval, marks: list[str]) -> Row:
+    def _row(self, number: int, row: _TimelineInterval, marks: list[str]) -> Row:
         p50, p99 = row.broker.percentiles(50, 99)
         return {
             "start_ns": number * self._length_ns,

@@ -110,7 +110,7 @@ class Marker(NamedTuple):
     """Of the control record; None for a WriteTxnMarkers."""
 
 
-class Seen(NamedTuple):
+class ReadableTo(NamedTuple):
     """How far a partition could be read, as an answer told."""
 
     ns: int
@@ -424,7 +424,7 @@ class Transactional(Fold):
                 named = named or self._topic(topic)
                 place = (named, _number(part.get("partitionIndex")))
                 if stable < high or place in told_of:
-                    self.stable.add(place, Seen(ns, exchange.number, stable, high))
+                    self.stable.add(place, ReadableTo(ns, exchange.number, stable, high))
 
     def _ended(self, number: int, ns: int, data: bytes, start: int, size: int, place: Place) -> None:
         """Take in the control batch at ``start``."""

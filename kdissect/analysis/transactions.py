@@ -23,7 +23,7 @@ from kdissect.analysis.transaction import (
     Transaction,
     doubt,
 )
-from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, Seen, Transactional
+from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, ReadableTo, Transactional
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -142,10 +142,10 @@ class _Reading:
             producer: [_named_marker(self._named, each) for each in taken.markers.line(producer)]
             for producer in taken.markers
         }
-        self._stable: dict[Place, list[Seen]] = {}
+        self._stable: dict[Place, list[ReadableTo]] = {}
         for place in taken.stable:
             self._stable.setdefault(self._named(place), []).extend(
-                Seen(*each) for each in taken.stable.line(place)
+                ReadableTo(*each) for each in taken.stable.line(place)
             )
         for line in self._stable.values():
             line.sort(key=lambda each: (each.ns, each.number))
@@ -260,7 +260,7 @@ class _Reading:
         producer: int | None,
         told: Active | None,
         outcome: str,
-        seen: list[Seen],
+        seen: list[ReadableTo],
         held: tuple[int, int] | None,
     ) -> Row:
         row: Row = {each.name: None for each in Transactions.columns}
@@ -357,7 +357,7 @@ def _has_gap(each: Transaction) -> bool:
     return False
 
 
-def _standing(line: Iterable[Seen], offset: int) -> tuple[int, int] | None:
+def _standing(line: Iterable[ReadableTo], offset: int) -> tuple[int, int] | None:
     """How long readers were seen standing at an offset with more behind it, and how much that was."""
     at = [one for one in line if one.stable == offset and one.high > one.stable]
     if not at:

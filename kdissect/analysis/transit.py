@@ -15,9 +15,9 @@ from kdissect.analysis.deliveries import (
     NO_LOSS,
     Again,
     Arrival,
-    Batch,
-    Loss,
-    Outcome,
+    ConnectionLoss,
+    ConsumerOutcome,
+    ProducedBatch,
     after_loss,
     deliver,
     read_again,
@@ -271,10 +271,10 @@ class Transit(Fold):
     def _ledgers(self) -> tuple[Ledgers[_Place] | Ledgers[_Read], ...]:
         return self._produced, self._samples, self._fetched, self._heights
 
-    def delivered(self) -> Iterator[tuple[Place, Consumer, str | None, Outcome]]:
+    def delivered(self) -> Iterator[tuple[Place, Consumer, str | None, ConsumerOutcome]]:
         """What reached whom: topic and partition, consumer, group, and what came of it."""
         self._labels.settle()
-        produced: dict[Place, list[Batch]] = {}
+        produced: dict[Place, list[ProducedBatch]] = {}
         ids: dict[str | None, set[str]] = {}
         for topic, partition in self._produced:
             name = self._labels.name(topic)
@@ -330,14 +330,14 @@ class Transit(Fold):
             found = (_arrival(row) for row in rows if shared or not row[-1] & _SHARED)
             yield (self._labels.name(topic), partition), connection, found
 
-    def _losses(self) -> dict[int, Loss]:
+    def _losses(self) -> dict[int, ConnectionLoss]:
         """Where messages of connections are missing."""
         asks: dict[int, set[int]] = {connection: set() for connection in self._lost}
         for key in self._fetched:
             if key[0] in asks:
                 asks[key[0]].update(row[3] for row in self._fetched.rows(key) if row[0] != NONE)
         return {
-            connection: Loss(
+            connection: ConnectionLoss(
                 sorted(row[0] for row in self._lost.rows(connection)),
                 sorted(each),
                 [(row[0], row[1] == NEW_SESSION) for row in self._anew.rows(connection)],
@@ -366,10 +366,10 @@ def _is_metadata(topic: Topic) -> bool:
     return is_metadata_topic(topic.name or None, topic.topic_id or None)
 
 
-def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> Batch:
+def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> ProducedBatch:
     base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
-    return Batch(
+    return ProducedBatch(
         told(base),
         told(last),
         told(sent),

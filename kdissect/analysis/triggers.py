@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kdissect.analysis.classic_rounds import REBALANCE_IN_PROGRESS, Round
 from kdissect.analysis.fold import MILLISECOND, SECOND, most
-from kdissect.analysis.group_marks import Join, Leave, Run, Sync, Who
+from kdissect.analysis.group_marks import Join, Leave, RepeatedMark, Sync, Who
 from kdissect.analysis.group_rebalance import CERTAIN, LIKELY, GroupLine
 
 REASONS = (
@@ -95,7 +95,7 @@ def trigger_of(line: GroupLine, window: Window) -> Trigger | None:
     return _joined(line, window, first)
 
 
-def notified(line: GroupLine, window: Window) -> Run | None:
+def notified(line: GroupLine, window: Window) -> RepeatedMark | None:
     """The first answer that told a member of the generation before to join again."""
     before = window.before
     generation = before.generation if before is not None else (window.generation or 0) - 1
@@ -167,7 +167,7 @@ def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
     return found
 
 
-def _expired(line: GroupLine, window: Window, told: Run) -> Trigger | None:
+def _expired(line: GroupLine, window: Window, told: RepeatedMark) -> Trigger | None:
     """A member whose session was over when the others were told to join again."""
     came = {join.member for join in window.joins} | {leave.member for leave in window.leaves}
     silent: list[tuple[int, str]] = []

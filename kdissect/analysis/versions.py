@@ -50,7 +50,7 @@ class Talker(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Talk:
+class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
 
     spoken: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -62,13 +62,13 @@ class _Talk:
         else:
             self.left_out += count
 
-    def merge(self, later: _Talk) -> None:
+    def merge(self, later: _SpokenVersions) -> None:
         for spoken, count in later.spoken.items():
             self.add(spoken, count)
         self.left_out += later.left_out
 
 
-class _Offer(NamedTuple):
+class _BrokerOffer(NamedTuple):
     """The versions of an API that a broker offers, and the exchange that told them."""
 
     number: int
@@ -77,12 +77,12 @@ class _Offer(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Offers:
+class _OffersSeen:
     """By API key; the last counts."""
 
-    offers: dict[int, _Offer] = field(default_factory=dict)
+    offers: dict[int, _BrokerOffer] = field(default_factory=dict)
 
-    def merge(self, other: _Offers) -> None:
+    def merge(self, other: _OffersSeen) -> None:
         mine = self.offers
         if not mine:
             mine.update(other.offers)
@@ -94,10 +94,10 @@ class _Offers:
 
 
 @dataclass(slots=True)
-class _Line:
+class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
 
-    offers: _Offers = field(default_factory=_Offers)
+    offers: _OffersSeen = field(default_factory=_OffersSeen)
     software: tuple[int, str, str] | None = None
     """The exchange that names it last, its name and its version (KIP-511)."""
     has_asked: bool = False
@@ -107,7 +107,7 @@ class _Line:
     is_whole: bool = False
     """Whether all of it was captured."""
 
-    def merge(self, other: _Line) -> None:
+    def merge(self, other: _ConnectionVersions) -> None:
         self.offers.merge(other.offers)
         named = [each for each in (self.software, other.software) if each is not None]
         self.software = max(named, default=None)
@@ -125,9 +125,9 @@ class VersionFacts:
     def __init__(self, most: int) -> None:
         """:param most: rows, and clients on connections of which facts are kept."""
         self._most = most
-        self._talks: Rows[Talker, _Talk] = Rows(_Talk, most)
-        self._lines: Rows[Hashable, _Line] = Rows(_Line, most)
-        self._brokers: Rows[str, _Offers] = Rows(_Offers, most)
+        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
+        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
+        self._brokers: Rows[str, _OffersSeen] = Rows(_OffersSeen, most)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
         """So many requests."""
@@ -146,15 +146,15 @@ class VersionFacts:
         """ApiVersions, in exchange ``number``: the bodies of request and response, as far as they are."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         ranges = {
-            each["apiKey"]: _Offer(number, each["minVersion"], each["maxVersion"])
+            each["apiKey"]: _BrokerOffer(number, each["minVersion"], each["maxVersion"])
             for each in answer.get("apiKeys") or ()
             if None not in (each.get("apiKey"), each.get("minVersion"), each.get("maxVersion"))
         }
         if broker is not None:
-            broker.merge(_Offers(ranges))
+            broker.merge(_OffersSeen(ranges))
         if line is not None:
             line.has_asked = True
-            line.offers.merge(_Offers(ranges))
+            line.offers.merge(_OffersSeen(ranges))
             name = request.get("clientSoftwareName")
             if name:
                 told = number, name, request.get("clientSoftwareVersion") or ""
@@ -193,7 +193,7 @@ class VersionFacts:
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
         """Requests by what makes a row, the first so many; and how many are in others."""
-        nothing = _Line()
+        nothing = _ConnectionVersions()
         lines = {each: self._lines.rows.get(each.connection, nothing) for each in self._talks.rows}
         asking: dict[tuple[str, str | None], bool] = {}
         for (
@@ -221,7 +221,7 @@ class VersionFacts:
                     left_out += count
         return counts, left_out
 
-    def _offer(self, talker: Talker, line: _Line, api_key: int) -> tuple[int, int] | None:
+    def _offer(self, talker: Talker, line: _ConnectionVersions, api_key: int) -> tuple[int, int] | None:
         """What the broker offers of an API: lowest and highest version."""
         offer = line.offers.offers.get(api_key)
         if offer is None and talker.broker in self._brokers.rows:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.protocol.plan import STRING, WIDTHS
+from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import THROTTLE_FIELD
 from kdissect.protocol.traits import traits_of_api
@@ -60,7 +60,7 @@ class Wait(Enum):
     WAITED_OUT = "it lasted as long as was asked for"
 
 
-class Known(NamedTuple):
+class WaitAndWork(NamedTuple):
     """Wait and work of one exchange."""
 
     wait: Wait
@@ -70,28 +70,28 @@ class Known(NamedTuple):
     """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
-def split(exchange: Exchange) -> Known:
+def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
     turn, served = exchange.turn_ns, exchange.served_ns
     if turn is None or served is None:
-        return Known(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
+        return WaitAndWork(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
     api = exchange.api
     if waits_for_members(api):
-        return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.POSSIBLE, None, None)
     if not is_long_poll(api) or exchange.request is None or exchange.response is None:
-        return Known(Wait.NONE, 0, served)
+        return WaitAndWork(Wait.NONE, 0, served)
     longest, least = asked_wait(exchange.request)
     if longest is None:
-        return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.POSSIBLE, None, None)
     if longest <= 0:
-        return Known(Wait.NONE, 0, served)
+        return WaitAndWork(Wait.NONE, 0, served)
     beyond = (
         turn - longest * MILLISECOND
     )  # with the network: the smallest round trip may be a little too long
     if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
         wait = min(served, longest * MILLISECOND)
-        return Known(Wait.WAITED_OUT, wait, served - wait)
-    return Known(Wait.POSSIBLE, None, None)
+        return WaitAndWork(Wait.WAITED_OUT, wait, served - wait)
+    return WaitAndWork(Wait.POSSIBLE, None, None)
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
@@ -132,10 +132,22 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
         size = sum(seen.records[1::2]) - sum(seen.records[::2])
         if seen.error or seen.throttle_ms or size >= least:
             return True
+        struct = response.body_struct()
+        if struct is not None and len(response.frame.payload) - response.body_start < _with_a_topic(struct):
+            return False  # without a partition there is no other reason
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
         return True
     return _values_have_reason(exchange, body.values, least)
+
+
+@cache
+def _with_a_topic(struct: Struct) -> int:
+    """The fewest bytes of a response that tells anything of a topic; 0 where that is not known."""
+    for opcode, name, argument in struct.plan[1]:
+        if name == "responses" and opcode in (ARRAY, COMPACT_ARRAY):
+            return least_bytes(STRUCT, struct.plan) + int(argument[3])
+    return 0
 
 
 def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:

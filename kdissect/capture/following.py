@@ -4,8 +4,8 @@
 of a capture process are followed by :mod:`kdissect.live.spooled`.
 
 At the end of a file that may grow, reading waits. A file is complete when the next one has begun, or its
-writer has ended; only then is a half record at its end damage. Packets are numbered over all files, and an
-interface that several files describe in the same words is one interface.
+writer has ended. Until then a half record at its end is no damage. Packets are numbered over all files, and
+an interface that several files describe in the same words is one interface.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Found = TypeVar("Found")
 class Growing(BufferedIOBase):
     """A file of which more may come.
 
-    :param is_complete: whether no more comes. It is asked at the file's end, and after that the file is read
-        once more, so that nothing is missed that was written before it was complete.
+    :param is_complete: whether no more comes. It is asked at the file's end. Then the file is read once more,
+        so that nothing is missed that was written before.
     """
 
     def __init__(self, path: str, is_complete: Callable[[], bool]) -> None:

@@ -53,7 +53,7 @@ def find_points(
     except OSError:
         return None
     files.sort(key=lambda file: file.first_ns)
-    groups: list[_Group] = []
+    groups: list[_PointFiles] = []
     related = False
     for file in files:
         related = _place(file, groups, limits, opener) or related
@@ -66,7 +66,7 @@ class _File(NamedTuple):
     last_ns: int
 
 
-class _Group:
+class _PointFiles:
     """The files of one point so far."""
 
     def __init__(self, file: _File, ahead_ns: int) -> None:
@@ -85,7 +85,7 @@ class _Group:
         return 1 + max(_common(each.path, file.path) for each in self.files)
 
 
-def _place(file: _File, groups: list[_Group], limits: Limits, opener: Opener) -> bool:
+def _place(file: _File, groups: list[_PointFiles], limits: Limits, opener: Opener) -> bool:
     """Put a file to its group, or to a new one; gives whether it is another view of what one of them has."""
     going_on = [group for group in groups if group.last_ns > file.first_ns]
     ended = [group for group in groups if group.last_ns <= file.first_ns]
@@ -107,11 +107,11 @@ def _place(file: _File, groups: list[_Group], limits: Limits, opener: Opener) ->
         elif any(view.is_same for view in views) or group.likeness(file):
             group.files.append(file)
             return False
-    groups.append(_Group(file, ahead[0] if ahead else 0))
+    groups.append(_PointFiles(file, ahead[0] if ahead else 0))
     return bool(ahead)
 
 
-class _View(NamedTuple):
+class _Overlap(NamedTuple):
     """What two files show of each other."""
 
     is_same: bool
@@ -124,7 +124,7 @@ _Sent = tuple[Endpoint, Endpoint]
 _Sample = dict[tuple[Endpoint, Endpoint, int], Segment]
 
 
-def _compared(first: _Sample, second: _Sample) -> _View:
+def _compared(first: _Sample, second: _Sample) -> _Overlap:
     spans: dict[_Sent, tuple[int, int]] = {}
     for source, destination, seq in first:
         low, high = spans.get((source, destination), (seq, seq))
@@ -142,10 +142,10 @@ def _compared(first: _Sample, second: _Sample) -> _View:
             shared += 1
     times = [each for some in apart.values() for each in some]
     if not times:
-        return _View(bool(shared or lacking))
+        return _Overlap(bool(shared or lacking))
     if 2 * times.count(0) > len(times) or _LEAST_SHARE * len(times) < len(times) + lacking:
-        return _View(True)
-    return _View(False, _ahead(apart))
+        return _Overlap(True)
+    return _Overlap(False, _ahead(apart))
 
 
 def _is_copy(one: Segment, other: Segment) -> bool:
@@ -218,7 +218,7 @@ def _file(path: str, limits: Limits, opener: Opener) -> _File | None:
 # -- names ------------------------------------------------------------------------------------------
 
 
-def _points(groups: list[_Group]) -> Points:
+def _points(groups: list[_PointFiles]) -> Points:
     names = _names([group.files[0].path for group in groups])
     return Points(
         tuple(names),

@@ -1,6 +1,17 @@
-"""The command line: a module for each command, imported when the command is run, and what they share.
+"""The command line.
 
-stdout is data; everything else goes to stderr, one line each. No traceback ever reaches the user.
+    root        which commands there are
+    commands/   a module or a package for each, imported when it is run; what only one command needs is there
+    config  errors  exit_codes  output  interrupts  terminals      what a process needs
+    inputs  tls_keys  reading  tally                               captures → events
+    moments  spans  filters  contents  completing                  what options take
+    formats  row_options  printers  listing  listed_rows           events → rows, lines, trees
+    shown_packets  statistics_output  screen_settings              other outputs
+    folding  jobs                                                  events → what is counted; several processes
+    capturing                                                      interfaces → packets (live, tui, doctor)
+
+Commands import what stands beside ``commands``, and not each other. stdout is data; everything else goes to
+stderr, one line each. No traceback ever reaches the user.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def capturing_options(function: click.decorators.FC) -> click.decorators.FC:
 def opened(given: dict[str, Any]) -> Opened:
     """What the options of a command want captured, opened; from here on without any privilege.
 
-    :raises Wrong: there is no such interface, the filter is none, or it would all be done as root.
+    :raises Wrong: there is no such interface, the filter is wrong, or all would run as root.
     :raises Refused: it is not permitted.
     """
     from kdissect.live import external, privileged
@@ -153,8 +153,8 @@ def silence_of(given: dict[str, Any], found: Opened) -> Silence:
 
 
 def live_in_own_home() -> None:
-    """By sudo, configuration and definitions are those of the user behind it, who reads them later: what sudo
-    leaves is root's home, also for who is that user already."""
+    """Use the configuration and definitions of the user behind sudo, who reads them later. sudo itself leaves
+    root's home in the environment."""
     if sys.platform == "win32":
         return
     from kdissect.live import privileged
@@ -215,7 +215,7 @@ def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
 def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     """``-b``: when the next file is begun, and how many are kept.
 
-    :raises Wrong: a rule is none, or there is nothing to rotate.
+    :raises Wrong: a rule has another form, or there is nothing to rotate.
     """
     if not rules:
         return Bounds()
@@ -233,7 +233,7 @@ def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
 def stop_of(rules: tuple[str, ...]) -> Bounds:
     """``-a``: when the capture ends.
 
-    :raises Wrong: a rule is none.
+    :raises Wrong: a rule has another form.
     """
     try:
         return bounds_of(rules, ("duration", "filesize", "packets", "files"))

@@ -1,7 +1,7 @@
 """What a shell may put where the cursor is: the words of options and arguments that are no fixed choice.
 
-Each function is what click calls for one of them, with the word as far as it is written. Where a word holds
-several things (``-e api,lat``, ``-z srt,bro``, a whole filter), what is offered is the whole word.
+click calls a function for each of them, with the beginning of the word. A word may hold several things
+(``-e api,lat``, ``-z srt,bro``, a whole filter): what is offered is the whole word.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _beginning(incomplete: str, offered: Iterable[tuple[str, str]]) -> list[Comp
 
 
 def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """After ``-Y``. Of a path that can only go on one way, what may follow it is offered at once: shells take
-    a word that is offered alone for finished."""
+    """After ``-Y``. If a path can go on in one way only, its continuations are offered at once: a shell takes
+    a word that is offered alone as finished."""
     from kdissect.filter.complete import complete
 
     found = complete(incomplete)

@@ -24,10 +24,10 @@ _BASE64 = re.compile(rb"([A-Za-z0-9+/]\s*)*(=\s*){0,2}")
 def bytes_from(given: str | None, form: str = "auto") -> bytes:
     """The bytes that an argument, a file or stdin (``-``, or no argument) holds.
 
-    ``auto``: what looks like hex is hex, what else looks like base64 is that; a file that is neither
-    holds the bytes themselves.
+    ``auto``: text that looks like hex is hex, else text that looks like base64 is base64. A file that is
+    neither holds the bytes themselves.
 
-    :raises Wrong: there are none.
+    :raises Wrong: it holds no bytes.
     :raises Unreadable: they are not of the form.
     """
     content, is_argument = _content(given)
@@ -71,7 +71,7 @@ def content_of(given: str | None) -> bytes:
 def json_from(content: bytes) -> Any:
     """The value of JSON text.
 
-    :raises ValueError: it is none; the text says what is wrong with it.
+    :raises ValueError: it is not JSON; the text says what is wrong with it.
     """
     try:
         return json.loads(content.decode("utf-8"))

@@ -46,7 +46,7 @@ class CaptureRefused(click.ClickException):
 
 
 class ClosedPipeError(Exception):
-    """Whoever read our output has gone."""
+    """The reader of our output has gone."""
 
 
 class StoppedError(Exception):

@@ -1,8 +1,8 @@
 """``-Y`` and ``--slow``: which rows of a table a display filter shows.
 
-The filter chooses exchanges. Of the other tables it shows what belongs to those: a connection that has
-one of them; a record, asked with ``record.…`` about itself alone; a fault, in the same way. ``--slow`` is the
-filter ``slow``, beside another one or alone.
+The filter chooses exchanges. In other tables it shows the rows that belong to them: connections that have
+one, their records and faults. ``record.…`` asks each record by itself. ``--slow`` is the filter ``slow``,
+alone or beside another one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def chooser_of(
     :param slow: whether only what is slow is shown.
     :param slow_ms: what the configuration calls slow.
     :param within: a span of time in which an exchange must begin.
-    :raises Wrong: the filter is none; the text tells where, and what was meant.
+    :raises Wrong: the filter is wrong; the text tells where, and what was meant.
     """
     texts = [*((text,) if text is not None else ()), *(("slow",) if slow else ())]
     return None if not texts and within is None else Chooser(texts, table, options, slow_ms, within)
@@ -214,10 +214,10 @@ class Within:
 def compiled(
     text: str | None, options: Options, option: str, evidence: Evidence | None = None
 ) -> Filter | None:
-    """A filter that is no ``-Y``, nor of rows.
+    """The filter of another option than ``-Y``.
 
-    :param evidence: what tells ``finding``; without it a filter that asks for findings is none.
-    :raises Wrong: it is none; the text tells where, and what was meant.
+    :param evidence: what tells ``finding``; without it a filter may not ask for findings.
+    :raises Wrong: it is wrong; the text tells where, and what was meant.
     """
     return None if text is None else _filter(text, options, None, option, evidence)
 

@@ -41,7 +41,7 @@ R = TypeVar("R")
 def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
     """The captures that are given.
 
-    :raises click.UsageError: there is none.
+    :raises click.UsageError: no capture is given.
     """
     paths = (*given["more_files"], *given["files"])
     if not paths:

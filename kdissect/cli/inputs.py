@@ -1,5 +1,7 @@
-"""The files that are named on the command line → packets; and inputs that can be read only once, kept where
-they have to be read twice."""
+"""Files that are named on the command line → packets.
+
+An input that can be read only once is kept in a file if it must be read twice.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
 
 
 def open_file(path: str) -> BufferedIOBase:
-    """As :func:`open_capture`. Whoever reads standard input never closes it, also where a file keeps it."""
+    """As :func:`open_capture`. Readers of standard input never close it, also if a file keeps it."""
     if not isinstance(path, KeptInput):
         return open_capture(path)
     file = open_capture(path.kept)

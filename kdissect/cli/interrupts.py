@@ -48,8 +48,8 @@ def _held() -> Iterator[None]:
 
 
 class EndOfInput:
-    """Makes Ctrl-C the end of an input, in a ``with``: it comes between two items, which may be many packets,
-    and what is said of them can still be said. A second one takes effect at once.
+    """Makes Ctrl-C the end of an input, in a ``with``. The input ends between two items, so that what follows
+    from the first can still be printed. A second Ctrl-C takes effect at once.
     """
 
     def __init__(self) -> None:

@@ -92,7 +92,7 @@ def listing_options(function: click.decorators.FC) -> click.decorators.FC:
 class Listing:
     """What is shown, by the options of a command.
 
-    :raises Wrong: options do not go with each other, or are none.
+    :raises Wrong: an option is wrong, or options do not go with each other.
     """
 
     def __init__(self, given: dict[str, Any], config: Config) -> None:

@@ -65,7 +65,7 @@ def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
     """The point in time that a text means.
 
     :param at_the_end: whether the last packet is known when it is asked for.
-    :raises Wrong: it is none; the text says which forms there are.
+    :raises Wrong: it has another form; the text says which there are.
     """
     form = FORM_AT_THE_END if at_the_end else FORM
     text = text.strip()

@@ -26,12 +26,12 @@ _BUFFER = 64 << 10
 def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
     """The file to write to; stdout without a path or with ``-``.
 
-    A file that is there is replaced, as tshark's ``-w`` and the shell's ``>`` do, unless it is one of
-    the ``inputs`` or in a folder of them. It is replaced when the first bytes come, or at the end where
-    none come: a command that fails before, for whatever reason, leaves it as it was.
+    An existing file is replaced, as tshark's ``-w`` and the shell's ``>`` do. A file that is one of the
+    ``inputs``, or in a folder of them, is refused. The file is replaced when the first bytes come, or at the
+    end if there are none. A command that fails earlier leaves it as it was.
 
-    A new file is for its owner only from the first moment: what packets hold, passwords among it, is nobody
-    else's. A file that is there keeps the mode that somebody gave it.
+    Only its owner can read a new file, from the first moment: packets hold passwords. An existing file keeps
+    its mode.
     """
     if path is None or path == "-":
         sys.stdout.flush()

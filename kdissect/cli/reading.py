@@ -209,8 +209,8 @@ class Reading:
         self._complaints.tell(self.paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
-        """Of connections that speak TLS, those of which nothing is decoded by now, in words; empty if there
-        are none. Another thread may ask for it."""
+        """The TLS connections that nothing is decoded of by now, in words; empty if all are decoded. Another
+        thread may ask for it."""
         tally = self.tally.part()
         for connection in self._pass.in_tls():
             if (connection.tls or {}).get("dark"):

@@ -41,7 +41,7 @@ CLOCK = click.option(
     "-t",
     "clock",
     type=click.Choice(tuple(TIMES)),
-    help=f"How times are shown. {'. '.join(map(': '.join, TIMES.items()))}.",
+    help=f"Times: {', '.join(f'{meaning} ({letter})' for letter, meaning in TIMES.items())}. In seconds.",
 )
 WITH_RECORDS = click.option(
     "--records", is_flag=True, help="Show decoded record batches inside requests and responses."

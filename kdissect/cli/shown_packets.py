@@ -1,11 +1,10 @@
 """``-w``: the packets of what is shown → a pcapng file that reads as what was shown.
 
-Which packets those are is known only when rows have been shown, so the input is read again: once for
-the handshakes, once to write. Standard input is kept in a temporary file while it is read the first time.
+The packets are known only when rows have been shown. So the input is read again: once for the handshakes,
+once to write. Standard input is kept in a temporary file while it is read the first time.
 
-Of a connection that is shown, the packets of its handshake and of its end (SYN, FIN, RST) belong to it:
-without them another reading could not tell where the bytes begin, and would have to infer it. Of an IP
-packet that came in fragments, all fragments belong to it; of a TLS connection, all its packets.
+The packets of a connection's handshake and end (SYN, FIN, RST) are written too: they show where its bytes
+begin. All fragments of an IP packet are written, and all packets of a TLS connection.
 """
 
 from __future__ import annotations
@@ -117,10 +116,11 @@ class ShownPacketsWriter:
             yield
 
     def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
-        """Write the packets, in the order of the capture, of which so many packets were ``read``.
+        """Write the packets, in the order of the capture.
 
-        :param secrets: those that were given and those that the capture had. Of them, those of connections
-            that were read go first, for the packets behind them.
+        :param read: how many packets of the capture were read.
+        :param secrets: the given ones and those of the capture. Those of connections that were read are
+            written first, for the packets behind them.
         """
         if self._spool is not None:
             self._spool.flush()

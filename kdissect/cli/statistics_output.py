@@ -42,7 +42,7 @@ class TablesOutput:
     def write(self, title: str, table: Table, rows: list[Any], whole: bool = False) -> None:
         """Write the next table.
 
-        :param whole: whether a table for people has all columns, for they were asked for.
+        :param whole: whether a table for people has all columns, because they were asked for.
         """
         if self._form == "table":
             output = TextOutput(self._file, self._path)

@@ -43,7 +43,7 @@ def key_options(function: click.decorators.FC) -> click.decorators.FC:
 with_secrets_option = click.option(
     "--with-secrets",
     is_flag=True,
-    help="With -w: write the TLS secrets of the connections too. Whoever has the file can decrypt them.",
+    help="With -w: write the TLS secrets of the connections too. The file then decrypts them.",
 )
 
 
@@ -97,7 +97,7 @@ def keys_of(
 def rsa_key_of(path: str) -> bytes:
     """A private key from a file.
 
-    :raises Unreadable: it cannot be read, or is none.
+    :raises Unreadable: it cannot be read, or cannot be used.
     """
     try:
         return read_rsa_key(path)

@@ -34,7 +34,7 @@ def type_name(number: int) -> str:
 
 def read(
     key: bytes | None, value: bytes | None, name: str | None, limits: Limits = DEFAULTS
-) -> framing.Record:
+) -> framing.InternalRecord:
     """A control record; ``name`` is needed only where there is no key."""
     kind = None if key is None else framing.read_versioned(KEY, key, True, limits)
     number = None if kind is None else kind.values.get("type")
@@ -44,7 +44,7 @@ def read(
         name = framing.unknown(number)
     if kind is not None:
         kind = kind._replace(name=name or "")
-    return framing.Record(kind, None if value is None else _value(name, value, limits))
+    return framing.InternalRecord(kind, None if value is None else _value(name, value, limits))
 
 
 def _value(name: str | None, value: bytes, limits: Limits) -> Embedded:

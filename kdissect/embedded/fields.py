@@ -70,10 +70,10 @@ def decode_field(
     if held is None:
         return None
     what, _, more = held.partition(" ")
-    return HOLDERS.get(what, _structs)(Held(held, what, more, ancestors, value, context))
+    return HOLDERS.get(what, _structs)(Holding(held, what, more, ancestors, value, context))
 
 
-class Held(NamedTuple):
+class Holding(NamedTuple):
     """Bytes of a field, and what is known of them."""
 
     trait: str
@@ -87,7 +87,7 @@ class Held(NamedTuple):
     context: Context
 
 
-def _group_blob(held: Held) -> Embedded | None:
+def _group_blob(held: Holding) -> Embedded | None:
     """``[consumer] subscription|assignment by FIELD``: what a member tells, or what it is told; the field
     names the assignor. Of a consumer's the protocol type is known without a field."""
     is_consumers = held.what == "consumer"
@@ -113,7 +113,7 @@ def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
     return None
 
 
-def _structs(held: Held) -> Embedded | None:
+def _structs(held: Holding) -> Embedded | None:
     """``CLASS``, ``CLASS if whole`` or ``CLASS of ASSIGNOR or CLASS of …``.
 
     The last is an assignor's user data. Other clients have assignors of the same names with forms of their
@@ -133,7 +133,7 @@ def _structs(held: Held) -> Embedded | None:
     return None
 
 
-def _struct(name: str, held: Held) -> Embedded:
+def _struct(name: str, held: Holding) -> Embedded:
     limits = held.context.limits
     family = next((family for family, names in (VERSIONED | OWN).items() if name in names), None)
     if family is not None:
@@ -144,26 +144,26 @@ def _struct(name: str, held: Held) -> Embedded:
     return found._replace(version=found.struct.version if found.struct else None)
 
 
-def _text(held: Held) -> EmbeddedText | None:
+def _text(held: Holding) -> EmbeddedText | None:
     try:
         return EmbeddedText("UTF-8", held.value, held.value.decode("utf-8"))
     except UnicodeDecodeError:
         return None
 
 
-def _address(held: Held) -> EmbeddedText | None:
+def _address(held: Holding) -> EmbeddedText | None:
     if len(held.value) not in (4, 16):
         return None
     return EmbeddedText("InetAddress", held.value, str(ip_address(held.value)))
 
 
-def _request(held: Held) -> EmbeddedMessage | None:
+def _request(held: Holding) -> EmbeddedMessage | None:
     if held.context.enveloped:
         return None
     return _blamed_message(inner_request(held.value, held.context.limits))
 
 
-def _response(held: Held) -> EmbeddedMessage | None:
+def _response(held: Holding) -> EmbeddedMessage | None:
     """``response to FIELD``: the field of the request that holds the request it answers."""
     asked = (held.context.request or {}).get(held.more.removeprefix("to "))
     if held.context.enveloped or not asked:
@@ -172,7 +172,7 @@ def _response(held: Held) -> EmbeddedMessage | None:
     return answer and _blamed_message(answer)
 
 
-HOLDERS: dict[str, Callable[[Held], Decoded | None]] = {
+HOLDERS: dict[str, Callable[[Holding], Decoded | None]] = {
     "subscription": _group_blob,
     "assignment": _group_blob,
     "consumer": _group_blob,

@@ -32,7 +32,7 @@ FRAME_VERSION = 1
 """The only one there is (``MetadataRecordSerde``, KIP-631)."""
 
 
-class Record(NamedTuple):
+class InternalRecord(NamedTuple):
     """A record of an internal topic, or a pair of blobs in its form."""
 
     key: Embedded | None
@@ -66,7 +66,7 @@ def unknown(number: int) -> str:
 
 def read_coordinator(
     group: str, key: bytes | None, value: bytes | None, stem: str | None, limits: Limits = DEFAULTS
-) -> Record:
+) -> InternalRecord:
     """A record of a coordinator's topic; a null value is a tombstone.
 
     :param stem: the name of the record, needed only where there is no key.
@@ -75,20 +75,20 @@ def read_coordinator(
     if found is not None:
         stem = found.name
     if value is None:
-        return Record(found, None)
+        return InternalRecord(found, None)
     cursor = Cursor(value, limits=limits)
     try:
         version = _word(cursor, "int16", "(version)")
     except DecodeError as error:
-        return Record(found, opaque(stem or "", None, value, (), error.kind, error.reason))
+        return InternalRecord(found, opaque(stem or "", None, value, (), error.kind, error.reason))
     if stem is None:
         reason = "a record without a key, which would say its type"
-        return Record(found, opaque("", version.value, value, [version], "embedded", reason))
+        return InternalRecord(found, opaque("", version.value, value, [version], "embedded", reason))
     if stem not in record_types(group).values():
         reason = "not decoded, for its type is not known"
-        return Record(found, opaque(stem, version.value, value, [version], "unknown-version", reason))
+        return InternalRecord(found, opaque(stem, version.value, value, [version], "unknown-version", reason))
     body = _body(stem + "Value", version.value, cursor, [version], lenient=False)
-    return Record(found, body._replace(name=stem))
+    return InternalRecord(found, body._replace(name=stem))
 
 
 def _coordinator_key(group: str, key: bytes, limits: Limits) -> Embedded:

@@ -1,6 +1,6 @@
 """The documentation that ships with the package: one Markdown page per topic.
 
-The command line shows the pages (``kdissect help TOPIC``), and so do the screens.
+The command line shows the pages (``kdissect help TOPIC``), and the screens show them under ``?``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Events of a capture → batches of bytes → the same events in another process.
 
-Names of topic ids cross connections, and a name counts from the packet that told it, but not for what came
-to light before it was learned. A batch therefore says of every exchange how many names were learned when
-it was complete; the names themselves are told to every process once, in the order in which they were.
+Names of topic ids cross connections. A name counts from the packet that told it, but not for exchanges that
+were complete before. So a batch says how many names were known when each exchange was complete. Every process
+is told the names themselves once, in their order.
 """
 
 from __future__ import annotations

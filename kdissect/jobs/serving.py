@@ -3,8 +3,8 @@
     ─► sizes, then news and state, then the batch          (ASKED)
     ◄─ a kind and a size, then a piece, an outcome or an error   (ANSWER)
 
-What both ends have in common from before the fork (tables, options) goes through a pipe as its place among
-``shared``: it is the same object at the other end, not a copy.
+Objects that both ends have from before the fork (tables, options) go through a pipe as their place among
+``shared``. They are the same objects at the other end, no copies.
 """
 
 from __future__ import annotations

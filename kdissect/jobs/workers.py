@@ -2,13 +2,14 @@
 
 Rules
 
-1. Processes are forked: they have the filter, the options and the table as they were compiled here, at once.
-   Who makes them must have no other threads.
-2. A process that waits costs nothing, and one that has nothing to do is given the next batch. Where all have
-   enough, this process does the batch itself: so many processes as were asked for work, and no more.
+1. Processes are forked, so they have the compiled filter, the options and the table at once. The process that
+   makes them must have no other threads.
+2. A process that waits costs nothing; an idle one gets the next batch. If all have enough, this process does
+   the batch itself. So exactly as many processes work as were asked for.
 3. What a batch writes may depend on how the one before it ended (columns of text grow). A batch is begun with
-   the state that is known by then; if another state comes of the batches before it, it is done again, here.
-4. Memory is bounded: of what is written out of turn some is kept here, and whoever writes more waits.
+   the state that is known then. If the batches before it end in another state, it is done again, here.
+4. Memory is bounded: a limited amount of what is written out of turn is kept here; a process that writes more
+   waits.
 5. A process that dies ends the work at its batch; what came before is written.
 6. The interrupt key and SIGTERM are for this process to answer. The others end when their pipe does.
 """

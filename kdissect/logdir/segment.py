@@ -33,10 +33,10 @@ def read_batches(
 
     :param base_offset: the offset that the file's name says it begins with.
     """
-    return _Segment(read_at, size, limits, None if base_offset is None else base_offset - 1).read()
+    return _SegmentState(read_at, size, limits, None if base_offset is None else base_offset - 1).read()
 
 
-class _Segment:
+class _SegmentState:
     """Reading goes on at :attr:`position`; :attr:`last` is the last offset so far."""
 
     def __init__(self, read_at: ReadAt, size: int, limits: Limits, last: int | None) -> None:

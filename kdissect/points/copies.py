@@ -1,8 +1,8 @@
 """Copies of one exchange, of several capture points: which are the same exchange, and which one is given.
 
-Copies are told by what was on the wire: the connection, correlation id, sizes, and the place in the stream,
-as far as each of them has them. As in :mod:`kdissect.spark.copies`, the one that lacks the least is given; of
-equal ones that of the point nearest to the broker.
+Copies of an exchange agree in what was on the wire: connection, correlation id, sizes, and place in the
+stream. A copy may lack some of these. As in :mod:`kdissect.spark.copies`, the copy that lacks the least is
+given; among equal ones, that of the point nearest to the broker.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Outline:
         self.exchange = None
 
     def sides(self) -> tuple[_Side, ...]:
-        """Of request and response."""
+        """Size and offset of request and response."""
         if self.exchange is None:
             return self.told
         messages = (self.exchange.request, self.exchange.response)

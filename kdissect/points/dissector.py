@@ -1,12 +1,13 @@
 """The pipeline where one traffic was captured at several points: each exchange once.
 
-    Packet ─► the Dissector of its point ─► Lines (a connection, all points) ─► Entry (copies) ─► the best one
+    Packet ─► the Dissector of its point ─► Traces (a connection, all points) ─► Sighting (copies) ─► the best
 
-Every point is dissected by itself, so that nothing is taken for a retransmission that another point saw.
-What its dissector numbers is looked up: a connection or an exchange that another point has shown has the
-number that it got there. An exchange is given out when every point that has its connection has given its
-copy, or :data:`WAIT_NS` later, and in the order in which the first copies were complete. What comes later
-still is dropped, as it was told. Where more than the limit of bytes waits, exchanges do not wait.
+Every point is dissected by itself, so that a copy of another point is not taken for a retransmission. A
+connection or an exchange that another point has shown keeps the number that it got there.
+
+An exchange is given out when every point that has its connection has given its copy, or :data:`WAIT_NS`
+later. The order is that in which the first copies were complete. Copies that come later still are dropped.
+If more bytes wait than the limit allows, exchanges do not wait.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connections as several capture points saw them: which are the same, and what they say of the clocks.
 
-A connection of one point is that of another where both ends are the same and, as far as SYNs tell them, the
-initial sequence numbers. Of one that begins in mid-stream it is only known that the other must go on.
+Two points saw the same connection if both ends are the same, and the initial sequence numbers that SYNs tell.
+If one point saw it from mid-stream only, the connection of the other must still go on.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Trace:
         return self.nearest[0] if self.nearest else next(iter(self.since))
 
     def ahead_ns(self, point: int) -> int | None:
-        """By how much the clock of a point is ahead of that of the nearest, where the network takes as long
-        one way as the other; None where that is not known."""
+        """By how much the clock of a point is ahead of that of the nearest; None if that is unknown. It is
+        true if the network takes as long one way as the other."""
         if point not in self.after or point not in self.before:
             return None
         return (self.after[point] + self.before[point]) // 2
@@ -132,9 +132,11 @@ class Traces:
 
     def rank(self, trace: Trace, done: Mapping[int, Exchange]) -> list[int]:
         """The points of these copies of an exchange, the one nearest to the broker first: there the answer
-        took least. What the first exchange says that several saw both sides of holds for its connection, and,
-        where others say nothing themselves, for those between the same hosts. Until then requests pass the
-        nearest last and responses first, by clocks that are set right as far as it is known."""
+        took least.
+
+        The first exchange that several points saw both sides of decides for its connection. It also decides
+        for other connections between the same hosts that have no such exchange. Before that, clocks decide,
+        corrected by what is known of them: requests pass the nearest point last, responses first."""
         if not trace.nearest:
             took = [(each.latency_ns, point) for point, each in done.items() if each.latency_ns is not None]
             exchange = next(iter(done.values()))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kdissect.present.sanitise import sanitise
-from kdissect.present.tls import LONGEST_LINE, Line, tls_lines
+from kdissect.present.tls import LONGEST_LINE, TlsLine, tls_lines
 from kdissect.session.conversation import Connection
 from kdissect.session.proxies import SUCCEEDED
 from kdissect.wording import plural
@@ -18,7 +18,7 @@ _SAID_BY = (("client", "for"), ("target", "to"), ("destination", "to"), ("author
 _AND = (("vpc_endpoint", "through the VPC endpoint"), ("login", "login by"), ("command", "command"))
 
 
-def connection_lines(connection: Connection) -> Iterator[Line]:
+def connection_lines(connection: Connection) -> Iterator[TlsLine]:
     """The lines of a connection; none where no proxy said anything and TLS is not spoken."""
     for each in connection.proxies or ():
         yield _proxy_line(each)
@@ -40,7 +40,7 @@ def connection_tree(connection: Connection) -> Iterator[str]:
         yield f"  {line.name}: {line.text}"
 
 
-def _proxy_line(said: Mapping[str, Any]) -> Line:
+def _proxy_line(said: Mapping[str, Any]) -> TlsLine:
     parts = [f"{said['proxy']}"]
     parts += [f"{word} {said[name]}" for name, word in (*_SAID_BY, *_AND) if name in said]
     outcome = said.get("outcome", SUCCEEDED)
@@ -48,4 +48,4 @@ def _proxy_line(said: Mapping[str, Any]) -> Line:
         parts.append(outcome)
     if "size" in said:
         parts.append(plural(said["size"], "byte"))
-    return Line(said["protocol"], sanitise(", ".join(parts), LONGEST_LINE), outcome != SUCCEEDED)
+    return TlsLine(said["protocol"], sanitise(", ".join(parts), LONGEST_LINE), outcome != SUCCEEDED)

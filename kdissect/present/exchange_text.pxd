@@ -13,12 +13,12 @@ from kdissect.record.sound cimport is_sound
 
 cdef int NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID
 cdef int PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER
-cdef int GROUPS, TRANSACTIONAL_IDS, COMPUTED
+cdef int GROUPS, TRANSACTIONAL_IDS, WAIT, WORK, POINTS
 
 cdef int POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH
 cdef int BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE
 
-cdef class Judge
+cdef class SecretJudge
 cdef class RecordSets
 cdef class Ways
 
@@ -29,7 +29,7 @@ cdef class BatchStep:
     cdef int way
 
 @cython.final
-cdef class Step:
+cdef class ColumnStep:
     cdef object column
     cdef str name
     cdef bytes before
@@ -41,17 +41,21 @@ cdef class ExchangeLines:
     cdef object _file
     cdef object _options
     cdef JsonText _text
-    cdef Judge _judge
+    cdef SecretJudge _judge
     cdef RecordSets _records
     cdef Walk _walk
     cdef list _steps
     cdef dict _ways
+    cdef dict _endpoints
+    cdef object _known
 
     cpdef write(self, Exchange exchange)
-    @cython.locals(out=JsonText, step=Step)
+    @cython.locals(out=JsonText, step=ColumnStep)
     cpdef bytes _line(self, Exchange exchange)
     @cython.locals(out=JsonText, way=cython.int, message=Message, first=Message)
-    cpdef _value(self, Exchange exchange, Step step)
+    cpdef _value(self, Exchange exchange, ColumnStep step)
+    @cython.locals(text=bytes)
+    cpdef _endpoint(self, endpoint)
     @cython.locals(out=JsonText, walk=Walk, ways=Ways)
     cpdef _message(self, Exchange exchange, Message message, bint is_response)
 
@@ -62,7 +66,7 @@ cdef class Ways:
     cdef object hidden
 
 @cython.final
-cdef class Judge:
+cdef class SecretJudge:
     cdef object _options
     cdef object _about
     cdef object _verdicts

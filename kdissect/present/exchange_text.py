@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from kdissect.analysis.waits import WaitAndWork, split
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.model import DecodeError, endpoint_text
+from kdissect.model import DecodeError, Endpoint, endpoint_text
 from kdissect.present.batches import BATCH_COLUMNS, plain_columns, record_objects
 from kdissect.present.body import context_of
 from kdissect.present.columns import EXCHANGES, Column
@@ -32,7 +33,7 @@ from kdissect.record.sound import is_sound
 
 NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
 PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
-GROUPS, TRANSACTIONAL_IDS, COMPUTED = 16, 17, 18
+GROUPS, TRANSACTIONAL_IDS, WAIT, WORK, POINTS = range(16, 21)
 """How the value of a column is come by."""
 
 _WAYS = {
@@ -43,8 +44,9 @@ _WAYS = {
     "correlation_id": CORRELATION_ID,
     "client": CLIENT,
     "broker": BROKER,
-    "wait_ns": COMPUTED,
-    "broker_ns": COMPUTED,
+    "wait_ns": WAIT,
+    "broker_ns": WORK,
+    "also_at": POINTS,
     "topics": TOPICS,
     "groups": GROUPS,
     "transactional_ids": TRANSACTIONAL_IDS,
@@ -62,8 +64,11 @@ _WAYS = {
 }
 """Of columns by name; the others that are numbers or text are attributes."""
 
+_MOST_ENDPOINTS = 4_096
+"""Whose texts are kept."""
 
-class Step:
+
+class ColumnStep:
     """A column."""
 
     __slots__ = ("before", "column", "is_of_response", "name", "way")
@@ -117,11 +122,15 @@ class ExchangeLines:
         self._options = options._replace(as_text=True)
         self._text = JsonText()
         self._records = RecordSets(self._options)
-        self._judge = Judge(self._options)
+        self._judge = SecretJudge(self._options)
         self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text)
         self._ways: dict[Struct, Ways] = {}
         """Those that were needed, by the struct of the body."""
-        self._steps = [Step(at, column) for at, column in enumerate(EXCHANGES.columns)]
+        self._endpoints: dict[Endpoint, bytes] = {}
+        """Their texts."""
+        self._known: WaitAndWork | None = None
+        """Wait and work of the exchange that is being written, once one is asked for."""
+        self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, exchange: Exchange) -> None:
         """Add a row."""
@@ -134,6 +143,7 @@ class ExchangeLines:
     def _line(self, exchange: Exchange) -> bytes | None:
         """A row; None where it has to be made of its values."""
         out = self._text
+        self._known = None
         try:
             if exchange.session_faults:
                 raise _unusual()
@@ -146,7 +156,7 @@ class ExchangeLines:
         out.put(b"}\n")
         return out.take()
 
-    def _value(self, exchange: Exchange, step: Step) -> None:
+    def _value(self, exchange: Exchange, step: ColumnStep) -> None:
         """Write the value of a column.
 
         :raises DecodeError: the row has to be made of its values.
@@ -168,9 +178,9 @@ class ExchangeLines:
             else:
                 write_value(out, first.api_version if way == API_VERSION else first.correlation_id)
         elif way == CLIENT:
-            write_value(out, endpoint_text(exchange.client_endpoint))
+            self._endpoint(exchange.client_endpoint)
         elif way == BROKER:
-            write_value(out, endpoint_text(exchange.broker_endpoint))
+            self._endpoint(exchange.broker_endpoint)
         elif way == TOPICS:
             write_texts(out, exchange.topics)
         elif way == GROUPS:
@@ -179,8 +189,16 @@ class ExchangeLines:
             write_texts(out, exchange.transactional_ids)
         elif way == FAULTS:
             out.put(b"[]")  # where there are any, none of this is kept
-        elif way == COMPUTED:
-            write_value(out, step.column.value(exchange, self._options))
+        elif way == POINTS:
+            if exchange.seen is None:
+                out.put(b"[]")
+            else:
+                write_texts(out, exchange.also_at)
+        elif way in (WAIT, WORK):
+            known = self._known
+            if known is None:
+                known = self._known = split(exchange)
+            write_value(out, known.wait_ns if way == WAIT else known.broker_ns)
         elif way == OTHER:
             value = step.column.value(exchange, self._options)
             out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))
@@ -196,6 +214,16 @@ class ExchangeLines:
                 out.number(message.frame.size)
             else:
                 out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
+
+    def _endpoint(self, endpoint: Endpoint) -> None:
+        """Write an address with its port, whose text is kept."""
+        text = self._endpoints.get(endpoint)
+        if text is None:
+            if len(self._endpoints) >= _MOST_ENDPOINTS:
+                self._endpoints.clear()
+            text = dumps(endpoint_text(endpoint)).encode("ascii")
+            self._endpoints[endpoint] = text
+        self._text.put(text)
 
     def _message(self, exchange: Exchange, message: Message, is_response: bool) -> None:
         """Write a request or response.
@@ -241,11 +269,12 @@ class Ways:
         self.body = way_of(struct, self.hidden)
 
 
-class Judge:
+class SecretJudge:
     """Tells secrets by other values of their message, which is decoded for it."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._about: tuple[Exchange, Message, Struct, frozenset[str]] | None = None
         self._verdicts: Iterator[bool] | None = None
 
     def begin(self, exchange: Exchange, message: Message, struct: Struct, maybe: frozenset[str]) -> None:
@@ -262,6 +291,7 @@ class Judge:
         :raises DecodeError: the message does not have the form that it was taken for.
         """
         if self._verdicts is None:
+            assert self._about is not None
             exchange, message, struct, maybe = self._about
             body = message.decoded()
             if not body.is_exact or body.struct is not struct:

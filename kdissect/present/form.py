@@ -13,13 +13,13 @@ __all__ = ["SECOND", "TIMES", "Clock", "duration", "plural", "seconds", "size", 
 SECOND = 1_000_000_000
 
 TIMES = {
-    "a": "time of day, local",
-    "r": "seconds since the first packet",
-    "d": "seconds since the line before",
-    "e": "seconds since the epoch",
-    "u": "date and time, UTC",
+    "a": "local time",
+    "r": "since the first packet",
+    "d": "since the line before",
+    "e": "since the epoch",
+    "u": "date and UTC",
 }
-"""The letters of ``-t``, as tshark's."""
+"""The letters of ``-t``, as tshark's, and what times they give; spans are in seconds."""
 
 
 _LONG = 1_000 * SECOND

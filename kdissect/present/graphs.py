@@ -16,7 +16,7 @@ from kdissect.present.sanitise import sanitise
 Row = dict[str, Any]
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """A client, a topic, a group or a broker."""
 
     kind: str
@@ -30,24 +30,24 @@ class Node(NamedTuple):
         return self.name if not self.host or self.host == self.name else f"{self.name}@{self.host}"
 
 
-def nodes_of(rows: list[Row]) -> dict[Node, int]:
+def nodes_of(rows: list[Row]) -> dict[GraphNode, int]:
     """The things that rows name, each with its number."""
-    found: dict[Node, int] = {}
+    found: dict[GraphNode, int] = {}
     for row in rows:
         for node in (source_of(row), target_of(row)):
             found.setdefault(node, len(found))
     return found
 
 
-def source_of(row: Row) -> Node:
+def source_of(row: Row) -> GraphNode:
     """What a row goes from."""
     kind = row["from_kind"]
-    return Node(kind, sanitise(row["from"]), sanitise(row["host"] or "") if kind == "client" else "")
+    return GraphNode(kind, sanitise(row["from"]), sanitise(row["host"] or "") if kind == "client" else "")
 
 
-def target_of(row: Row) -> Node:
+def target_of(row: Row) -> GraphNode:
     """What it goes to."""
-    return Node(row["to_kind"], sanitise(row["to"]), "")
+    return GraphNode(row["to_kind"], sanitise(row["to"]), "")
 
 
 def edge_text(row: Row) -> str:

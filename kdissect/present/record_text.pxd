@@ -4,16 +4,21 @@ from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.records cimport Columns
 
+cdef int _C, _S, _T
+cdef dict _NAMES
+
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t
+    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
+    raw="const unsigned char*", cursor=Cursor,
 )
 cpdef bint may_hold_secrets(Columns columns) except -1
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t
+    raw="const unsigned char*", marks="const unsigned char*", rows=cython.longlong[::1], step=Py_ssize_t,
+    at=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
 )
 cpdef bint may_hold_types(Columns columns, bytes types) except -1
-@cython.locals(cursor=Cursor, _=int64_t, size=int64_t, start=Py_ssize_t)
-cdef bint _has_secret_header(bytes data, Py_ssize_t position) except -1
+@cython.locals(data=bytes, name=bytes, _=int64_t, size=int64_t, start=Py_ssize_t)
+cdef bint _has_secret_header(Cursor cursor) except -1
 cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form)
 @cython.locals(cursor=Cursor, before=bytes, _=int64_t, size=int64_t)
 cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)

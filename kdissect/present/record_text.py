@@ -25,6 +25,8 @@ VARIABLE = (
 )
 """The columns of the table ``records`` that differ from record to record in one batch, in its order."""
 
+_C, _S, _T = b"cst"
+
 
 def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
     """A key or value as the user wants to see it: ``text``, ``base64`` or ``hex``."""
@@ -49,12 +51,18 @@ def may_hold_secrets(columns: Columns) -> bool:
     """Whether any of the records may have a secret in its headers or its value (see
     :mod:`kdissect.present.record_secrets`)."""
     data, rows, step = columns.data, columns.rows, ROW
+    raw = data
+    cursor: Cursor | None = None
     for at in range(0, columns.count * step, step):
-        if rows[at + 6] >= 0 and _has_secret_header(data, rows[at + 6]):
-            return True
+        if rows[at + 6] >= 0:
+            if cursor is None:
+                cursor = Cursor(data)
+            cursor.position = rows[at + 6]
+            if _has_secret_header(cursor):
+                return True
         start, size = rows[at + 2], rows[at + 3]
         # All keys of Connect's begin with c, s or t.
-        if size > 4 and rows[at + 5] > 0 and data[start] in b"cst":
+        if size > 4 and rows[at + 5] > 0 and raw[start] in (_C, _S, _T):
             value = data[rows[at + 4] : rows[at + 4] + rows[at + 5]]
             if is_connect_config(data[start : start + size], value):
                 return True
@@ -62,38 +70,52 @@ def may_hold_secrets(columns: Columns) -> bool:
 
 
 def may_hold_types(columns: Columns, types: bytes) -> bool:
-    """Whether any of the values may be a record of ``__cluster_metadata`` of these types, by its first two
-    bytes: frame version and type. Where these are longer varints, it may.
+    """Whether any of the values may be a record of ``__cluster_metadata`` of these types.
+
+    The first two bytes tell: frame version and type. Where one of them is a longer varint, it may be.
 
     :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
     """
-    data, rows, step = columns.data, columns.rows, ROW
+    rows, step = columns.rows, ROW
+    raw, marks = columns.data, types
     for at in range(0, columns.count * step, step):
         start, size = rows[at + 4], rows[at + 5]
         if size < 1:
             continue
-        if data[start] >= 0x80:
+        if raw[start] >= 0x80:
             return True
-        if data[start] == 1 and (size < 2 or data[start + 1] >= 0x80 or types[data[start + 1]]):
+        if raw[start] == 1 and (size < 2 or raw[start + 1] >= 0x80 or marks[raw[start + 1]]):
             return True
     return False
 
 
-def _has_secret_header(data: bytes, position: int) -> bool:
+def _has_secret_header(cursor: Cursor) -> bool:
     """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
-    cursor = Cursor(data, position)
+    data = cursor.data
     for _ in range(cursor.read_varint()):
         size = cursor.read_varint()
         start = cursor.take(size)
-        if _is_secret_name(data[start : start + size]):
+        name = data[start : start + size]
+        known = _NAMES.get(name)
+        if known is None:
+            known = _is_secret_name(name)
+        if known:
             return True
         cursor.take(max(cursor.read_varint(), 0))
     return False
 
 
-@lru_cache(maxsize=4096)
+_MOST_NAMES = 4_096
+_NAMES: dict[bytes, bool] = {}
+"""Names of headers that were seen, and whether they say that the value is a secret."""
+
+
 def _is_secret_name(name: bytes) -> bool:
-    return says_secret(name.decode("utf-8", "replace"))
+    found = says_secret(name.decode("utf-8", "replace"))
+    if len(_NAMES) >= _MOST_NAMES:
+        _NAMES.clear()
+    _NAMES[name] = found
+    return found
 
 
 def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -> None:

@@ -115,8 +115,10 @@ def is_secret_metadata(value: bytes) -> bool:
 
 
 def secret_metadata_types() -> bytes:
-    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret: a byte,
-    1 or 0."""
+    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret.
+
+    A byte for each type, 1 or 0.
+    """
     return _secret_types(library())
 
 
@@ -194,7 +196,8 @@ def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden |
     """
     if not may_hold_secrets(message):
         return None
-    always, maybe = set(), set()
+    always: set[str] = set()
+    maybe: set[str] = set()
     for name, rule in _rules(library(), message).items():
         if rule is _looks_secret:
             if not _is_shown(message, name, shown):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.declared import TIME
-from kdissect.analysis.story import Line
+from kdissect.analysis.story import StoryLine
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import Column, Table
 from kdissect.present.findings_text import heading
@@ -19,7 +19,7 @@ _MOST_WHO = 24
 
 
 def _text(name: str) -> Column:
-    def read(line: Line, _: Options) -> str | None:
+    def read(line: StoryLine, _: Options) -> str | None:
         value = getattr(line, name)
         return None if value is None else valid_text(value)
 
@@ -58,7 +58,7 @@ STORY = Table(
 )
 
 
-def story_lines(lines: list[Line], first_ns: int | None) -> Iterator[str]:
+def story_lines(lines: list[StoryLine], first_ns: int | None) -> Iterator[str]:
     """A line an event: when, who, what, and the number of the exchange."""
     if not lines:
         return

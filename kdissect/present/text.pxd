@@ -12,12 +12,12 @@ cdef tuple _RIGHT, _COLOURS
 cdef bytes _RESET, _ARROW
 
 @cython.final
-cdef class _Told:
+cdef class _SharedText:
     cdef bytes text
     cdef Py_ssize_t columns
 
-cdef _Told _told(str text)
-cdef _Told _ends_told(Exchange exchange)
+cdef _SharedText _told(str text)
+cdef _SharedText _ends_told(Exchange exchange)
 
 cdef class Lines:
     cdef public Clock _clock
@@ -34,13 +34,13 @@ cdef class Lines:
     @cython.locals(most=Py_ssize_t)
     cdef int _end(self, JsonText out, int at, Py_ssize_t start, Py_ssize_t columns) except -1
     @cython.locals(start=Py_ssize_t)
-    cdef int _put(self, JsonText out, int at, _Told told) except -1
-    @cython.locals(told=_Told)
-    cdef _Told _ends_of(self, Exchange exchange)
-    @cython.locals(told=_Told)
-    cdef _Told _client_of(self, Exchange exchange)
-    @cython.locals(told=_Told, first=Message)
-    cdef _Told _api_of(self, Exchange exchange)
+    cdef int _put(self, JsonText out, int at, _SharedText told) except -1
+    @cython.locals(told=_SharedText)
+    cdef _SharedText _ends_of(self, Exchange exchange)
+    @cython.locals(told=_SharedText)
+    cdef _SharedText _client_of(self, Exchange exchange)
+    @cython.locals(told=_SharedText, first=Message)
+    cdef _SharedText _api_of(self, Exchange exchange)
     cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
     @cython.locals(topics=list, faults=list)
     cdef int _write_notes(self, JsonText out, Exchange exchange) except -1

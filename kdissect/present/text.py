@@ -43,7 +43,7 @@ _CLIENT = 32
 """Characters of a client id that are shown."""
 
 
-class _Told:
+class _SharedText:
     """A text that many lines have."""
 
     __slots__ = ("columns", "text")
@@ -54,13 +54,13 @@ class _Told:
         """Cells that it takes."""
 
 
-def _told(text: str) -> _Told:
-    return _Told(text, width(text))
+def _told(text: str) -> _SharedText:
+    return _SharedText(text, width(text))
 
 
-def _ends_told(exchange: Exchange) -> _Told:
+def _ends_told(exchange: Exchange) -> _SharedText:
     text = f"{exchange.client} → {exchange.broker}"
-    return _Told(text, len(text))  # ASCII but for the arrow, which takes one cell too
+    return _SharedText(text, len(text))  # ASCII but for the arrow, which takes one cell too
 
 
 class Lines:
@@ -72,10 +72,10 @@ class Lines:
         self._options = options
         self.widths = list(_WIDTHS)
         """Cells of each column."""
-        self._ends: dict[tuple[Endpoint, Endpoint], _Told] = {}
+        self._ends: dict[tuple[Endpoint, Endpoint], _SharedText] = {}
         """The two ends of connections as they stand on the line: connections have many exchanges."""
-        self._clients: dict[str, _Told] = {}
-        self._apis: dict[tuple[int, int], _Told] = {}
+        self._clients: dict[str, _SharedText] = {}
+        self._apis: dict[tuple[int, int], _SharedText] = {}
         """By key and version."""
 
     def line(self, exchange: Exchange) -> str:
@@ -138,13 +138,13 @@ class Lines:
         if self._colour and _COLOURS[at] is not None:
             out.put(_RESET)
 
-    def _put(self, out: JsonText, at: int, told: _Told) -> None:
+    def _put(self, out: JsonText, at: int, told: _SharedText) -> None:
         """Add a column."""
         start = self._begin(out, at)
         out.put(told.text)
         self._end(out, at, start, told.columns)
 
-    def _ends_of(self, exchange: Exchange) -> _Told:
+    def _ends_of(self, exchange: Exchange) -> _SharedText:
         key = (exchange.client_endpoint, exchange.broker_endpoint)
         told = self._ends.get(key)
         if told is None:
@@ -153,7 +153,7 @@ class Lines:
             told = self._ends[key] = _ends_told(exchange)
         return told
 
-    def _client_of(self, exchange: Exchange) -> _Told:
+    def _client_of(self, exchange: Exchange) -> _SharedText:
         client = exchange.client_id or ""
         if len(client) > _LONGEST_KEPT:
             return _told(sanitise(client, _CLIENT))
@@ -164,7 +164,7 @@ class Lines:
             told = self._clients[client] = _told(sanitise(client, _CLIENT))
         return told
 
-    def _api_of(self, exchange: Exchange) -> _Told:
+    def _api_of(self, exchange: Exchange) -> _SharedText:
         first = exchange._first()
         if first.api_key is None or first.api_version is None:
             return _told(api_text(exchange))

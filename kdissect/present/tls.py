@@ -14,7 +14,7 @@ LONGEST_LINE = 2_000
 """Characters of one fact; a certificate may have ten thousand names."""
 
 
-class Line(NamedTuple):
+class TlsLine(NamedTuple):
     """One fact."""
 
     name: str
@@ -24,10 +24,10 @@ class Line(NamedTuple):
     """It is, or will soon be, the reason why something does not work."""
 
 
-def tls_lines(tls: Mapping[str, Any]) -> Iterator[Line]:
+def tls_lines(tls: Mapping[str, Any]) -> Iterator[TlsLine]:
     """The lines of a value of the column ``tls``."""
     for name, text, is_warning in _lines(tls):
-        yield Line(name, sanitise(text, LONGEST_LINE), is_warning)
+        yield TlsLine(name, sanitise(text, LONGEST_LINE), is_warning)
 
 
 NO_SECRET = "no secret"

@@ -102,7 +102,7 @@ def message_tree(
     quirk = message.decoded().quirk
     known = f", known quirk: {quirk}" if quirk else ""
     yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}{known}"
-    walk = _Walk(dump)
+    walk = _TreePrinter(dump)
     for branch in message_branches(message, options, context, names):
         yield from walk.lines(branch, 2)
 
@@ -114,10 +114,10 @@ def struct_tree(
 
     :param message: the message class that the bytes are of, where it is known.
     """
-    yield from _Walk(dump).lines(Branch(node, data, Place(message, is_metadata=None), options), 0)
+    yield from _TreePrinter(dump).lines(Branch(node, data, Place(message, is_metadata=None), options), 0)
 
 
-class _Walk:
+class _TreePrinter:
     """Prints branches, each on a line, with what is inside it below."""
 
     def __init__(self, dump: bool) -> None:

@@ -40,7 +40,7 @@ NEWEST = 32767
 """The upper end of an open range: Kafka's versions are int16."""
 
 
-class Versions(NamedTuple):
+class VersionRange(NamedTuple):
     """An inclusive range of versions; empty where ``high < low``."""
 
     low: int
@@ -57,10 +57,10 @@ class Versions(NamedTuple):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-NONE = Versions(0, -1)
+NONE = VersionRange(0, -1)
 
 
-def versions_of(text: str) -> Versions:
+def versions_of(text: str) -> VersionRange:
     """``4+``, ``0-12``, ``3`` or ``none``.
 
     :raises ValueError: it is none of these.
@@ -68,9 +68,9 @@ def versions_of(text: str) -> Versions:
     if text == "none":
         return NONE
     if text.endswith("+"):
-        return Versions(int(text[:-1]), NEWEST)
+        return VersionRange(int(text[:-1]), NEWEST)
     low, _, high = text.partition("-")
-    return Versions(int(low), int(high or low))
+    return VersionRange(int(low), int(high or low))
 
 
 ALWAYS = "always"
@@ -89,7 +89,7 @@ class ApiTraits(NamedTuple):
     between_brokers: bool = False
     """``between brokers``: only brokers and controllers ask it, by the listeners of Kafka's definitions and
     the classes that send it."""
-    answers_first: Versions = NONE
+    answers_first: VersionRange = NONE
     """``answers first 6+``: in these versions a broker answers first and throttles afterwards (KIP-219)."""
     removed_in: str | None = None
     """``removed in 4.1``: the release that removed its old versions, where that was not 4.0."""
@@ -100,11 +100,11 @@ class FieldDefinition(NamedTuple):
 
     name: str
     type: str
-    versions: Versions
-    nullable: Versions = NONE
+    versions: VersionRange
+    nullable: VersionRange = NONE
     tag: int | None = None
-    tagged: Versions = NONE
-    flexible: Versions | None = None
+    tagged: VersionRange = NONE
+    flexible: VersionRange | None = None
     """Only where it differs from the message's own."""
     default: str | None = None
     """As text, None where the type's own default holds."""
@@ -126,10 +126,10 @@ class FieldDefinition(NamedTuple):
         return self.type.removeprefix("[]")
 
 
-class Span(NamedTuple):
+class ReleaseSpan(NamedTuple):
     """Versions that a release has."""
 
-    versions: Versions
+    versions: VersionRange
     release: str
     """Kafka's, such as ``4.4.0``, or a vendor's: ``confluent-7.9.0``."""
     unstable: bool = False
@@ -141,8 +141,8 @@ class Block(NamedTuple):
     kind: str
     """``request``, ``response``, ``header``, ``data``, ``metadata``, ``coordinator-key`` or
     ``coordinator-value``."""
-    spans: tuple[Span, ...]
-    flexible: Versions
+    spans: tuple[ReleaseSpan, ...]
+    flexible: VersionRange
     fields: tuple[FieldDefinition, ...]
     record_type: int | None = None
     era: bool = False
@@ -248,12 +248,12 @@ def _block(line: str) -> Block:
     return Block(kind, tuple(_span(span) for span in spans.split(", ")), flexible, (), record_type, era)
 
 
-def _span(text: str) -> Span:
+def _span(text: str) -> ReleaseSpan:
     versions, of, release = text.partition(" of ")
     if not of:
         raise ValueError(f"{text!r} names no release")
     stable = release.removesuffix(" unstable")
-    return Span(versions_of(versions), stable, stable != release)
+    return ReleaseSpan(versions_of(versions), stable, stable != release)
 
 
 def _field(line: str) -> FieldDefinition:

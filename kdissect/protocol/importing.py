@@ -23,8 +23,8 @@ from kdissect.protocol.definition import (
     Block,
     Document,
     FieldDefinition,
-    Span,
-    Versions,
+    ReleaseSpan,
+    VersionRange,
     parse,
     versions_of,
     write,
@@ -52,7 +52,7 @@ _ENTRY_BYTES = 46
 """Of an entry in a jar's directory, at least."""
 
 
-class Imported(NamedTuple):
+class ImportReport(NamedTuple):
     """What an import did."""
 
     release: str
@@ -71,7 +71,7 @@ def import_definitions(
     release: str | None = None,
     library: Library | None = None,
     vendor: str | None = None,
-) -> Imported:
+) -> ImportReport:
     """Merge the definitions of a folder or jar with those of ``library`` (by default: what ``target``
     has, then kdissect's own) and write what differs from it into ``target``.
 
@@ -119,7 +119,7 @@ def import_definitions(
         for key, (name, document) in sorted(merged.items(), key=str)
         if key not in halves and (path := _put(target, library, key, name, document))
     ]
-    return Imported(release, len(classes), tuple(written), tuple(halves.values()), read - len(classes))
+    return ImportReport(release, len(classes), tuple(written), tuple(halves.values()), read - len(classes))
 
 
 def _is_known(library: Library, each: KafkaClass) -> bool:
@@ -323,11 +323,11 @@ def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaCl
     is_api = kind in ("request", "response")
     structures = {each["name"]: each["fields"] for each in definition.get("commonStructs", ())}
     _collect(definition["fields"], structures)
-    spans = [Span(valid, release)]
+    spans = [ReleaseSpan(valid, release)]
     if definition.get("latestVersionUnstable"):
-        spans = [Span(Versions(valid.high, valid.high), release, True)]
+        spans = [ReleaseSpan(VersionRange(valid.high, valid.high), release, True)]
         if valid.low < valid.high:
-            spans.insert(0, Span(Versions(valid.low, valid.high - 1), release))
+            spans.insert(0, ReleaseSpan(VersionRange(valid.low, valid.high - 1), release))
     block = Block(
         kind,
         tuple(spans),

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kdissect.protocol import plan
-from kdissect.protocol.definition import Block, Document, FieldDefinition, Span, Versions
+from kdissect.protocol.definition import Block, Document, FieldDefinition, ReleaseSpan, VersionRange
 from kdissect.protocol.schema import Struct, build
 
 
@@ -177,17 +177,17 @@ def _newest_first(blocks: Iterable[Block]) -> list[Block]:
     return sorted(dict.fromkeys(blocks), key=_age, reverse=True)
 
 
-def _spans(versions: dict[int, _Owned]) -> tuple[Span, ...]:
+def _spans(versions: dict[int, _Owned]) -> tuple[ReleaseSpan, ...]:
     """Runs of versions of the same release, newest release first."""
-    spans: list[Span] = []
+    spans: list[ReleaseSpan] = []
     order = sorted(versions, key=lambda version: (_order(versions[version].release), -version), reverse=True)
     for version in order:
         release, unstable = versions[version].release, versions[version].unstable
         last = spans[-1] if spans else None
         if last and last[1:] == (release, unstable) and last.versions.high == version - 1:
-            spans[-1] = Span(Versions(last.versions.low, version), release, unstable)
+            spans[-1] = ReleaseSpan(VersionRange(last.versions.low, version), release, unstable)
         else:
-            spans.append(Span(Versions(version, version), release, unstable))
+            spans.append(ReleaseSpan(VersionRange(version, version), release, unstable))
     return tuple(spans)
 
 

@@ -6,25 +6,25 @@ from kdissect.protocol.decode cimport read_count, read_size
 cdef int PASS, TEXT, BYTES, NAME, ID, PARTITION, RECORDS, OFFSET, ARRAY, STRUCT
 cdef int COMPACT_STRING, COMPACT_RECORDS, COMPACT_ARRAY, STRING
 
-cdef class Way
-cdef class Step
+cdef class PlaceWay
+cdef class PlaceStep
 
 @cython.final
-cdef class Way:
+cdef class PlaceWay:
     cdef public list steps
     cdef public bint is_flexible
     cdef public int64_t width
 
 @cython.final
-cdef class Step:
+cdef class PlaceStep:
     cdef public int action
     cdef public int opcode
     cdef public str name
     cdef public bint nullable
     cdef public int64_t width
     cdef public int64_t least
-    cdef public Way inner
-    cdef public Step element
+    cdef public PlaceWay inner
+    cdef public PlaceStep element
 
 @cython.final
 @cython.no_gc
@@ -36,13 +36,13 @@ cdef class Finder:
     cdef public object topic_id
     cdef public object partition
 
-    @cython.locals(step=Step)
-    cpdef through(self, Way way)
+    @cython.locals(step=PlaceStep)
+    cpdef through(self, PlaceWay way)
     @cython.locals(cursor=Cursor, action=cython.int, size=int64_t, start=int64_t, offset=int64_t)
-    cpdef visit(self, Step step)
+    cpdef visit(self, PlaceStep step)
     @cython.locals(cursor=Cursor, count=int64_t, _=int64_t)
-    cpdef elements(self, Step step)
-    cpdef inside(self, Way way)
+    cpdef elements(self, PlaceStep step)
+    cpdef inside(self, PlaceWay way)
 
 @cython.locals(finder=Finder)
 cpdef object find_places(object struct, Cursor cursor)

@@ -30,12 +30,12 @@ Place = tuple[str | None, str | None, int | None, str, int, int]
 offset, the offset and 0."""
 
 
-class Way:
+class PlaceWay:
     """The way through a struct."""
 
     __slots__ = ("is_flexible", "steps", "width")
 
-    def __init__(self, steps: list[Step], is_flexible: bool) -> None:
+    def __init__(self, steps: list[PlaceStep], is_flexible: bool) -> None:
         self.steps = steps
         self.is_flexible = is_flexible
         is_fixed = not is_flexible and all(step.action == PASS for step in steps)
@@ -43,7 +43,7 @@ class Way:
         """Its bytes, where it is nothing but a number of bytes to pass; else -1."""
 
 
-class Step:
+class PlaceStep:
     """The way through a field, or through an element of an array."""
 
     __slots__ = ("action", "element", "inner", "least", "name", "nullable", "opcode", "width")
@@ -57,9 +57,9 @@ class Step:
         """Bytes to pass; of an array, those of each element, or -1."""
         self.least = 0
         """Bytes that an element takes at least."""
-        self.inner: Way | None = None
+        self.inner: PlaceWay | None = None
         """Through a struct, or each that is an element."""
-        self.element: Step | None = None
+        self.element: PlaceStep | None = None
         """Through an element that is no struct."""
 
 
@@ -75,7 +75,7 @@ class Finder:
         self.topic_id: str | None = None
         self.partition: int | None = None
 
-    def through(self, way: Way) -> None:
+    def through(self, way: PlaceWay) -> None:
         """Go through a struct.
 
         :raises DecodeError: something is out of the ordinary.
@@ -88,7 +88,7 @@ class Finder:
         if way.is_flexible and self.cursor.read_unsigned_varint():
             raise DecodeError("tagged fields", self.cursor.position)
 
-    def visit(self, step: Step) -> None:
+    def visit(self, step: PlaceStep) -> None:
         """Go through a field."""
         cursor, action = self.cursor, step.action
         if action == TEXT:
@@ -122,7 +122,7 @@ class Finder:
         else:
             cursor.take(step.width)
 
-    def elements(self, step: Step) -> None:
+    def elements(self, step: PlaceStep) -> None:
         """Go through an array."""
         cursor = self.cursor
         count = read_count(cursor, step.opcode, step.nullable, step.least)
@@ -137,7 +137,7 @@ class Finder:
             for _ in range(count):
                 self.visit(step.element)
 
-    def inside(self, way: Way) -> None:
+    def inside(self, way: PlaceWay) -> None:
         """Go through a struct in another: what it says of its partition does not hold behind it."""
         topic, topic_id, partition = self.topic, self.topic_id, self.partition
         self.through(way)
@@ -163,9 +163,9 @@ def find_places(struct: Struct, cursor: Cursor) -> list[Place] | None:
 
 
 @cache
-def way_through(struct: Struct) -> Way | None:
+def way_through(struct: Struct) -> PlaceWay | None:
     """The way through a struct; None where there is no simple one."""
-    steps: list[Step] = []
+    steps: list[PlaceStep] = []
     is_inside = False
     for opcode, name, argument in struct.plan[1]:
         step = _step(struct.by_name[name], opcode, argument)
@@ -180,13 +180,13 @@ def way_through(struct: Struct) -> Way | None:
             steps[-1].width += step.width
         else:
             steps.append(step)
-    return Way(steps, struct.plan[2] is not None)
+    return PlaceWay(steps, struct.plan[2] is not None)
 
 
-def _step(field: Field, opcode: int, argument: Any) -> Step | None:
+def _step(field: Field, opcode: int, argument: Any) -> PlaceStep | None:
     if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
         nullable, element, inner, least = argument
-        step = Step(ARRAY, opcode, field.name, nullable)
+        step = PlaceStep(ARRAY, opcode, field.name, nullable)
         step.least, step.width = least, -1
         if element == plan.STRUCT:
             assert field.struct is not None
@@ -201,7 +201,7 @@ def _step(field: Field, opcode: int, argument: Any) -> Step | None:
         return step
     if opcode == plan.STRUCT:
         assert field.struct is not None
-        step = Step(STRUCT, opcode, field.name)
+        step = PlaceStep(STRUCT, opcode, field.name)
         step.inner = way_through(field.struct)
         return None if step.inner is None else step
     if opcode > plan.STRUCT or field.name == "unalignedRecords":
@@ -209,22 +209,22 @@ def _step(field: Field, opcode: int, argument: Any) -> Step | None:
     told = told_by(field.name)
     if told is not None:
         action = _TELLING.get((told, field.type))
-        return None if action is None else Step(action, opcode, field.name, bool(argument))
+        return None if action is None else PlaceStep(action, opcode, field.name, bool(argument))
     if field.name == "baseOffset" and opcode == plan.INT64:
-        return Step(OFFSET, opcode, field.name)
+        return PlaceStep(OFFSET, opcode, field.name)
     return _leaf(opcode, field.name, argument)
 
 
 _TELLING = {("topic", "string"): NAME, ("topic id", "uuid"): ID, ("partition", "int32"): PARTITION}
 
 
-def _leaf(opcode: int, name: str, argument: Any) -> Step:
+def _leaf(opcode: int, name: str, argument: Any) -> PlaceStep:
     if opcode < plan.STRING:
-        step = Step(PASS, opcode, name)
+        step = PlaceStep(PASS, opcode, name)
         step.width = plan.WIDTHS[opcode]
         return step
     if opcode in (plan.STRING, plan.COMPACT_STRING):
         action = TEXT
     else:
         action = RECORDS if opcode in (plan.RECORDS, plan.COMPACT_RECORDS) else BYTES
-    return Step(action, opcode, name, bool(argument))
+    return PlaceStep(action, opcode, name, bool(argument))

@@ -11,7 +11,7 @@ from typing import Any
 
 from kdissect.limits import DEEPEST
 from kdissect.protocol import plan
-from kdissect.protocol.definition import NEWEST, NONE, Versions, versions_of
+from kdissect.protocol.definition import NEWEST, NONE, VersionRange, versions_of
 from kdissect.wording import plural
 
 MOST_VERSIONS = 256
@@ -137,7 +137,7 @@ def _name(given: Any, word: str) -> str:
     return value
 
 
-def _versions(given: Any, word: str, absent: str | None = None) -> Versions:
+def _versions(given: Any, word: str, absent: str | None = None) -> VersionRange:
     is_absent = absent is not None and isinstance(given, dict) and word not in given
     value = absent if is_absent else _member(given, word)
     if not isinstance(value, str) or not _VERSIONS.fullmatch(value):

@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
-from typing import NamedTuple, Protocol
+from threading import local
+from typing import Any, NamedTuple, Protocol
 
 import lz4.frame
 import snappy
@@ -43,6 +44,9 @@ _ZSTD_PIECE = 64
 """Tiny zstd blocks are handed over in pieces of at least this size: a call costs more than they do."""
 _ZSTD_WINDOW = 1 << 27
 """The largest window that Kafka's decoder accepts (zstd's own default, ``ZSTD_WINDOWLOG_LIMIT_DEFAULT``)."""
+_AT_ONCE = 4_096
+_USUAL_RATIO = 16
+"""What data unpack to at once, at most: so many bytes, and so many for each packed one."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 
@@ -87,6 +91,9 @@ def decompress(
     bound = min(limits.decompressed_bytes, max(MIB, limits.decompressed_ratio * len(data)))
     if room is not None:
         bound = min(bound, room)
+    whole = _at_once(codec, data, magic, bound)
+    if whole is not None:
+        return Unpacked(whole, None)
     out = bytearray()
     try:
         if codec == 0:
@@ -118,6 +125,83 @@ def _check(out: bytearray, bound: int) -> None:
     if len(out) > bound:
         del out[bound:]
         raise _StopError("", over_limit=True)
+
+
+# -- one whole frame, as nearly all data are ----------------------------------------------------------
+
+
+class _Kept(local):
+    """Decompressors of a thread that are used again: to make one takes longer than to unpack a small batch.
+
+    What is unpacked must not depend on what came before. So only a whole and sound frame is taken from them.
+    One that met anything else is thrown away; :func:`_lz4` and :func:`_zstd` then say what is wrong.
+    """
+
+    def __init__(self) -> None:
+        self.lz4: Any = None
+        self.zstd: zstandard.ZstdDecompressor | None = None
+
+
+_kept = _Kept()
+
+
+def _at_once(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:
+    """What one whole frame unpacks to; None where the data are anything else, or unpack to much."""
+    room = min(bound, _AT_ONCE + _USUAL_RATIO * len(data))
+    if codec == 3 and magic >= 2:
+        return _lz4_at_once(data, room)
+    return _zstd_at_once(data, room) if codec == 4 else None
+
+
+def _lz4_at_once(data: bytes, room: int) -> bytes | None:
+    context = _kept.lz4
+    _kept.lz4 = None
+    try:
+        if context is None:
+            context = lz4.frame.create_decompression_context()
+        else:
+            lz4.frame.reset_decompression_context(context)
+        found, used, is_whole = lz4.frame.decompress_chunk(context, data, max_length=room)
+    except (RuntimeError, ValueError):
+        return None
+    if not is_whole or used != len(data):
+        return None
+    _kept.lz4 = context
+    return bytes(found)
+
+
+def _zstd_at_once(data: bytes, room: int) -> bytes | None:
+    try:
+        frame = zstandard.get_frame_parameters(data)
+        # Within the window nothing can be referred to that is not there: what is kept changes nothing.
+        room = min(room, frame.window_size)
+        if frame.window_size > _ZSTD_WINDOW:
+            return None
+        if frame.content_size == 0 or room < frame.content_size != zstandard.CONTENTSIZE_UNKNOWN:
+            return None
+        if _zstd_end(data) != len(data):
+            return None
+        unpacker, _kept.zstd = _kept.zstd or zstandard.ZstdDecompressor(), None
+        found = unpacker.decompress(data, max_output_size=room)
+    except (zstandard.ZstdError, ValueError):
+        return None
+    _kept.zstd = unpacker
+    return found
+
+
+def _zstd_end(data: bytes) -> int:
+    """Where the first frame ends, by what its blocks announce (RFC 8878, 3.1.1).
+
+    That may be behind the end of the data; -1 where they end before the head of the last block.
+    """
+    position, last = zstandard.frame_header_size(data[:18]), False
+    while not last and position + 3 <= len(data):
+        header = int.from_bytes(data[position : position + 3], "little")
+        last = bool(header & 1)
+        position += 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
+    if not last:
+        return -1
+    return position + 4 if data[4] & 0x04 else position  # the checksum of the content
 
 
 # -- gzip and lz4: streams one after the other --------------------------------------------------------

@@ -33,11 +33,11 @@ cdef class Columns:
 @cython.final
 @cython.no_gc
 @cython.freelist(16)
-cdef class _Place:
+cdef class _RecordParts:
     cdef int64_t headers, headers_at, key_at, key_size, offset_delta, timestamp_delta, value_at, value_size
 
 @cython.locals(
-    columns=Columns, cursor=Cursor, place=_Place, raw="const unsigned char*", rows=cython.longlong[::1], at=Py_ssize_t,
+    columns=Columns, cursor=Cursor, place=_RecordParts, raw="const unsigned char*", rows=cython.longlong[::1], at=Py_ssize_t,
     capacity=Py_ssize_t, room=int64_t, broken=int64_t, found=int64_t, first_position=Py_ssize_t,
     over_limit=cython.bint, is_appended=cython.bint, appended=int64_t, start=Py_ssize_t, byte=int64_t,
     size=int64_t, record_end=Py_ssize_t, least=int64_t, step=Py_ssize_t,
@@ -46,15 +46,17 @@ cpdef object read_records(
     bytes data, Py_ssize_t position, Py_ssize_t end, int64_t base_offset, int64_t base_timestamp,
     object append_timestamp, int64_t base_sequence, int64_t limit, bint keep=*
 )
-@cython.locals(least=int64_t, place=_Place, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
+@cython.locals(least=int64_t, place=_RecordParts, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
 cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t room) except? -2
 @cython.locals(found=int64_t)
 cpdef int64_t sum64(int64_t base, int64_t delta) noexcept
 @cython.locals(rows=object)
 cdef Py_ssize_t _grow(Columns columns, Py_ssize_t used) except -1
 @cython.locals(raw="const unsigned char*", byte=int64_t, length=int64_t)
-cdef _scan(Cursor cursor, _Place place, Py_ssize_t position, Py_ssize_t end, int64_t room)
+cdef _scan(Cursor cursor, _RecordParts place, Py_ssize_t position, Py_ssize_t end, int64_t room)
 @cython.locals(count=int64_t, _=int64_t)
 cdef int64_t _pass_headers(Cursor cursor, int64_t limit) except -1
+@cython.locals(size=int64_t, start=Py_ssize_t, at=Py_ssize_t, raw="const unsigned char*")
+cdef _pass_header(Cursor cursor)
 @cython.locals(size=int64_t)
 cdef tuple _read_header(Cursor cursor)

@@ -135,7 +135,7 @@ class Columns:
         return tuple([_read_header(cursor) for _ in range(count)])
 
 
-class Body(NamedTuple):
+class RecordsFound(NamedTuple):
     """What :func:`read_records` found."""
 
     columns: Columns
@@ -162,7 +162,7 @@ class Body(NamedTuple):
 
 
 new_body = tuple.__new__
-"""The same for a :class:`Body`."""
+"""The same for a :class:`RecordsFound`."""
 
 
 def wrap64(value: int) -> int:
@@ -180,7 +180,7 @@ def read_records(
     base_sequence: int,
     limit: int,
     keep: bool = True,
-) -> Body:
+) -> RecordsFound:
     """Read records until ``end``, whatever number the batch announces.
 
     Here are the lengths, which lead from record to record, and what becomes of broken ones; what a
@@ -193,7 +193,7 @@ def read_records(
     columns = Columns(data, base_offset, base_sequence)
     cursor = Cursor(data, position, end)
     end = cursor.end
-    place = _Place()
+    place = _RecordParts()
     raw = data
     least, step = SMALLEST_RECORD, ROW
     at = capacity = 0
@@ -262,7 +262,7 @@ def read_records(
     columns.count = at // step
     problem = first_problem, first_position
     return new_body(
-        Body,
+        RecordsFound,
         (columns, found, broken, *problem, position, stopped, over_limit, limit - room, len(cursor.notes)),
     )
 
@@ -274,7 +274,7 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     :param room: the most records and headers that are allowed.
     :raises DecodeError: one is broken.
     """
-    place = _Place()
+    place = _RecordParts()
     position = cursor.position
     least, granted, found = SMALLEST_RECORD, room, 0
     while position < end:
@@ -304,7 +304,7 @@ def sum64(base: int, delta: int) -> int:
     return found if _LEAST <= found <= _MOST else wrap64(found)
 
 
-class _Place:
+class _RecordParts:
     """Where the parts of one record are."""
 
     __slots__ = (
@@ -327,7 +327,7 @@ class _Place:
         """How many."""
 
 
-def _scan(cursor: Cursor, place: _Place, position: int, end: int, room: int) -> None:
+def _scan(cursor: Cursor, place: _RecordParts, position: int, end: int, room: int) -> None:
     """The record whose length ends at ``position``, and which must fill its bytes to ``end``.
 
     :param room: the most headers that are allowed.
@@ -418,10 +418,25 @@ def _pass_headers(cursor: Cursor, limit: int) -> int:
         left = plural(limit, "is", "are")
         raise DecodeError(f"{plural(count, 'header')} where {left} within the limit", cursor.position)
     for _ in range(count):
-        _read_header(cursor)
+        _pass_header(cursor)
     if cursor.position != cursor.end:
         raise DecodeError(f"{plural(cursor.remaining(), 'byte')} after the last header", cursor.position)
     return count
+
+
+def _pass_header(cursor: Cursor) -> None:
+    """Move past a header as :func:`_read_header` does, with the same notes and errors."""
+    size = cursor.read_varint()
+    start = cursor.take(size)
+    raw = cursor.data
+    for at in range(start, start + size):
+        if raw[at] >= 0x80:
+            cursor.position = start
+            cursor.read_text(size)  # notes what is not UTF-8
+            break
+    size = cursor.read_varint()
+    if size != -1:
+        cursor.take(size)
 
 
 def _read_header(cursor: Cursor) -> tuple[str, bytes | None]:

@@ -39,7 +39,7 @@ RESPONSE_HEAD = 8
 """Its size and the correlation id."""
 
 
-class _Track:
+class _FrameTrack:
     """Where the frames of one direction begin."""
 
     __slots__ = ("head", "is_fresh", "is_lost", "is_sure", "left")
@@ -67,8 +67,8 @@ class Chain:
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
-        self._asked = _Track()
-        self._answered = _Track()
+        self._asked = _FrameTrack()
+        self._answered = _FrameTrack()
         self._pending: dict[int, bool] = {}
         """Correlation ids of requests that wait, oldest first, and whether their APIs are known."""
         self._is_broken = False
@@ -135,7 +135,7 @@ class Chain:
         if was_lost and track.head and not track.is_sure:
             self._lose(track)  # the start of a segment that may be anything has to tell at once
 
-    def _walk(self, track: _Track, data: bytes) -> None:
+    def _walk(self, track: _FrameTrack, data: bytes) -> None:
         asks = track is self._asked
         longest = HEADER_BYTES + LONGEST_CLIENT_ID if asks else RESPONSE_HEAD
         position = 0
@@ -192,7 +192,7 @@ class Chain:
                 break
         return size
 
-    def _lose(self, track: _Track) -> None:
+    def _lose(self, track: _FrameTrack) -> None:
         self._is_broken = track.is_sure
         track.is_lost = True
         track.left = 0

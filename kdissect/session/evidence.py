@@ -120,7 +120,7 @@ def _may_be_newer(key: int, version: int) -> bool:
     return key >= 0 and 0 <= version < MOST_VERSIONS
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """What the header of a request says, whatever stands behind it."""
 
     size: int
@@ -132,7 +132,7 @@ class Head(NamedTuple):
     """Text, and not empty."""
 
 
-def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS) -> Head | None:
+def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS) -> RequestHead | None:
     """The header of a request that says who its client is, if one begins here and is all there: of an API
     and a version that are known, or that may be a newer release's or a vendor's."""
     if len(data) - position < HEADER_BYTES:
@@ -150,7 +150,7 @@ def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS)
     correlation_id = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
     start = position + HEADER_BYTES
     length = int.from_bytes(data[position + 12 : start], "big")
-    return Head(size, is_api, correlation_id, bytes(data[start : start + length]))
+    return RequestHead(size, is_api, correlation_id, bytes(data[start : start + length]))
 
 
 def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:

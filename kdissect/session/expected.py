@@ -32,7 +32,7 @@ _RunKey = tuple[int, int, frozenset[object]]
 """Error code, API key, what it is about."""
 
 
-class Run:
+class ErrorRun:
     """Responses that have the same error one after another."""
 
     __slots__ = ("count", "first_ns", "is_begun", "until")
@@ -59,7 +59,7 @@ class Expected:
         """Keys of the APIs that were answered without an error, since bytes were lost the last time."""
         self._refused: set[int] = set()
         """The same of those answered with one."""
-        self._runs: dict[_RunKey, Run] = {}
+        self._runs: dict[_RunKey, ErrorRun] = {}
 
     def lose(self) -> None:
         """Bytes are missing: what was in them is not known."""
@@ -114,7 +114,7 @@ class Expected:
         if run is None:
             if len(self._runs) >= MOST_RUNS:
                 return False
-            run = self._runs[key] = Run(now_ns, self._has_begun(api_key, bound), bound.until)
+            run = self._runs[key] = ErrorRun(now_ns, self._has_begun(api_key, bound), bound.until)
         run.count += 1
         if bound.times is not None and run.count > bound.times:
             return False

@@ -16,11 +16,11 @@ import numpy as np
 from kdissect.analysis.fold import Row
 from kdissect.settings.screens import Rules
 from kdissect.tui.feed.batches import Ended, FaultCount, Feed
-from kdissect.tui.feed.counting import Ask, Asked, Begin, Grown
+from kdissect.tui.feed.beside import Here, Process, Shared, Worker
+from kdissect.tui.feed.counting import Ask, Asked, Begin, Counting, Grown, Order
 from kdissect.tui.feed.counting import Rows as Piece
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.statistics import Counter, StatisticsHere, StatisticsProcess
 from kdissect.tui.feed.stories import is_story
 from kdissect.tui.filtering import Shown
 
@@ -58,7 +58,7 @@ class Statistics:
     ) -> None:
         self._rules = rules
         self._index, self._feed, self._shown = index, feed, shown
-        self._counter: Counter | None = None
+        self._counter: Worker[Order, Piece] | None = None
         self._asked: Asked = ()
         self._serial = 0
         self._results: dict[Asked, Counted] = {}
@@ -92,14 +92,20 @@ class Statistics:
                 return
             self.close()
             self.reason = None
-            start = StatisticsHere if isinstance(self._feed, Decoded) else StatisticsProcess
-            self._counter = start(self._feed.descriptor, self._feed.source.limits, self._rules)
+            self._counter = self._start()
             self._begin()
         self._next_piece = 0
         for other in [each for each in self._results if each != asked and any(map(is_story, each))]:
             del self._results[other]
         self._counter.send(Ask(asked))
         self.sync()
+
+    def _start(self) -> Worker[Order, Piece]:
+        """Beside the screens as the feed is, or at once."""
+        spool, limits = self._feed.descriptor, self._feed.source.limits
+        if isinstance(self._feed, Decoded):
+            return Here(Counting(spool, limits, self._rules))
+        return Process("the process of the statistics", Counting, Shared(spool), limits, self._rules)
 
     def let_go(self, asked: Asked) -> None:
         """These are no longer needed. What another screen asked for meanwhile goes on: the screen that is

@@ -57,7 +57,7 @@ def run_with(stdin: bytes, *arguments: object, **environment: str) -> Ran:
         redirect_stderr(err),
     ):
         code = main([str(argument) for argument in arguments])
-    said, told = (each.buffer.getvalue() for each in (out, err))  # type: ignore[attr-defined]
+    said, told = (each.buffer.getvalue() for each in (out, err))
     return Ran(code, said, told.decode("utf-8"))
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from kdissect.embedded import framing
-from kdissect.embedded.framing import Record
+from kdissect.embedded.framing import InternalRecord
 
 GROUP, METADATA = "group-coordinator", "metadata"
 KEY = bytes.fromhex("0002 0001 67")  # GroupMetadataKey of group g
 
 
-def kinds(record: Record) -> list[list[str]]:
+def kinds(record: InternalRecord) -> list[list[str]]:
     return [
         [] if part is None else [each.kind for each in part.faults] for part in (record.key, record.value)
     ]

@@ -409,9 +409,9 @@ def test_only_what_the_columns_leave_open_is_decoded(monkeypatch: pytest.MonkeyP
 
 def test_a_hostile_regular_expression_takes_linear_time() -> None:
     matches = compile_filter('record.value matches "(a+)+$"').expression.check.one  # type: ignore[union-attr]
-    start = time.perf_counter()
+    start = time.process_time()
     assert not matches(b"a" * 100_000 + b"!")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 5
 
 
 Reference = Callable[[Exchange], bool]

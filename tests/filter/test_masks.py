@@ -17,7 +17,7 @@ from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.field import Field
 from kdissect.filter.fields import by_name
 from kdissect.filter.literals import local_offset
-from kdissect.filter.masks import IndexColumn, Known, Masks, Numbers, TextLists, Texts, shown
+from kdissect.filter.masks import IndexColumn, Known, Numbers, TextLists, Texts, shown
 from kdissect.filter.row import Row
 from tests.filter.exchanges import known
 
@@ -229,13 +229,14 @@ def test_no_rows_are_no_rows() -> None:
 
 
 def test_a_million_rows_are_quick() -> None:
-    """The aim is 50 ms each on an idle core (python -m benchmarks.filter); the bound leaves room for a busy
-    one."""
+    """The aim is 50 ms each on an idle core (python -m benchmarks.filter). Python adds up as many numbers in
+    about that time; a filter that looked at one row after another would take ten times as long."""
     columns = benchmark.columns(benchmark.ROWS)
+    adding = min(_seconds(lambda: sum(number for number in range(benchmark.ROWS))) for _ in range(3))
     for text in benchmark.FILTERS:
         chosen = compile_filter(text)
         best = min(_seconds(lambda chosen=chosen: chosen.masks(columns, benchmark.ROWS)) for _ in range(5))  # type: ignore[misc]
-        assert best < 0.25, text
+        assert best < 5 * adding, text
 
 
 def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +246,7 @@ def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].startswith("aim: 0.05 ms")
 
 
-def _seconds(work: Callable[[], Masks]) -> float:
-    start = time.perf_counter()
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kdissect.embedded.internal import encode_internal
-from kdissect.present.batches import BATCH_COLUMNS, batch_objects, is_plain, shown
+from kdissect.present.batches import BATCH_COLUMNS, batch_objects, plain_columns, shown
 from kdissect.present.options import Options
 from kdissect.present.record_text import bytes_form
 from kdissect.present.secret_names import REDACTED
@@ -58,23 +58,35 @@ def test_in_a_topic_of_a_user_the_same_bytes_are_shown() -> None:
     assert shown(tombstone, Options(), True) is tombstone
 
 
+SCRAM_RECORD = scram_record()
+
+
 @pytest.mark.parametrize(
-    ("is_control", "show_secrets", "is_metadata", "expected"),
+    ("value", "is_control", "show_secrets", "is_metadata", "expected"),
     [
-        (False, False, False, True),
-        (False, False, None, False),  # what is not known may be secret
-        (False, False, True, False),
-        (False, True, None, True),
-        (False, True, True, True),
-        (True, False, False, False),
-        (True, True, False, False),
+        (b"x", False, False, False, True),
+        (b"x", False, False, None, True),
+        (b"x", False, False, True, True),
+        (b"x", True, False, False, False),
+        (b"x", True, True, False, False),
+        (SCRAM_RECORD, False, False, False, True),
+        (SCRAM_RECORD, False, False, None, False),  # what is not known may be secret
+        (SCRAM_RECORD, False, False, True, False),
+        (SCRAM_RECORD, False, True, True, True),
+        (SCRAM_RECORD[:1], False, False, True, False),
+        (b"\x81\0" + SCRAM_RECORD[1:], False, False, True, False),  # the same frame version in two bytes
+        (SCRAM_RECORD[:1] + b"\x8b\0" + SCRAM_RECORD[2:], False, False, True, False),
+        (b"\1\3" + SCRAM_RECORD[2:], False, False, True, True),  # of another type
+        (b"", False, False, True, True),
+        (None, False, False, True, True),
     ],
 )
 def test_records_are_plain_only_where_they_are_known_to_be(
-    is_control: bool, show_secrets: bool, is_metadata: bool | None, expected: bool
+    value: bytes | None, is_control: bool, show_secrets: bool, is_metadata: bool | None, expected: bool
 ) -> None:
-    (batch,) = read_record_set(write_batch([Record(0, 1, None, b"x")], control=is_control)).batches
-    assert is_plain(batch, Options(show_secrets=show_secrets), is_metadata) is expected
+    records = [Record(0, 1, None, b"x"), Record(1, 1, None, value)]
+    (batch,) = read_record_set(write_batch(records, control=is_control)).batches
+    assert (plain_columns(batch, Options(show_secrets=show_secrets), is_metadata) is not None) is expected
 
 
 def test_a_hidden_value_keeps_its_size() -> None:

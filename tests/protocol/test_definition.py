@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.protocol.definition import ALWAYS, NONE, ApiTraits, Versions, parse, versions_of, write
+from kdissect.protocol.definition import ALWAYS, NONE, ApiTraits, VersionRange, parse, versions_of, write
 
 PACKAGE = Path(__file__).parents[2] / "kdissect" / "protocol" / "definitions"
 TEXT = """also OldFetch, OlderFetch
@@ -27,7 +27,7 @@ def test_a_text_says_what_its_words_say() -> None:
     document = parse(TEXT)
     assert document.also == ("OldFetch", "OlderFetch")
     (block,) = document.blocks
-    assert (block.kind, block.flexible, block.era) == ("request", Versions(12, 32767), False)
+    assert (block.kind, block.flexible, block.era) == ("request", VersionRange(12, 32767), False)
     assert [(str(span.versions), span.release, span.unstable) for span in block.spans] == [
         ("4-18", "4.4.0", False),
         ("0-3", "3.9", True),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kdissect.protocol import importing
-from kdissect.protocol.definition import Versions, parse, write
+from kdissect.protocol.definition import VersionRange, parse, write
 from kdissect.protocol.importing import import_definitions, kafka_class, read_json
 from kdissect.protocol.library import Library, vendors_in
 from kdissect.protocol.schema import build
@@ -355,7 +355,7 @@ def test_the_quirks_of_kafkas_definitions() -> None:
     by_name = {field.name: field for field in made.block.fields}
     assert by_name["kRaft"].default == "2147483647"
     assert (by_name["bare"].default, by_name["flag"].default, by_name["zero"].default) == ("-1", "true", None)
-    assert (by_name["void"].versions, by_name["void"].tag) == (Versions(0, 32767), 1)
+    assert (by_name["void"].versions, by_name["void"].tag) == (VersionRange(0, 32767), 1)
     assert by_name["void"].default is None
     assert [len(by_name[name].fields) for name in ("part", "whole")] == [1, 0]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdissect.record.records import MOST_BROKEN, Body, Columns, Record, read_records, wrap64
+from kdissect.record.records import MOST_BROKEN, Columns, Record, RecordsFound, read_records, wrap64
 from kdissect.record.write import write_record, write_varint
 
 EDGES = sorted(
@@ -19,7 +19,7 @@ EDGES = sorted(
 )
 
 
-def read(data: bytes, limit: int = 1_000_000) -> Body:
+def read(data: bytes, limit: int = 1_000_000) -> RecordsFound:
     return read_records(data, 0, len(data), 0, 0, None, -1, limit)
 
 

@@ -12,7 +12,7 @@ from kdissect.session.evidence import (
     FUTURE_VERSIONS,
     MOST_VERSIONS,
     Evidence,
-    Head,
+    RequestHead,
     examine_request,
     is_telling_response,
     read_head,
@@ -91,10 +91,10 @@ def test_a_request_of_an_api_or_version_that_is_not_known_is_strange(
 
 def test_a_head_is_read_where_all_of_it_is_there() -> None:
     data = b"xyz" + framed(newer(request("ListGroups", 0, 7, "app"), 10_001, 2)) + b"more"
-    assert read_head(data, 3) == Head(len(data) - 11, False, 7, b"app")
+    assert read_head(data, 3) == RequestHead(len(data) - 11, False, 7, b"app")
     assert read_head(data[:-4], 3) is not None
     assert read_head(data[: 3 + 14 + 2], 3) is None
-    assert read_head(framed(metadata(5)), 0) == Head(len(metadata(5)), True, 5, b"test")
+    assert read_head(framed(metadata(5)), 0) == RequestHead(len(metadata(5)), True, 5, b"test")
     assert read_head(framed(metadata(5)), 0, DEFAULTS._replace(frame_bytes=12)) is None
 
 

@@ -16,10 +16,11 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS as TABLES
-from kdissect.present.tables import table_writer
+from kdissect.present.writers import table_writer
 from kdissect.tui.feed.counting import Ask, Begin, Counting, Grown
+from tests.cli.run import CAPTURES
 from tests.jobs.same import said, small_batches
-from tests.spark.test_stats import ALL, CAPTURES, CASES, events_of
+from tests.spark.test_stats import ALL, CASES, events_of
 from tests.tui.feeds import decoded, index_of
 
 CAPTURE = CAPTURES / CASES[0]

@@ -258,10 +258,13 @@ def test_without_its_terminal_it_ends(ignore: tuple[signal.Signals, ...], begin:
 def test_an_idle_screen_takes_no_time(begin: Begin) -> None:
     terminal = begin("tui", CAPTURE)
     terminal.until(b"RequestHeader")
-    time.sleep(1.5)
-    before = ticks(terminal.process.pid)
-    time.sleep(2)
-    assert ticks(terminal.process.pid) - before <= 4  # hundredths of a second: 2 %
+    for _ in range(15):  # on a busy machine it takes long until nothing is left to do
+        before = ticks(terminal.process.pid)
+        time.sleep(2)
+        took = ticks(terminal.process.pid) - before
+        if took <= 4:
+            break
+    assert took <= 4  # hundredths of a second: 2 %
 
 
 def ticks(pid: int) -> int:

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
-from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.system import give_way
+from kdissect.tui.feed.batches import Ended
+from kdissect.tui.feed.beside import Process, Shared
 from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.sharing import Arrived, Shared, be_quiet, how_it_ended, start_process
 from kdissect.tui.feed.spool import read_exchange
-
-if TYPE_CHECKING:
-    from kdissect.system import Pipe
 
 PORTION_SECONDS = 0.05
 FIRST_PORTION, MOST_IN_PORTION = 64, 20_000
@@ -68,27 +62,40 @@ class _Reply(NamedTuple):
 _NO, _YES, _FAILED = 0, 1, 2
 
 
-def _run(spool: Arrived, pipe: Pipe, limits: Limits) -> None:
-    """What the process does."""
-    be_quiet()
-    give_way()
-    descriptor = spool.detach()
-    question: Question | None = None
-    with suppress(EOFError, BrokenPipeError):  # the screens are closed
-        while True:
-            portion: _Portion = pipe.recv()
-            question = portion.question or question
-            assert question is not None
-            began = time.monotonic()
-            hits = bytes(_answer(question, descriptor, limits, *where) for where in portion.spooled)
-            pipe.send(_Reply(portion.job, hits, time.monotonic() - began))
+class Answering:
+    """The machine that asks: a portion each step."""
 
+    def __init__(self, spool: int, limits: Limits) -> None:
+        self._spool, self._limits = spool, limits
+        self._question: Question | None = None
+        self._waiting: deque[_Portion] = deque()
 
-def _answer(question: Question, descriptor: int, limits: Limits, place: int, length: int) -> int:
-    try:
-        return _YES if question.matches(read_exchange(descriptor, place, length, limits)) else _NO
-    except Exception:  # one exchange that cannot be asked must not cost the others their answer
-        return _FAILED
+    def take(self, order: _Portion) -> None:
+        """Ask these too."""
+        self._waiting.append(order)
+
+    @property
+    def wait(self) -> float | None:
+        """Nothing, or until there is a portion."""
+        return 0.0 if self._waiting else None
+
+    def step(self) -> Iterator[_Reply]:
+        """Ask the next portion."""
+        if not self._waiting:
+            return
+        portion = self._waiting.popleft()
+        self._question = portion.question or self._question
+        assert self._question is not None
+        began = time.monotonic()
+        hits = bytes(self._answer(self._question, *where) for where in portion.spooled)
+        yield _Reply(portion.job, hits, time.monotonic() - began)
+
+    def _answer(self, question: Question, place: int, length: int) -> int:
+        try:
+            exchange = read_exchange(self._spool, place, length, self._limits)
+            return _YES if question.matches(exchange) else _NO
+        except Exception:  # one exchange that cannot be asked must not cost the others their answer
+            return _FAILED
 
 
 class Asker:
@@ -97,8 +104,7 @@ class Asker:
     def __init__(self, index: Index, descriptor: int, limits: Limits = DEFAULTS) -> None:
         self._index = index
         self._descriptor, self._limits = descriptor, limits
-        self._process: BaseProcess | None = None
-        self._pipe: Pipe | None = None
+        self._worker: Process[_Portion, _Reply] | None = None
         self._job = 0
         self._sent = -1
         """The last job of which a portion was sent, with its question."""
@@ -116,19 +122,18 @@ class Asker:
     def start(self) -> None:
         """Start the process, if it does not run yet. If it died over this question, that is told instead
         (:attr:`reason`): what it was asked is never answered."""
-        if self._process is not None and self._process.is_alive():
+        worker = self._worker
+        if worker is not None and worker.is_alive:
             return
-        if any(job == self._job for job, _ in self._under_way):
-            self._died()
+        if worker is not None and any(job == self._job for job, _ in self._under_way):
+            self._stopped(worker.death())
             return
         self._stop()
         try:
-            self._pipe, theirs = get_context("spawn").Pipe()
-            self._process = start_process(_run, Shared(self._descriptor), theirs, self._limits)
-            theirs.close()
+            shared = Shared(self._descriptor)
+            self._worker = Process("the process that looks into exchanges", Answering, shared, self._limits)
         except OSError as error:
             self.reason = f"exchanges cannot be looked into: {error.strerror or error}"
-            self._stop()
 
     def ask(self, question: Question) -> None:
         """A new question; that before is forgotten. :meth:`add` says of which exchanges."""
@@ -150,10 +155,7 @@ class Asker:
             self._waiting.append(places)
             self._to_ask += len(places)
             self.start()
-            try:
-                self._send()
-            except OSError:
-                self._died()
+            self._send()
 
     @property
     def progress(self) -> float | None:
@@ -163,20 +165,18 @@ class Asker:
     def poll(self) -> list[Answers]:
         """The answers since the last call; never waits."""
         out: list[Answers] = []
-        pipe = self._pipe
-        try:
-            while pipe is not None and pipe.poll():
-                answers = self._took(pipe.recv())
+        for said in self._worker.poll() if self._worker is not None else ():
+            if isinstance(said, Ended):
+                self._stopped(said.reason)
+            else:
+                answers = self._took(said)
                 if answers is not None:
                     out.append(answers)
-            self._send()
-        except (EOFError, OSError):
-            self._died()
+        self._send()
         return out
 
-    def _died(self) -> None:
-        assert self._process is not None
-        self.reason = how_it_ended("the process that looks into exchanges", self._process)
+    def _stopped(self, reason: str | None) -> None:
+        self.reason = reason
         self._stop()
 
     def _took(self, reply: _Reply) -> Answers | None:
@@ -192,7 +192,7 @@ class Asker:
         return Answers(places, codes == _YES)
 
     def _send(self) -> None:
-        while self._pipe is not None and self._waiting and len(self._under_way) < AHEAD:
+        while self._worker is not None and self._waiting and len(self._under_way) < AHEAD:
             first = self._waiting.popleft()
             places, rest = first[: self._size], first[self._size :]
             if len(rest):
@@ -200,19 +200,15 @@ class Asker:
             is_new, self._sent = self._sent != self._job, self._job
             spooled = [self._index.column(name)[places].tolist() for name in ("place", "length")]
             question = self._question if is_new else None
-            self._pipe.send(_Portion(self._job, question, list(zip(*spooled, strict=True))))
+            self._worker.send(_Portion(self._job, question, list(zip(*spooled, strict=True))))
             self._under_way.append((self._job, places))
 
     def _stop(self) -> None:
         self._under_way.clear()
         self._sent = -1
-        if self._process is not None:
-            self._process.terminate()
-            self._process.join()
-            self._process = None
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
     def close(self) -> None:
         """Stop, and let go of everything."""

@@ -18,8 +18,8 @@ from kdissect.exchange import Exchange
 from kdissect.live.journal import Status
 from kdissect.system import temporary_file
 from kdissect.tui.feed.batches import Batch, Ended
+from kdissect.tui.feed.beside import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.collecting import decode_all
-from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.source import Source
 from kdissect.tui.feed.spool import read_exchange
 from kdissect.wording import defect
@@ -56,7 +56,7 @@ def _make_room(pipe: Pipe) -> None:
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-class Decoder(Beside[Batch | Ended]):
+class Decoder(Beside[Batch]):
     """The process, as the screens see it. Starts at once."""
 
     def __init__(self, source: Source) -> None:
@@ -66,14 +66,14 @@ class Decoder(Beside[Batch | Ended]):
         _make_room(theirs)
         process = start_process(_run, source, Shared(self._spool.fileno()), theirs)
         theirs.close()
-        super().__init__(process, pipe, "the decoder", Ended)
+        super().__init__(process, pipe, "the decoder")
 
     @property
     def capture(self) -> Status | None:
         return None
 
-    def _death(self) -> str:
-        return f"{super()._death()}; what it had decoded is shown"
+    def death(self) -> str:
+        return f"{super().death()}; what it had decoded is shown"
 
     @property
     def descriptor(self) -> int:

@@ -22,11 +22,9 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from multiprocessing import get_context
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.filter.compiled import Filter
@@ -38,15 +36,14 @@ from kdissect.present.sanitise import sanitise
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import dumps
 from kdissect.system import read_at, temporary_file
-from kdissect.tui.feed.batches import Feed
+from kdissect.tui.feed.batches import Ended, Feed
+from kdissect.tui.feed.beside import Here, Process, Shared, Worker
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.rows import Texts
-from kdissect.tui.feed.sharing import Arrived, Beside, Shared, be_quiet, start_process
 from kdissect.tui.feed.spool import read_exchange
-from kdissect.wording import defect
 
 if TYPE_CHECKING:
-    from kdissect.system import Pipe
+    pass
 
 MOST_RECORDS = 1_000_000
 """Lines of a list."""
@@ -212,6 +209,8 @@ SPAN = Struct("<IqI")
 
 ASK_EXCHANGES = 2_048
 """How many are handed over at a time, at most: less than a pipe holds."""
+_STEP_SECONDS = 0.02
+"""How long one step goes on, so that what is asked anew is heard soon."""
 _FOUND_SECONDS = 0.1
 """How long what was found waits, at most, before it is told."""
 
@@ -240,57 +239,55 @@ class Found(NamedTuple):
     """More records are not listed."""
 
 
-class Failed(NamedTuple):
-    """Nothing more comes."""
-
-    reason: str
-
-
-class Records(Protocol):
-    """What lists records, as the screens see it."""
-
-    def ask(self, asked: Ask) -> None:
-        """Hand over some exchanges."""
-
-    def poll(self) -> list[Found | Failed]:
-        """What came since the last call."""
-
-    def lines(self, start: int, count: int) -> list[RecordLine]:
-        """Lines that were told to be there.
-
-        :raises OSError: they cannot be read.
-        """
-
-    def close(self) -> None:
-        """Stop, and let go of everything."""
-
-
-def records_of(feed: Feed, options: Options) -> Records:
-    """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
-    if isinstance(feed, Decoded):
-        return ListedAtOnce(feed.descriptor, feed.source.limits, options)
-    return RecordsProcess(feed.descriptor, feed.source.limits, options)
-
-
 class Lister:
-    """Does what it is asked. Gives what it found now and then, and stops when the caller does not go on."""
+    """The machine that lists records.
 
-    def __init__(self, spool: int, file: BinaryIO, limits: Limits, options: Options) -> None:
+    :param spool: descriptor of the spool.
+    :param lines: descriptor of the file for the lines, which is its own from now on.
+    """
+
+    def __init__(self, spool: int, lines: int, limits: Limits, options: Options) -> None:
         self._spool = spool
-        self._file = file
+        self._file = os.fdopen(lines, "wb")
         self._limits = limits
         self._options = options
         self._generation = 0
-        self._lines = RecordLines(file, None, options)
+        self._lines = RecordLines(self._file, None, options)
+        self._waiting: deque[Ask] = deque()
+        self._run: Iterator[Found | None] | None = None
+        """What is under way."""
 
-    def run(self, asked: Ask) -> Iterator[Found | None]:
-        """List the records of some exchanges; gives None wherever it may be stopped.
+    def take(self, order: Ask) -> None:
+        """List the records of these exchanges too; with another generation, of these only."""
+        if order.generation != self._generation:
+            self._generation = order.generation
+            self._lines = RecordLines(self._file, order.chosen, self._options)
+            self._waiting.clear()
+            self._run = None
+        self._waiting.append(order)
 
-        :raises OSError: the spool cannot be read, or the file not be written.
-        """
-        if asked.generation != self._generation:
-            self._generation = asked.generation
-            self._lines = RecordLines(self._file, asked.chosen, self._options)
+    @property
+    def wait(self) -> float | None:
+        """Nothing, or until there is an order."""
+        return 0.0 if self._waiting or self._run is not None else None
+
+    def step(self) -> Iterator[Found]:
+        """List on for a moment; gives how far it is."""
+        until = time.monotonic() + _STEP_SECONDS
+        while time.monotonic() < until:
+            if self._run is None:
+                if not self._waiting:
+                    return
+                self._run = self._listed(self._waiting.popleft())
+            for found in self._run:
+                if found is not None:
+                    yield found
+                if time.monotonic() >= until:
+                    return
+            self._run = None
+
+    def _listed(self, asked: Ask) -> Iterator[Found | None]:
+        """Gives what was found now and then, and None wherever it may be stopped."""
         done, due = 0, time.monotonic() + _FOUND_SECONDS
         for place, at, length in SPAN.iter_unpack(asked.spans):
             exchange = read_exchange(self._spool, at, length, self._limits)
@@ -307,75 +304,50 @@ class Lister:
         self._file.flush()
         return Found(self._generation, lines.count, done, lines.texts.take(), lines.is_full)
 
-
-class ListedAtOnce:
-    """Lists here, when asked: for who does not mind the wait."""
-
-    def __init__(self, spool: int, limits: Limits, options: Options) -> None:
-        self._file = temporary_file(".records")
-        self._lister = Lister(spool, cast(BinaryIO, self._file), limits, options)
-        self._waiting: list[Found | Failed] = []
-
-    def ask(self, asked: Ask) -> None:
-        self._waiting += [found for found in self._lister.run(asked) if found is not None]
-
-    def poll(self) -> list[Found | Failed]:
-        waiting, self._waiting = self._waiting, []
-        return waiting
-
-    def lines(self, start: int, count: int) -> list[RecordLine]:
-        return read_lines(self._file.fileno(), start, count)
-
     def close(self) -> None:
+        """Let go of the file."""
         self._file.close()
 
 
-class RecordsProcess(Beside[Found | Failed]):
-    """The process, as the screens see it. It begins with the first question."""
+class Records:
+    """The lister and its lines, as the screens see them.
 
-    def __init__(self, spool: int, limits: Limits, options: Options) -> None:
+    :param is_at_once: whether they are listed here, when they are asked for.
+    """
+
+    def __init__(self, spool: int, limits: Limits, options: Options, *, is_at_once: bool = False) -> None:
         self._file = temporary_file(".records")
-        pipe, theirs = get_context("spawn").Pipe()
-        shared = Shared(spool), Shared(self._file.fileno())
-        process = start_process(_run, *shared, theirs, limits, options)
-        theirs.close()
-        super().__init__(process, pipe, "the process that lists records", Failed)
+        self._here: Lister | None = None
+        if is_at_once:
+            self._here = Lister(spool, os.dup(self._file.fileno()), limits, options)
+            self.worker: Worker[Ask, Found] = Here(self._here)
+        else:
+            shared = Shared(spool), Shared(self._file.fileno())
+            self.worker = Process("the process that lists records", Lister, *shared, limits, options)
 
     def ask(self, asked: Ask) -> None:
-        with suppress(OSError):  # poll tells that it is gone
-            self._pipe.send(asked)
+        """Hand over some exchanges."""
+        self.worker.send(asked)
+
+    def poll(self) -> Sequence[Found | Ended]:
+        """What came since the last call."""
+        return self.worker.poll()
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
+        """Lines that were told to be there.
+
+        :raises OSError: they cannot be read.
+        """
         return read_lines(self._file.fileno(), start, count)
 
     def close(self) -> None:
-        super().close()
+        """Stop, and let go of everything."""
+        self.worker.close()
+        if self._here is not None:
+            self._here.close()
         self._file.close()
 
 
-def _run(spool: Arrived, lines: Arrived, pipe: Pipe, limits: Limits, options: Options) -> None:
-    """What the process does."""
-    be_quiet()
-    with suppress(BrokenPipeError, EOFError), os.fdopen(lines.detach(), "wb") as file:
-        try:
-            _answer(Lister(spool.detach(), file, limits, options), pipe)
-        except (BrokenPipeError, EOFError):  # the screens are closed
-            raise
-        except OSError as error:
-            pipe.send(Failed(f"records cannot be listed: {error.strerror or error}"))
-        except Exception as error:  # whatever it is, the screens live on and say so
-            pipe.send(Failed(defect(error)))
-
-
-def _answer(lister: Lister, pipe: Pipe) -> None:
-    waiting: deque[Ask] = deque()
-    while True:
-        asked = waiting.popleft() if waiting else pipe.recv()
-        for found in lister.run(asked):
-            if found is not None:
-                pipe.send(found)
-            elif pipe.poll():
-                waiting.append(pipe.recv())
-                if waiting[-1].generation != asked.generation:
-                    waiting = deque([waiting[-1]])
-                    break
+def records_of(feed: Feed, options: Options) -> Records:
+    """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
+    return Records(feed.descriptor, feed.source.limits, options, is_at_once=isinstance(feed, Decoded))

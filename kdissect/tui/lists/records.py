@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from kdissect.filter.compiled import Filter
 from kdissect.present.form import Clock, size
 from kdissect.present.payload import framing_of, is_json, one_line
 from kdissect.present.sanitise import CUT
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.records import (
     ASK_EXCHANGES,
@@ -29,9 +31,8 @@ from kdissect.tui.feed.records import (
     VALUE_FRAMED,
     VALUE_IS_SAID,
     Ask,
-    Failed,
+    Found,
     RecordLine,
-    Records,
 )
 from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
@@ -69,10 +70,26 @@ _WANTS = (
 which has what is left."""
 
 
+class Listing(Protocol):
+    """What lists records: :class:`kdissect.tui.feed.records.Records`."""
+
+    def ask(self, asked: Ask) -> None:
+        """Hand over some exchanges."""
+
+    def poll(self) -> Sequence[Found | Ended]:
+        """What came since the last call."""
+
+    def lines(self, start: int, count: int) -> list[RecordLine]:
+        """Lines that were told to be there.
+
+        :raises OSError: they cannot be read.
+        """
+
+
 class RecordRows:
     """The list, and what is still to be done for it."""
 
-    def __init__(self, index: Index, records: Records) -> None:
+    def __init__(self, index: Index, records: Listing) -> None:
         self._index, self._records = index, records
         self.clock = Clock("u")
         self.form = "auto"
@@ -122,7 +139,7 @@ class RecordRows:
         """Ask for more, and take in what was found; gives whether there is anything new."""
         is_new = False
         for found in self._records.poll():
-            if isinstance(found, Failed):
+            if isinstance(found, Ended):
                 self.reason, self._waiting, is_new = found.reason, self._waiting[:0], True
                 self._asked = self._done
             elif found.generation == self._generation:

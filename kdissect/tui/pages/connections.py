@@ -17,7 +17,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.connection_lines import connection_lines
 from kdissect.present.form import bars, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.present.tls import Line
+from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.index import Index, Places
@@ -169,7 +169,7 @@ class ConnectionsPage(GroupedPage):
             yield Static(id="lines", markup=False)
 
     def cursor_moved(self) -> None:
-        known: list[Line] = []
+        known: list[TlsLine] = []
         cursor = self.list_pane.cursor
         if self.grouping == "connection" and cursor < len(self.rows):
             number = self.rows.row(cursor)["connection"]

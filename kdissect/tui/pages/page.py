@@ -12,7 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
@@ -21,6 +21,7 @@ from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.status import Item, status_line
 from kdissect.tui.widgets.filter_line import FilterLine
+from kdissect.tui.widgets.footer import KeysFooter
 from kdissect.tui.widgets.tabs import Tabs
 
 LOW = 30
@@ -66,7 +67,7 @@ class Page(Screen[None]):
         yield Static(id="no-kafka", markup=False)
         yield from self.body()
         yield Static(id="where", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeysFooter()
 
     def body(self) -> ComposeResult:
         """What the page has between the lines that all have."""

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kdissect.live.rates import Interface
@@ -24,6 +24,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.paths import captures_in, completed
+from kdissect.tui.widgets.footer import KeysFooter
 
 LOOK_SECONDS = 1.0
 
@@ -124,7 +125,7 @@ class Start(Screen[None]):
                 yield InterfaceList(self._rates)
         yield Static(HOW, id="how", markup=False)
         yield Static(id="where", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeysFooter()
 
     def on_mount(self) -> None:
         self.field.focus()

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from kdissect.analysis.fold import Row, begun_ns
-from kdissect.analysis.story import Line
+from kdissect.analysis.story import StoryLine
 from kdissect.exchange import Exchange
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
@@ -28,8 +28,8 @@ HERE = "▶"
 """Before the line that the exchange is in."""
 
 
-def _line(row: Row) -> Line:
-    found: Line = row["line"]
+def _line(row: Row) -> StoryLine:
+    found: StoryLine = row["line"]
     return found
 
 

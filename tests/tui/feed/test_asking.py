@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 
 import numpy as np
 import pytest
@@ -29,6 +30,11 @@ def asked() -> Iterator[Asked]:
     yield feed, index, asker
     asker.close()
     feed.close()
+
+
+def process_of(asker: Asker) -> BaseProcess:
+    assert asker._worker is not None
+    return asker._worker._process
 
 
 def answers_of(asker: Asker) -> list[Answers]:
@@ -103,8 +109,7 @@ def test_its_death_is_told_and_the_next_question_starts_it_anew(asked: Asked) ->
     everything = np.arange(len(index), dtype=np.uint32)
     asker.ask(compile_filter("acks == 1"))
     asker.add(np.tile(everything, 100))
-    process = asker._process
-    assert process is not None
+    process = process_of(asker)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     answers_of(asker)
@@ -122,8 +127,7 @@ def test_a_death_is_told_when_more_is_asked_before_anybody_looked(asked: Asked) 
     everything = np.arange(len(index), dtype=np.uint32)
     asker.ask(compile_filter("acks == 1"))
     asker.add(np.tile(everything, 100))
-    process = asker._process
-    assert process is not None
+    process = process_of(asker)
     process.kill()
     process.join()
     asker.add(everything)
@@ -135,13 +139,13 @@ def test_a_death_is_told_when_more_is_asked_before_anybody_looked(asked: Asked) 
 def test_a_pipe_that_breaks_under_a_question_is_told(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     _, index, asker = asked
     asker.start()
-    process = asker._process
-    assert process is not None
+    process = process_of(asker)
     process.kill()
     process.join()
     monkeypatch.setattr(process, "is_alive", lambda: True)  # it died between the question and the pipe
     asker.ask(compile_filter("acks == 1"))
     asker.add(np.arange(len(index), dtype=np.uint32))
+    answers_of(asker)
     assert asker.reason is not None
     assert "killed by signal 9" in asker.reason
 
@@ -151,7 +155,7 @@ def test_a_process_that_cannot_be_started_is_told(asked: Asked, monkeypatch: pyt
         raise OSError(11, "Resource temporarily unavailable")
 
     _, index, asker = asked
-    monkeypatch.setattr("kdissect.tui.feed.asking.start_process", fails)
+    monkeypatch.setattr("kdissect.tui.feed.beside.start_process", fails)
     asker.ask(compile_filter("acks == 1"))
     asker.add(np.arange(len(index), dtype=np.uint32))
     assert asker.reason == "exchanges cannot be looked into: Resource temporarily unavailable"

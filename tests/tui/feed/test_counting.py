@@ -74,7 +74,8 @@ def test_the_figures_are_those_of_the_capture_itself(path: Path) -> None:
 
 
 def test_what_comes_later_is_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=1_000.0, monotonic=lambda: clock.now)
+    clock = SimpleNamespace(now=1_000.0)
+    clock.monotonic = lambda: clock.now
     monkeypatch.setattr(counting, "time", clock)
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)

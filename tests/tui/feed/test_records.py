@@ -18,6 +18,8 @@ from kdissect.present.options import Options
 from kdissect.present.records import Address, addressed_rows, record_rows
 from kdissect.record.records import Record
 from kdissect.tui.feed import records as record_lines
+from kdissect.tui.feed.batches import Ended
+from kdissect.tui.feed.beside import Process
 from kdissect.tui.feed.records import (
     HAS_TIME,
     IS_CONTROL,
@@ -29,12 +31,10 @@ from kdissect.tui.feed.records import (
     VALUE_FRAMED,
     VALUE_IS_SAID,
     Ask,
-    Failed,
     Found,
     RecordLine,
     RecordLines,
     Records,
-    RecordsProcess,
     read_lines,
     records_of,
 )
@@ -146,12 +146,12 @@ _KEPT: list[object] = []
 
 
 @contextmanager
-def process(path: Path) -> Iterator[tuple[list[bytes], RecordsProcess]]:
+def process(path: Path) -> Iterator[tuple[list[bytes], Records]]:
     """The process over the spool of a capture."""
     feed = decoded(path)
     index = index_of(feed)
     packed = [SPAN.pack(at, index.value("place", at), index.value("length", at)) for at in range(len(index))]
-    records = RecordsProcess(feed.descriptor, DEFAULTS, OPTIONS)
+    records = Records(feed.descriptor, DEFAULTS, OPTIONS)
     try:
         yield packed, records
     finally:
@@ -159,14 +159,14 @@ def process(path: Path) -> Iterator[tuple[list[bytes], RecordsProcess]]:
         feed.close()
 
 
-def wait(records: Records, exchanges: int, generation: int) -> list[Found | Failed]:
+def wait(records: Records, exchanges: int, generation: int) -> list[Found | Ended]:
     """What comes until so many exchanges are done, or it fails."""
-    out: list[Found | Failed] = []
+    out: list[Found | Ended] = []
     until = time.monotonic() + 30
     while time.monotonic() < until:
         out += records.poll()
         done = sum(f.exchanges for f in out if isinstance(f, Found) and f.generation == generation)
-        if done >= exchanges or any(isinstance(each, Failed) for each in out):
+        if done >= exchanges or any(isinstance(each, Ended) for each in out):
             return out
         time.sleep(0.01)
     raise AssertionError(f"only {out}")
@@ -214,12 +214,13 @@ def test_a_new_question_does_not_wait_for_the_old_one(tmp_path: Path) -> None:
 
 def test_that_the_process_died_is_told_once() -> None:
     with process(BASIC) as (packed, records):
-        assert records.pid is not None
-        os.kill(records.pid, signal.SIGKILL)
+        assert isinstance(records.worker, Process)
+        assert records.worker.pid is not None
+        os.kill(records.worker.pid, signal.SIGKILL)
         records.ask(Ask(1, None, packed[0]))
         (failed,) = wait(records, 1, 1)
-        assert isinstance(failed, Failed)
-        assert "killed by signal 9" in failed.reason
+        assert isinstance(failed, Ended)
+        assert "killed by signal 9" in (failed.reason or "")
         assert records.poll() == []
         records.ask(Ask(2, None, packed[0]))  # which nobody hears
 
@@ -228,8 +229,8 @@ def test_a_spool_that_cannot_be_read_is_told() -> None:
     with process(BASIC) as (_, records):
         records.ask(Ask(1, None, SPAN.pack(0, 1 << 40, 10)))
         (failed,) = wait(records, 1, 1)
-        assert isinstance(failed, Failed)
-        assert "records cannot be listed" in failed.reason
+        assert isinstance(failed, Ended)
+        assert "lists records stopped: " in (failed.reason or "")
 
 
 def test_lines_have_a_size_that_divides_a_page() -> None:

@@ -5,13 +5,13 @@ import pytest
 
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, message_struct
+from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.records import (
     ASK_EXCHANGES,
     IS_RELATIVE,
     SPAN,
     VALUE_IS_SAID,
     Ask,
-    Failed,
     Found,
     RecordLine,
 )
@@ -26,14 +26,14 @@ class Answers:
 
     def __init__(self) -> None:
         self.asked: list[Ask] = []
-        self.waiting: list[Found | Failed] = []
+        self.waiting: list[Found | Ended] = []
         self.reads: list[tuple[int, int]] = []
         self.line = LINE
 
     def ask(self, asked: Ask) -> None:
         self.asked.append(asked)
 
-    def poll(self) -> list[Found | Failed]:
+    def poll(self) -> list[Found | Ended]:
         waiting, self.waiting = self.waiting, []
         return waiting
 
@@ -167,7 +167,7 @@ def test_that_it_failed_is_told_and_ends_it() -> None:
     rows.take(all_places(4))
     rows.step()
     assert rows.is_busy
-    answers.waiting = [Failed("killed")]
+    answers.waiting = [Ended("killed")]
     assert rows.step()
     assert (rows.reason, rows.is_busy) == ("killed", False)
 

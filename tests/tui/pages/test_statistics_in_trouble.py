@@ -17,9 +17,9 @@ from kdissect.limits import DEFAULTS
 from kdissect.protocol.errors import CLASSES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.batches import Ended
+from kdissect.tui.feed.beside import Process
 from kdissect.tui.feed.decoder import Decoded, Decoder
 from kdissect.tui.feed.source import Source
-from kdissect.tui.feed.statistics import StatisticsProcess
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.pages.test_statistics import ERRORS, KIP848, page, rows_of, with_app
@@ -142,7 +142,7 @@ def test_a_process_that_dies_is_said_and_another_counts() -> None:
             await press(pilot, "5")
             assert len(rows_of(pilot)) == 23
             counter = app.statistics._counter
-            assert isinstance(counter, StatisticsProcess)
+            assert isinstance(counter, Process)
             assert counter.pid is not None
             os.kill(counter.pid, signal.SIGKILL)
             counter._process.join()

@@ -1,7 +1,7 @@
 """``kdissect client``: requests of any version to a broker, made with the analyser's own encoder.
 
-Its commands are modules beside this one, as is what they share: ``asking`` is a run of one, ``connecting``
-whom it asks, ``drafts`` what is produced, ``replay`` what is sent again.
+Each command is a module beside this one. They share ``asking`` (a run of a command), ``connecting`` (whom it
+asks), ``drafts`` (records to be produced) and ``replay`` (requests that are sent again).
 """
 
 from __future__ import annotations

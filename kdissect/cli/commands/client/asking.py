@@ -158,7 +158,7 @@ class Asking:
 
     @property
     def table(self) -> str:
-        """Of which rows are printed."""
+        """The table whose rows are printed."""
         return self._form.table
 
     @property

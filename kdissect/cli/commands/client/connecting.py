@@ -44,7 +44,7 @@ def _a_client_id(_: click.Context, __: click.Parameter, value: str) -> str:
 def api_version_option(api: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
     """``--api-version`` of the API that a command asks."""
     return click.option(
-        "--api-version", type=click.IntRange(0, NEWEST), metavar="N", help=f"Of {api}, forced."
+        "--api-version", type=click.IntRange(0, NEWEST), metavar="N", help=f"Force this version of {api}."
     )
 
 

@@ -65,8 +65,8 @@ _MOST_BYTES = 1 << 20
     type=click.Choice(tuple(_ACKS)),
     default="all",
     show_default=True,
-    help="Who must have the records before the broker answers: all in sync (-1) or the leader "
-    "(1). 0: no answer.",
+    help="Replicas that must have the records before the broker answers: all in sync (-1) or the "
+    "leader (1). 0: no answer.",
 )
 @click.option("--message-format", type=click.IntRange(0, 2), metavar="0|1|2", help="Magic of the records.")
 @api_version_option("Produce")

@@ -18,7 +18,7 @@ from kdissect.protocol.errors import errors
 def rule_of(id: str, option: str) -> Rule:
     """A rule by its id.
 
-    :raises Wrong: there is none; the text names the nearest.
+    :raises Wrong: it is unknown; the text names the nearest.
     """
     if id not in RULES:
         raise Wrong(f"{option} {id}: there is no such rule{nearest(id, RULES)}")
@@ -36,7 +36,7 @@ def print_page(id: str) -> int:
 def error_of(text: str) -> ErrorPage:
     """An error by its name or code.
 
-    :raises Wrong: there is none; the text names the nearest.
+    :raises Wrong: it is unknown; the text names the nearest.
     """
     by_name = {each.name: each for each in errors().values()}
     name = text.strip().upper().replace("-", "_")

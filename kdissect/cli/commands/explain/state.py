@@ -2,8 +2,8 @@
 
     kdissect findings 1\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
 
-A pickle can name anything that Python can import. Reading one here finds classes and functions of kdissect's
-own facts, and a few plain containers, and nothing else; so a file that somebody made up does nothing.
+A pickle can name anything that Python can import. Reading one here finds only classes and functions of
+kdissect's own facts, and a few plain containers. So a forged file does nothing.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from kdissect.present.nearest import nearest
 def severity_of(text: str, option: str) -> int:
     """The place of a severity; 0 is the worst.
 
-    :raises Wrong: there is none of that name.
+    :raises Wrong: no severity has that name.
     """
     if text not in SEVERITIES:
         raise Wrong(

@@ -110,8 +110,8 @@ class _Live:
             self._listing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong(
-                "--with-secrets goes with -w and -Y: without a filter packets are written before secrets are "
-                "known; kdissect read FILE --keylog KEYS -w NEW --with-secrets adds them"
+                "--with-secrets goes with -w and -Y: without a filter, packets are written before secrets "
+                "are known. To add them: kdissect read FILE --keylog KEYS -w NEW --with-secrets"
             )
 
     @property

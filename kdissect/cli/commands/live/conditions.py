@@ -75,9 +75,9 @@ def condition_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 class Conditions:
-    """What a command is told of the kind.
+    """The conditions that the options of a command set.
 
-    :raises Wrong: a filter or a time is none, or something is missing.
+    :raises Wrong: a filter or a time is wrong, or something is missing.
     """
 
     def __init__(self, given: dict[str, Any], options: Options) -> None:

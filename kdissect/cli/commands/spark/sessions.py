@@ -82,7 +82,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     """What the options and the configuration ask for.
 
     :raises Wrong: one of them is wrong.
-    :raises Unreadable: a key log is not there, or a key is none.
+    :raises Unreadable: a key log is missing, or a key cannot be used.
     """
     from kdissect.spark.choice import Choice
     from kdissect.spark.settings import Settings
@@ -107,7 +107,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
 
 
 def tell_damage(faults: DataFrame) -> None:
-    """A line for each of these faults of files, as far as they are not many."""
+    """Print a line for each of these faults of files, up to a limit."""
     complaints = Complaints()
     for row in faults.select(*Fault._fields).toLocalIterator():
         complaints.tell(None, Fault(**row.asDict()))
@@ -120,7 +120,7 @@ def within_reach(path: str, master: str) -> str:
 
 
 def refuse_file(out: str) -> None:
-    """:raises Wrong: tables cannot be written there, for it is a file."""
+    """:raises Wrong: tables cannot be written there: it is a file."""
     if os.path.isfile(out):
         raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
 

@@ -1,0 +1,36 @@
+"""Which class names mean several things.
+
+    python -m tests.class_names [PACKAGE…]    in these packages of kdissect; without any, in all
+
+A leading underscore does not count: who reads ``_Line`` in three modules has to learn three meanings.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1] / "kdissect"
+
+
+def shared_names(packages: Collection[str] = (), top: Path = TOP) -> dict[str, list[str]]:
+    """Each class name that is defined more than once, and the modules that define it.
+
+    :param packages: subpackages of ``top``; without any, all of it counts.
+    """
+    found: dict[str, list[str]] = {}
+    for path in sorted(top.rglob("*.py")):
+        module = path.relative_to(top)
+        if packages and module.parts[0] not in packages:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name.lstrip("_"), []).append(module.as_posix())
+    return {name: modules for name, modules in sorted(found.items()) if len(modules) > 1}
+
+
+if __name__ == "__main__":
+    for each, where in shared_names(sys.argv[1:]).items():
+        print(f"{each}: {', '.join(where)}")  # noqa: T201

@@ -1,0 +1,48 @@
+"""Commands load what they need, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.run import CAPTURES, ROOT
+
+CAPTURE = CAPTURES / "errors.pcapng"
+HEAVY = ("cryptography", "numpy", "pyarrow", "pyspark", "rich", "scapy", "textual")
+MOST_OF_CLICK = 4
+"""What ``kdissect --help`` may cost, in what it costs to import click."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], *(["read", str(CAPTURE), "-T", form] for form in ("text", "ndjson", "tree"))],
+    ids=lambda arguments: arguments[-1],
+)
+def test_reading_and_help_load_no_screens_no_capturing_and_no_tls(arguments: list[str]) -> None:
+    code = (
+        f"import sys; from kdissect.cli import main; main({arguments!r})\n"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
+    assert ran.stdout
+    assert ran.stderr.splitlines()[-1] == b"[]"
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the CPU time of one process")
+def test_help_costs_little_more_than_the_library_that_prints_it() -> None:
+    assert _seconds("-m", "kdissect", "--help") < MOST_OF_CLICK * _seconds("-c", "import click")
+
+
+def _seconds(*arguments: str) -> float:
+    """CPU time of Python, the least of three runs."""
+    times = []
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL, cwd=ROOT)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        times.append(usage.ru_utime + usage.ru_stime)
+    return min(times)

@@ -1,0 +1,108 @@
+"""Texts that users meet are read once. See :mod:`tests.english`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.english import LONGEST, Found, Text, counts, found, sentences, words
+
+NONE_LEFT = ("README.md", "CHANGELOG.md", "help pages")
+"""Places where nothing may be found."""
+
+MOST = {
+    "--help": 10,
+    "pages of rules": 73,
+    "kdissect fields": 51,
+    "kdissect": 25,
+    "kdissect/analysis": 121,
+    "kdissect/capture": 30,
+    "kdissect/cli": 46,
+    "kdissect/client": 32,
+    "kdissect/embedded": 17,
+    "kdissect/filter": 34,
+    "kdissect/help": 0,
+    "kdissect/insight": 9,
+    "kdissect/jobs": 7,
+    "kdissect/live": 26,
+    "kdissect/logdir": 9,
+    "kdissect/points": 10,
+    "kdissect/present": 45,
+    "kdissect/protocol": 54,
+    "kdissect/record": 14,
+    "kdissect/session": 45,
+    "kdissect/settings": 4,
+    "kdissect/spark": 56,
+    "kdissect/system": 7,
+    "kdissect/tcp": 9,
+    "kdissect/tls": 20,
+    "kdissect/tui": 86,
+}
+"""How much was found elsewhere. These numbers only sink: write a smaller one when you rewrite a text."""
+
+
+@pytest.fixture(scope="module")
+def now() -> dict[str, int]:
+    return counts()
+
+
+def test_nothing_is_found_in_the_documentation(now: dict[str, int]) -> None:
+    left = {place: now[place] for place in NONE_LEFT if now[place]}
+    assert not left, "python -m tests.english PLACE lists them"
+
+
+def test_elsewhere_no_more_is_found_than_before(now: dict[str, int]) -> None:
+    risen = {place: count for place, count in now.items() if count > MOST.get(place, 0)}
+    risen = {place: count for place, count in risen.items() if place not in NONE_LEFT}
+    assert not risen, "python -m tests.english PLACE lists them"
+
+
+def of(text: str) -> list[str]:
+    return [each.why for each in found(Text("here", "there", text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("It is decrypted, as far as that is a fact.", "as far as"),
+        ("Secrets are kept; of more the oldest are forgotten.", "of more …"),
+        ("Latency, waits that were asked for left out.", "that were asked for left out"),
+        ("macOS and Windows are written for, and never run there by us.", "written for, never run"),
+        ("It takes the first, or None where there is none.", "is none"),
+        ("Nor is it read again.", "inverted"),
+        ("Of what has an epoch the newest counts.", "begins with Of"),
+        ("Whoever is killed leaves no folder.", "Whoever"),
+        ("It waits, for nobody answers.", "for (because)"),
+    ],
+)
+def test_what_reads_like_a_riddle_is_found(text: str, why: str) -> None:
+    assert why in of(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "macOS and Windows: untested, best effort.",
+        "Who waits for the broker?",
+        "Ask for `what it is told`, e.g. in `of more`.",
+        "- " + "word " * LONGEST + "\n- " + "word " * LONGEST,
+    ],
+)
+def test_plain_english_is_left_alone(text: str) -> None:
+    assert not of(text)
+
+
+def test_a_long_sentence_is_found_and_code_counts_as_one_word() -> None:
+    assert of("word " * (LONGEST + 1)) == [f"{LONGEST + 1} words"]
+    assert not of("word " * (LONGEST - 1) + "`" + "code " * 9 + "`")
+    assert isinstance(next(found(Text("here", "there", "word " * 99))), Found)
+
+
+def test_sentences_end_at_points_paragraphs_and_items() -> None:
+    assert list(sentences("One two. Three\n\nfour:\n- five\n- six, e.g. seven")) == [
+        "One two.",
+        "Three",
+        "four:",
+        "five",
+        "six, e.g seven",
+    ]
+    assert words("a – b, `c`") == 3
