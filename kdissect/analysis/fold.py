@@ -232,7 +232,7 @@ class Span:
     last_exchange: int | None = None
 
     def add(self, ns: int, exchange: int) -> None:
-        """It occurs in an exchange at a time. Of what happened at the same time, the lower number is first."""
+        """It occurs in an exchange at a time. Of two at the same time, the lower number is first."""
         first, last = self.first_ns, self.last_ns
         if first is None or last is None:
             self.first_ns = self.last_ns = ns
