@@ -235,11 +235,19 @@ class Span:
     last_exchange: int | None = None
 
     def add(self, ns: int, exchange: int) -> None:
-        """It occurs in an exchange at a time."""
-        self.merge(Span(ns, ns, exchange, exchange))
+        """It occurs in an exchange at a time. Of two at the same time, the lower number is first."""
+        first, last = self.first_ns, self.last_ns
+        if first is None or last is None:
+            self.first_ns = self.last_ns = ns
+            self.first_exchange = self.last_exchange = exchange
+            return
+        if ns < first or (ns == first and exchange < (self.first_exchange or 0)):
+            self.first_ns, self.first_exchange = ns, exchange
+        if ns > last or (ns == last and exchange > (self.last_exchange or 0)):
+            self.last_ns, self.last_exchange = ns, exchange
 
     def merge(self, later: Span) -> None:
-        """Add another span. Of what happened at the same time, the lower number is first."""
+        """Add another span, as :meth:`add` adds a time."""
         if later.first_ns is None or later.last_ns is None:
             return
         mine, theirs = (self.first_ns, self.first_exchange), (later.first_ns, later.first_exchange)

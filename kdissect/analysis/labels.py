@@ -37,8 +37,9 @@ class Labels:
 
     def see(self, exchange: Exchange) -> None:
         """To be called with every exchange, as each may have told names."""
-        if exchange.last_packet >= self._packet:
-            self._packet, self._told = exchange.last_packet, exchange.topic_names
+        told = exchange.topic_names
+        if told is not self._told and exchange.last_packet >= self._packet:
+            self._packet, self._told = exchange.last_packet, told
 
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
         """The topic that a message names so."""

@@ -84,7 +84,6 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
             "int64",
             "batches whose checksum is wrong, and sets whose rest cannot be read",
             rare=True,
-            kept=True,
         ),
         column("corrupt_exchanges", "int64s", "the first and the last exchange with such"),
         column(

@@ -15,7 +15,7 @@ TABLE = STATISTICS["topics"]
 
 def row(topic: str, **given: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
-        column.name: [] if column.type == "texts" else 7 if column.type.startswith("int") else 1.5
+        column.name: {"texts": [], "int64s": [7], "float64": 1.5}.get(column.type, 7)
         for column in TABLE.columns
     }
     return {**values, "topic": topic, "direction": "produce", "codecs": ["none"], **given}
