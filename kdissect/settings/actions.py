@@ -269,7 +269,7 @@ ACTIONS: tuple[Action, ...] = (
     _A(
         "explain",
         "findings",
-        "i",
+        "x",
         "All of it",
         "all that is said of the finding; again: the list",
         "explain",

@@ -327,7 +327,7 @@ def test_another_range_takes_the_place_of_the_one_before() -> None:
 def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = await on_first(pilot)
-        text = await press(pilot, "i")
+        text = await press(pilot, "x")
         assert "why   It sent no heartbeat" in text
         assert "do    " in text
         assert "requests ≤" not in text
