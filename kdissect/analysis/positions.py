@@ -48,7 +48,7 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
-from kdissect.analysis.sets import RecordSet, record_sets
+from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -266,7 +266,7 @@ class Positions(Statistic):
             fetcher.session_id = body["sessionId"]
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
-        sets: dict[tuple[str | None, int | None], RecordSet] = {}
+        sets: dict[tuple[str | None, int | None], SharedSet] = {}
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.message is exchange.response:
@@ -437,7 +437,7 @@ class Positions(Statistic):
         return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)
 
 
-def _is_beyond(found: RecordSet, partition: dict[str, Any]) -> bool:
+def _is_beyond(found: SharedSet, partition: dict[str, Any]) -> bool:
     """Whether a batch begins at or behind the last stable offset that the same answer tells."""
     stable, end = partition.get("lastStableOffset", -1), found.batches.end
     if stable < 0 or end is None or end <= stable:

@@ -39,7 +39,7 @@ from kdissect.analysis.resends import (
     account_of,
     unpacked,
 )
-from kdissect.analysis.sets import RecordSet, record_sets
+from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
@@ -375,7 +375,7 @@ class Producers(OneTable[_Key, _Production]):
         row.sent.extend(map(_fit, kept))
         self._kept += 1
 
-    def _read(self, fetched: RecordSet) -> None:
+    def _read(self, fetched: SharedSet) -> None:
         """Take in what was fetched."""
         place = fetched.place
         key = (

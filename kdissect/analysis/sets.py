@@ -15,7 +15,7 @@ from kdissect.message import Response, Token
 _MAGIC_AT = 16
 
 
-class RecordSet:
+class SharedSet:
     """A record set, read as far as anybody asks. What it gives is shared, and not to be changed."""
 
     __slots__ = ("_batches", "_headers", "_limits", "_merged", "place")
@@ -60,7 +60,7 @@ class _Latest:
     __slots__ = ("known",)
 
     def __init__(self) -> None:
-        self.known: tuple[Exchange | None, Response | Token | None, Limits | None, list[RecordSet]]
+        self.known: tuple[Exchange | None, Response | Token | None, Limits | None, list[SharedSet]]
         self.known = (None, None, None, [])
         """The exchange, its response (which may come later), the limits, and its sets. One value, so that no
         thread sees half of it."""
@@ -69,10 +69,10 @@ class _Latest:
 _latest = _Latest()
 
 
-def record_sets(exchange: Exchange, limits: Limits) -> list[RecordSet]:
+def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:
     """Every record set in an exchange."""
     of, response, under, found = _latest.known
     if of is not exchange or response is not exchange.response or under is not limits:
-        found = [RecordSet(place, limits) for place in exchange.record_sets()]
+        found = [SharedSet(place, limits) for place in exchange.record_sets()]
         _latest.known = (exchange, exchange.response, limits, found)
     return found

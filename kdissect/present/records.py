@@ -3,8 +3,8 @@
 A row feeds the objects, CSV, the screens and whatever has no writer of its own. Three writers make no row and
 read the columns of a batch instead, since a row costs too much there. Measured compiled, for each record:
 lines of JSON 1.7 µs instead of 28 (:mod:`kdissect.present.record_text`), Arrow 1.8 instead of 13
-(:mod:`kdissect.present.record_columns`), records inside messages 1.6 instead of 7.5. What they cannot write so,
-such as a secret, they write from a row too; the tests compare both.
+(:mod:`kdissect.present.record_columns`), records inside messages 1.6 instead of 7.5. A secret and other
+exceptions they write from a row too; the tests compare both.
 """
 
 from __future__ import annotations
