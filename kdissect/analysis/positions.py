@@ -405,7 +405,7 @@ class Positions(Statistic):
             "full": row.full,
             "beyond_stable": row.beyond_stable_count,
             "beyond_stable_exchanges": row.beyond_stable.numbers,
-            "reading": moved.reading,
+            "reading": [list(each) for each in moved.reading],
             "stalled": stall.answers if stall is not None else 0,
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,
