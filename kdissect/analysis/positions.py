@@ -150,8 +150,8 @@ class Positions(Statistic):
         column("beyond_stable_exchanges", "int64s", "the first and the last of them"),
         column(
             "reading",
-            "json",
-            "times from and to which records came, with no more than 2 s between them, ns; the first 64",
+            "int64s",
+            "times in which records came, no more than 2 s apart: from, to, from, to …, ns; the first 64",
         ),
         column(
             "stalled",
@@ -405,7 +405,7 @@ class Positions(Statistic):
             "full": row.full,
             "beyond_stable": row.beyond_stable_count,
             "beyond_stable_exchanges": row.beyond_stable.numbers,
-            "reading": moved.reading,
+            "reading": [ns for spell in moved.reading for ns in spell],
             "stalled": stall.answers if stall is not None else 0,
             "stalled_at": stall.offset if stall is not None else None,
             "stalled_first_ns": stall.first_ns if stall is not None else None,

@@ -16,7 +16,7 @@ from tests.insight.rules.shipped import found_in, of_rule
 
 def reader(client_id: str, *spells: tuple[float, float], **values: Any) -> Row:
     made = {"group": "g", "topic": "sales", "partition": 0, "client_id": client_id, "client": "10.0.0.1:5000"}
-    reading = [[int(first * SECOND), int(last * SECOND)] for first, last in spells]
+    reading = [int(at * SECOND) for spell in spells for at in spell]
     return row(Positions, **{**made, "connection": 1, "reading": reading, **values})
 
 

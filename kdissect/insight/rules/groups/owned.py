@@ -70,13 +70,17 @@ def _member(row: Row) -> tuple[str, str]:
 def _both(one: Row, other: Row, shifts: list[Spell]) -> Spell | None:
     """The longest time in which both got records, and the group stood as it was."""
     best: Spell | None = None
-    for mine_first, mine_last in one["reading"]:
-        for first, last in other["reading"]:
+    for mine_first, mine_last in _spells(one):
+        for first, last in _spells(other):
             start, end = max(mine_first, first), min(mine_last, last)
             for piece in _without(start, end, shifts):
                 if piece[1] > piece[0] and (best is None or piece[1] - piece[0] > best[1] - best[0]):
                     best = piece
     return best
+
+
+def _spells(row: Row) -> list[Spell]:
+    return list(zip(row["reading"][::2], row["reading"][1::2], strict=True))
 
 
 def _without(start: int, end: int, shifts: list[Spell]) -> Iterator[Spell]:
