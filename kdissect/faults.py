@@ -23,13 +23,13 @@ KINDS: dict[str, tuple[str, str]] = {
     "late-file": ("file", "its packets were captured before others that were read before it"),
     "waiting-file": (
         "file",
-        "a file of a stream is empty or ends inside a record, and nobody has written to it for long; it is "
-        "read on if it grows",
+        "a file of a stream is empty or ends inside a record, and has not grown for long; if it grows, "
+        "reading goes on",
     ),
     "packets-lost": (
         "file",
-        "packets came while capturing and could not be written: the disk was full, or what the spool may "
-        "take of it; the packet is the last before them",
+        "packets could not be written while capturing, because the disk or the spool was full; the packet is "
+        "the last before them",
     ),
     "interface-gone": (
         "file",
@@ -47,8 +47,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "out-of-window": ("tcp", "a segment far outside what was seen so far, or before it; left out"),
     "buffer-limit": (
         "tcp",
-        "more bytes wait (behind a gap, for the rest of a frame, for a response, to tell what they are) than "
-        "the limit; these wait no longer",
+        "more bytes wait than the limit allows: behind a gap, for the rest of a frame or for a response; "
+        "kdissect gives them up",
     ),
     "too-many-connections": (
         "tcp",
@@ -77,8 +77,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "unknown-api": ("session", "an API key or version that the definitions do not have"),
     "broken-request": (
         "session",
-        "a frame whose header is a request's, and whose body is not or whose API or version is not known, on "
-        "a connection that nothing else shows to be Kafka's; not taken for it",
+        "a frame has the header of a request, but does not fit or is unknown; nothing else shows that the "
+        "connection is Kafka's",
     ),
     "out-of-order": ("session", "a response came before that of an earlier request"),
     "duplicate-correlation": ("session", "a correlation id is used while an earlier request with it waits"),
@@ -107,7 +107,7 @@ KINDS: dict[str, tuple[str, str]] = {
     # records
     "partial-batch": ("records", "the record set ends inside a batch"),
     "bad-crc": ("records", "the checksum does not fit the bytes"),
-    "bad-magic": ("records", "a magic byte that is none of 0, 1, 2"),
+    "bad-magic": ("records", "a magic byte other than 0, 1 and 2"),
     "bad-batch": ("records", "a batch or message whose fields contradict each other"),
     "bad-record": ("records", "a record that does not have its form"),
     "record-count": ("records", "the batch announces another number of records than it holds"),

@@ -137,9 +137,9 @@ class ClusterPartitions(_ClusterTable):
         column("leader", "int32", "node that leads; -1 where none does", unit=ID),
         column("leader_epoch", "int32", "how often there was a leader before", unit=ID),
         column("replicas", "text", "nodes that have a copy, the preferred leader first"),
-        column("isr", "text", "of them, those in sync"),
-        column("elr", "text", "of those not in sync, those that may lead without loss (KIP-966)"),
-        column("offline", "text", "of them, those that are not reachable"),
+        column("isr", "text", "replicas in sync"),
+        column("elr", "text", "replicas not in sync that may lead without loss (KIP-966)"),
+        column("offline", "text", "replicas that cannot be reached"),
         column("preferred", "bool", "whether the first replica leads"),
         *HELD,
     )

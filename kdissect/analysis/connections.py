@@ -88,7 +88,7 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
         column(
             "capture_point",
             "text",
-            "where it was captured, of several capture points, of which each has a row; null of one",
+            "the capture point of the row, if there are several: each has a row of its own; else null",
         ),
         CLIENT_COLUMN,
         BROKER_COLUMN,
@@ -113,8 +113,8 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
         column(
             "clock_ahead_ns",
             "int64",
-            "by how much the clock of the capture point is ahead of that of the one nearest to the broker; "
-            "null there, and where it is not known",
+            "how far its clock is ahead of the clock at the capture point nearest to the broker; null "
+            "there, or if unknown",
             rare=True,
         ),
         *first_and_last("packet"),

@@ -62,7 +62,7 @@ def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
         column(
             "fatal",
             "int64",
-            "of errors, those after which the client gives the request up",
+            "errors after which the client gives the request up",
             rare=True,
             kept=True,
         ),

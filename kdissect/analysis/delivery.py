@@ -47,10 +47,8 @@ class Delivery(View[Transit]):
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
         column("producers", "texts", "client ids of those that produced what it fetched"),
-        column("sets", "int64", "produced record sets of which it fetched records"),
-        column(
-            "records", "int64", "records that it fetched and of which the producing was captured", kept=True
-        ),
+        column("sets", "int64", "produced record sets that it fetched records from"),
+        column("records", "int64", "records that it fetched and whose Produce was captured", kept=True),
         column("read_again", "int64", "records that it had fetched before", rare=True),
         column(
             "send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"

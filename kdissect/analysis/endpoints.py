@@ -82,7 +82,7 @@ class Endpoints(OneTable[str, _Endpoint]):
         time_column("told_first_ns", "when first"),
         time_column("told_last_ns", "when last"),
         column("connections", "int64", "connections to it, those that did not come about among them"),
-        column("answered", "int64", "of them, those on which it sent data", kept=True),
+        column("answered", "int64", "connections on which it sent data", kept=True),
         column("refused", "int64", "those that it refused: a SYN answered by RST", kept=True),
         column("silent", "int64", "those that nobody answered"),
         column("kafka", "int64", "those on which it answered a Kafka request"),

@@ -109,7 +109,7 @@ class Graph(Statistic):
         column("host", "text", "address of the client"),
         column("connections", "int64", "connections over which that went"),
         column("exchanges", "int64", "requests"),
-        column("records", "int64", "records that were sent or fetched; null where there are none to count"),
+        column("records", "int64", "records that were sent or fetched; null if records cannot be counted"),
         column("bytes", "int64", "bytes of their record sets"),
         column("bytes_per_s", "float64", "the same in a second, from the first to the last"),
         *first_and_last("request"),

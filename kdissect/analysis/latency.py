@@ -106,7 +106,7 @@ class Latency(OneTable[_Key, _Parts]):
         column("broker", "text", "address:port of the broker; null unless asked for (latency,broker)"),
         column("client", "text", "address of the client; null unless asked for (latency,client)"),
         column("client_id", "text", "the client's id; null unless asked for (latency,client_id)"),
-        column("topic", "text", "the topic; null unless asked for (latency,topic), or where there is none"),
+        column("topic", "text", "the topic; null unless you ask for it (latency,topic), or without a topic"),
         column("count", "int64", "exchanges with request and response"),
         *_columns(),
     )

@@ -128,7 +128,7 @@ class Positions(Statistic):
         column("log_start_offset", "int64", "as last told"),
         column("fetched_to", "int64", "the offset after the last whole batch that a response brought"),
         column("fetches", "int64", "requests that asked for it, by name or by their session"),
-        column("named", "int64", "of them, those that name it"),
+        column("named", "int64", "fetches that name it"),
         column("records", "int64", "records that responses brought, as the headers of batches announce"),
         column("bytes", "int64", "bytes of their record sets"),
         column("answers", "int64", "answers that brought records of it"),

@@ -119,7 +119,7 @@ class Quorum(Statistic):
         ),
         column("epoch", "int32", "the latest epoch of the quorum that it took part in"),
         column("votes_asked", "int64", "votes that it asked others for", rare=True),
-        column("votes_granted", "int64", "of them, those that it was given", rare=True),
+        column("votes_granted", "int64", "votes that it was given", rare=True),
         column(
             "prevotes", "int64", "votes that it asked for to see whether it would win (KIP-996)", rare=True
         ),

@@ -126,17 +126,17 @@ class Rebalances(_RebalanceTable):
         column(
             "stopped_ns",
             "int64",
-            "how long consumption stood still: from the last Fetch to the first after, of the "
-            "partition that waited longest; else from begin to the last assignment; so far, if not finished",
+            "how long the partition that waited longest was not fetched; without fetches, from begin to the "
+            "last assignment; so far, if not finished",
         ),
         column("waited_for", "texts", "the member that joined last, and those that never did"),
         column("missing", "texts", "members of the generation before that neither joined again nor left"),
         column("members", "int32", "members of it"),
         column("members_before", "int32", "members when it began"),
-        column("joined", "int32", "of the members, those that are new"),
-        column("left", "int32", "members of the generation before that are none any more"),
+        column("joined", "int32", "new members"),
+        column("left", "int32", "members of the generation before that are gone"),
         column("partitions", "int32", "partitions (or tasks) that were assigned"),
-        column("moved", "int32", "of them, those that another member had before"),
+        column("moved", "int32", "partitions that another member had before"),
         column("revoked", "int32", "partitions taken from members that stay"),
         column("delay_ns", "int64", "for how long Connect leaves tasks idle on purpose (KIP-415)", rare=True),
         column(
@@ -213,10 +213,9 @@ class RebalanceSteps(_RebalanceTable):
         column(
             "step",
             "text",
-            "notified (told to join again), revoked (gave back what it must), joined (asked to join), "
-            "assigned (the leader assigns; of the newer groups: it is given a new target), synced (has its "
-            "assignment), fetched (first Fetch after), left, expired (not heard of any more), status (the "
-            "coordinator of a streams group complains)",
+            "notified (must join again), revoked (gave partitions back), joined, assigned, "
+            "synced, fetched (for the first time), left, expired (not heard of), status (the "
+            "coordinator complains)",
         ),
         time_column("ns", "when"),
         column("exchange", "int64", "number of the exchange"),

@@ -82,7 +82,7 @@ class Replication(Statistic):
         column("gap_max_ns", "int64", "the longest, on one connection"),
         time_column("gap_from_ns", "when that began"),
         column("lag_max", "int64", "most records that it lacked of a partition that others had"),
-        column("truncations", "int64", "times that it was told to cut its log (KIP-595, KIP-320)", rare=True),
+        column("truncations", "int64", "how often it had to cut its log (KIP-595, KIP-320)", rare=True),
         column(
             "held_writes",
             "int64",

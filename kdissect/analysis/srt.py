@@ -63,7 +63,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         column("broker", "text", "address:port of the broker; null unless asked for (srt,broker)"),
         column("client", "text", "address of the client; null unless asked for (srt,client)"),
         column("client_id", "text", "the client's id; null unless asked for (srt,client_id)"),
-        column("topic", "text", "the topic; null unless asked for (srt,topic), or where there is none"),
+        column("topic", "text", "the topic; null unless you ask for it (srt,topic), or without a topic"),
         column("count", "int64", "exchanges with request and response; the times are theirs"),
         column("min_ns", "int64", "the shortest latency_ns; may be negative, as captured"),
         column("p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
@@ -81,17 +81,15 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         column(
             "may_wait",
             "int64",
-            "of count, those in which the broker may have waited as it was asked to",
+            "exchanges in which the broker may have waited because the client asked it to",
             rare=True,
         ),
-        column(
-            "waited_out", "int64", "of them, those that show that it waited for all of max_wait", rare=True
-        ),
+        column("waited_out", "int64", "exchanges in which the broker waited for all of max_wait", rare=True),
         column(
             "work_count",
             "int64",
-            "of count, those of which broker_ns is known: the time without the waits behind another request, "
-            "for a quota, and as asked for, and without the network",
+            "exchanges whose broker_ns is known: the time without requested waits, quotas, the network and "
+            "waits behind another request",
         ),
         column("work_p50_ns", "int64", "half of these times are no longer (within 0.4 %)"),
         column("work_p90_ns", "int64", "90 % took no longer (within 0.4 %)"),

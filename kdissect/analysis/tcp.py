@@ -81,10 +81,10 @@ _FACTS: tuple[Declared, ...] = (
     column(
         "retransmitted_segments",
         "int32",
-        "both together; what the receiver shows that it had is none",
+        "both together, without what the receiver shows that it had",
         rare=True,
     ),
-    column("rto_like", "int32", "of them, those that closed a gap of 200 ms or more", rare=True),
+    column("rto_like", "int32", "retransmissions that closed a gap of 200 ms or more", rare=True),
     column("rto_packets", "int64s", "the packets of the first 8 of those"),
     column(
         "outage_ns",
@@ -179,7 +179,7 @@ class Tcp(OneTable[int, _ConnectionTcp]):
         column(
             "slow_large",
             "int64",
-            "of them, those that took more than 5 round trips at less than 2 MB/s, 32 at the most",
+            "large messages that took more than 5 round trips at less than 2 MB/s; 32 at most",
             rare=True,
         ),
         column(

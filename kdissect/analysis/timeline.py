@@ -49,7 +49,7 @@ class Timeline(OneTable[int, _TimelineInterval]):
         column("responses", "int64", "responses that were complete in it"),
         *MESSAGE_BYTES,
         *graded_errors("error codes in the responses"),
-        column("broker_count", "int64", "responses of which it is known what the broker took, without waits"),
+        column("broker_count", "int64", "responses whose broker_ns is known"),
         column("broker_p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
         column("broker_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
         column(

@@ -332,8 +332,8 @@ class Versions(Statistic):
         column(
             "limited_by",
             "text",
-            "client (it could go higher with this broker), broker (it is the highest that this offers), or "
-            "unknown (no ApiVersions response of the broker was captured)",
+            "client (the broker offers higher ones), broker (it offers no higher one), or unknown (the "
+            "capture has no ApiVersions response)",
         ),
         column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
         column("reads", "bool", "whether kdissect reads this version"),
@@ -341,8 +341,8 @@ class Versions(Statistic):
         column(
             "verdict",
             "text",
-            "whether brokers from removed_in on understand it: ok; breaks (the client has to be upgraded or "
-            "set otherwise); upgrade-broker-first (only a newer broker shows what the client can); unknown",
+            "whether brokers from removed_in on understand it: ok, breaks (change the client), "
+            "upgrade-broker-first (only a newer broker can show it), or unknown",
         ),
     )
 

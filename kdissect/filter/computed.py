@@ -155,8 +155,8 @@ COMPUTED = (
     Field(
         SLOW,
         Kind.FLAG,
-        "it took longer than 99 % of its API (of fewer than 100, than three times their median, or 1 s), or "
-        "than slow_ms of the configuration; waits do not count",
+        "the broker's work took longer than slow_ms, or than 99 % of its API (below 100 exchanges: than "
+        "three times their median, or 1 s)",
         _slow,
         cost=BODY,
     ),

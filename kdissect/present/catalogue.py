@@ -127,8 +127,8 @@ CONNECTIONS = Table(
         attribute_column(
             "proxies",
             "json",
-            "what proxies said first: protocol (PROXY v1, PROXY v2, SOCKS5, HTTP CONNECT), proxy (its "
-            "address), client and destination, or target, login and outcome; size in bytes; null without",
+            "what proxies said first: protocol, proxy (its address), client, destination or target, login, "
+            "outcome, size in bytes; null without proxies",
         ),
         attribute_column("opened", "bool", "whether the capture has its beginning, the client's SYN"),
         attribute_column(
@@ -140,8 +140,8 @@ CONNECTIONS = Table(
         attribute_column(
             "clock_ahead_ns",
             "int64",
-            "by how much the clock there is ahead of that of the capture point nearest to the broker, where "
-            "the network takes as long one way as the other; null at the nearest, and where it is not known",
+            "how far its clock is ahead of that at the capture point nearest to the broker; null there, or "
+            "if unknown",
         ),
     ),
 )

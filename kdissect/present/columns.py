@@ -212,8 +212,8 @@ EXCHANGES = Table(
         attribute_column(
             "behind_ns",
             "int64",
-            "of latency_ns, how long the request waited at the broker behind the one before it on its "
-            "connection, of which it serves one request at a time; null where not known",
+            "part of latency_ns: the wait behind the earlier request of the connection, because a broker "
+            "serves one at a time; null if unknown",
             "behind",
         ),
         attribute_column(
@@ -229,8 +229,8 @@ EXCHANGES = Table(
         attribute_column(
             "throttle_ns",
             "int64",
-            "of latency_ns, how long a quota held it back: told by its own answer (brokers before 2.0) or by "
-            "the answer before, after which the broker reads nothing for that long; null where not known",
+            "part of latency_ns: the delay by a quota, as its own answer (brokers before 2.0) or the answer "
+            "before it says; null if unknown",
             "throttle",
         ),
         attribute_column(
@@ -295,9 +295,8 @@ EXCHANGES = Table(
         attribute_column(
             "error_class",
             "text",
-            "how grave the errors of the response are, the gravest: fatal (the client gives the request up), "
-            "retriable (it goes on by itself), routine (an ordinary step, within its bound: kdissect fields "
-            "errors)",
+            "the gravest error of the response: fatal (the client gives up), retriable (it tries again) or "
+            "routine (an ordinary step; kdissect fields errors says more)",
         ),
         Column(
             "topics",
