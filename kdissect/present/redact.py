@@ -196,7 +196,8 @@ def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden |
     """
     if not may_hold_secrets(message):
         return None
-    always, maybe = set(), set()
+    always: set[str] = set()
+    maybe: set[str] = set()
     for name, rule in _rules(library(), message).items():
         if rule is _looks_secret:
             if not _is_shown(message, name, shown):
