@@ -53,7 +53,8 @@ def may_hold_secrets(columns: Columns) -> bool:
     data, rows, step = columns.data, columns.rows, ROW
     raw = data
     cursor: Cursor | None = None
-    for at in range(0, columns.count * step, step):
+    for index in range(columns.count):
+        at = index * step
         if rows[at + 6] >= 0:
             if cursor is None:
                 cursor = Cursor(data)
@@ -78,7 +79,8 @@ def may_hold_types(columns: Columns, types: bytes) -> bool:
     """
     rows, step = columns.rows, ROW
     raw, marks = columns.data, types
-    for at in range(0, columns.count * step, step):
+    for index in range(columns.count):
+        at = index * step
         start, size = rows[at + 4], rows[at + 5]
         if size < 1:
             continue
@@ -159,7 +161,8 @@ def write_nested(out: JsonText, columns: Columns, form: str) -> None:
     """The records as they stand in their batch inside a message: a JSON array."""
     data, rows, step = columns.data, columns.rows, ROW
     before = b'[{"offset":'
-    for at in range(0, columns.count * step, step):
+    for index in range(columns.count):
+        at = index * step
         out.put(before)
         out.number(rows[at])
         out.put(b',"timestamp":')
@@ -200,7 +203,8 @@ def write_lines(
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
     is_assigned = assigned is not None
     base = 0 if assigned is None else wrap64(assigned)
-    for at in range(first * step, last * step, step):
+    for index in range(first, last):
+        at = index * step
         offset, timestamp = rows[at], rows[at + 1]
         out.put(t0)
         out.number(offset)
@@ -237,7 +241,8 @@ def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
     """Add the bytes of all keys and values of the columns; gives whether any of the records has headers."""
     data, rows, step = columns.data, columns.rows, ROW
     has_headers = False
-    for at in range(0, columns.count * step, step):
+    for index in range(columns.count):
+        at = index * step
         if rows[at + 3] > 0:
             keys.part(data, rows[at + 2], rows[at + 3])
         if rows[at + 5] > 0:

@@ -28,7 +28,7 @@ cdef class Walk:
     )
     cpdef fields(self, Way way)
     @cython.locals(
-        out=JsonText, cursor=Cursor, step=Step, found=list, unknown=list, previous=int64_t, tag=int64_t,
+        out=JsonText, cursor=Cursor, step=Step, found=list, unknown=list, _=int64_t, previous=int64_t, tag=int64_t,
         size=int64_t, at=Py_ssize_t, end=Py_ssize_t, outer_end=Py_ssize_t, start=Py_ssize_t, text=bytes, last=Py_ssize_t,
     )
     cpdef tagged(self, Way way, int64_t count, Py_ssize_t begun, list anchors)

@@ -44,7 +44,7 @@ _ZSTD_PIECE = 64
 """Tiny zstd blocks are handed over in pieces of at least this size: a call costs more than they do."""
 _ZSTD_WINDOW = 1 << 27
 """The largest window that Kafka's decoder accepts (zstd's own default, ``ZSTD_WINDOWLOG_LIMIT_DEFAULT``)."""
-_AT_ONCE = 4_096
+_AT_ONCE = 65_536
 _USUAL_RATIO = 16
 """What data unpack to at once, at most: so many bytes, and so many for each packed one."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"

@@ -14,7 +14,7 @@ cdef class Columns:
     cdef public int64_t base_offset, base_sequence
 
     @cython.locals(
-        data=bytes, rows=cython.longlong[::1], base_sequence=int64_t, at=Py_ssize_t, offset=int64_t, timestamp=int64_t,
+        data=bytes, rows=cython.longlong[::1], base_sequence=int64_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
         key_at=int64_t, key_size=int64_t, value_at=int64_t, value_size=int64_t, headers_at=int64_t, out=list, step=Py_ssize_t,
     )
     cpdef list records(self)
@@ -23,7 +23,7 @@ cdef class Columns:
     cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t)
     cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
-    @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t, step=Py_ssize_t)
+    @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t, index=Py_ssize_t, step=Py_ssize_t)
     cpdef shift(self, int64_t base)
     @cython.locals(rows=cython.longlong[::1], index=Py_ssize_t, step=Py_ssize_t, base=int64_t)
     cpdef bint is_consecutive(self) except -1

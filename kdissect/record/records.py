@@ -75,7 +75,8 @@ class Columns:
         """All of them."""
         data, rows, base_sequence = self.data, self.rows, self.base_sequence
         out, step = [], ROW
-        for at in range(0, self.count * step, step):
+        for index in range(self.count):
+            at = index * step
             offset, timestamp = rows[at], rows[at + 1]
             key_at, key_size = rows[at + 2], rows[at + 3]
             value_at, value_size = rows[at + 4], rows[at + 5]
@@ -118,7 +119,8 @@ class Columns:
     def shift(self, base: int) -> None:
         """Add a number to all offsets."""
         rows, step = self.rows, ROW
-        for at in range(0, self.count * step, step):
+        for index in range(self.count):
+            at = index * step
             rows[at] = sum64(base, rows[at])
 
     def is_consecutive(self) -> bool:

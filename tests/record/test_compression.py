@@ -16,6 +16,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kdissect.record import compression
 from kdissect.record.compression import CODECS, compress, decompress
 
 MIB = 1 << 20
@@ -258,3 +259,53 @@ def test_what_a_zstd_frame_unpacks_to_does_not_depend_on_what_came_before() -> N
     assert alone.fault is not None
     assert decompress(4, whole).data == data * 2
     assert decompress(4, narrow) == alone
+
+
+def some_frame(dice: random.Random, codec: int) -> bytes:
+    """A frame of some writer, often damaged, cut or with something behind it."""
+    size = dice.choice((0, 20, 3_000, 100_000))
+    data = TEXT[:size] if dice.random() < 0.7 else dice.randbytes(size)
+    if codec == 3:
+        packed = lz4.frame.compress(
+            data,
+            block_linked=dice.random() < 0.5,
+            store_size=dice.random() < 0.5,
+            content_checksum=dice.random() < 0.5,
+        )
+    else:
+        has_size, has_checksum = dice.random() < 0.5, dice.random() < 0.5
+        packed = zstandard.ZstdCompressor(write_content_size=has_size, write_checksum=has_checksum).compress(
+            data
+        )
+    out = bytearray(packed)
+    match dice.randrange(6):
+        case 0:
+            out[dice.randrange(min(len(out), 12))] ^= 1 << dice.randrange(8)
+        case 1:
+            out[dice.randrange(len(out))] = dice.randrange(256)
+        case 2:
+            del out[dice.randrange(len(out)) :]
+        case 3:
+            out += packed if dice.random() < 0.5 else b"abc"
+    return bytes(out)
+
+
+@pytest.mark.parametrize("codec", [3, 4])
+def test_kept_decompressors_say_the_same_as_new_ones(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(codec)
+    frames = [some_frame(dice, codec) for _ in range(1_500)]
+    found = [decompress(codec, each) for each in frames]
+    again = [decompress(codec, each) for each in reversed(frames)]
+    monkeypatch.setattr(compression, "_at_once", lambda *_: None)
+    assert found == again[::-1] == [decompress(codec, each) for each in frames]
+    assert sum(each.fault is None for each in found) > 300
+
+
+def test_most_batches_are_unpacked_at_once() -> None:
+    for codec in (3, 4):
+        for data in (TEXT[:200], TEXT[:20_000]):
+            packed = compress(codec, data)
+            assert compression._at_once(codec, packed, 2, MIB) == data
+            assert compression._at_once(codec, packed + b"x", 2, MIB) is None
+            assert compression._at_once(codec, packed[:-1], 2, MIB) is None
+            assert compression._at_once(codec, packed, 2, len(data) - 1) is None
