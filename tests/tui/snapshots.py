@@ -51,10 +51,11 @@ async def settle(pilot: Pilot[None]) -> None:
     assert isinstance(app, Kdissect)
     page = app.pages["exchanges"]
     assert isinstance(page, ExchangesPage)
-    for _ in range(250):
+    for _ in range(3_000):  # a minute, on a machine that is busy
         await pilot.pause(0.02)
         await _work_done(app)
-        if (not page.is_mounted or page.is_at_rest) and getattr(app.screen, "is_at_rest", True):
+        at_rest = (not page.is_mounted or page.is_at_rest) and getattr(app.screen, "is_at_rest", True)
+        if at_rest and not _has_messages(app):
             break
     await pilot.pause(0.02)
     await _work_done(app)
@@ -65,6 +66,12 @@ async def _work_done(app: Kdissect) -> None:
     """Wait for workers; one may be taken off by the next of its kind."""
     with suppress(WorkerCancelled):
         await app.workers.wait_for_complete()
+
+
+def _has_messages(app: Kdissect) -> bool:
+    """Whether anybody has something to deal with. Textual tells by how little the process does, which is as
+    little where others have the processor."""
+    return any(each.message_queue_size for each in (app, *app.screen.walk_children(with_self=True)))
 
 
 async def press(pilot: Pilot[None], *keys: str) -> str:
