@@ -256,7 +256,7 @@ class Dissector:
             return None
         if not self._segments.length:
             return []
-        return self._close_step(conversation, packet.number, step)
+        return self._close_step(conversation, packet.number, step)  # type: ignore[arg-type]  # nobody else's
 
     def _open_lane(self, ends: bytes, segment: Segment) -> None:
         """Let packets with these ends take the short way, if their connection is known."""

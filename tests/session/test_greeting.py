@@ -22,7 +22,7 @@ def answered(newest_produce: int) -> Response:
 
 
 def test_software_is_name_and_version() -> None:
-    one = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
+    one: Any = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.16.1"}
     assert software(asked(**one)) == software(asked(**one)) == "librdkafka 2.16.1"
     assert software(asked(**one | {"clientSoftwareVersion": "2.16.2"})) == "librdkafka 2.16.2"
     assert software(asked(0)) is None
