@@ -86,7 +86,7 @@ class Spool:
     :param path: where to; with bounds that rotate, each file has its number and time in its name.
     :param tell: is told of each file that is begun, and of what is lost.
     :param stop: what ends the capture: beyond these bytes, packets and files nothing is written.
-    :param room: how much all files may take. It decides how long each file is, and ``bounds`` must be empty.
+    :param room: how much all files may take. It decides how long each file is; ``bounds`` must be empty then.
     :raises OSError: the first file cannot be written.
     """
 
