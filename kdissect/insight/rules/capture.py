@@ -43,7 +43,7 @@ def capture_gaps(facts: Facts) -> Iterator[Finding]:
         share = 100 * context.gap_bytes / (context.gap_bytes + context.captured_bytes)
         message = (
             f"{context.gap_bytes:,} bytes ({_percent(share)}) of {plural(some.number, 'connection')} that "
-            f"{'speak' if some.number > 1 else 'speaks'} Kafka went by and are not in the capture."
+            f"{'speak' if some.number > 1 else 'speaks'} Kafka are missing from the capture."
         )
         yield _finding(facts, message, some, context.gap_bytes, "bytes")
 
@@ -66,8 +66,8 @@ def mid_stream(facts: Facts) -> Iterator[Finding]:
     some = facts.context.in_mid_stream
     if some.number:
         message = (
-            f"{plural(some.number, 'connection')} began before the capture: logins, names of topics and what "
-            "was agreed on then may not be known."
+            f"{plural(some.number, 'connection')} began before the capture. Logins, names of topics and "
+            "versions that they began with may be missing here."
         )
         yield _finding(facts, message, some, some.number, "connections")
 

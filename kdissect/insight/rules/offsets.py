@@ -71,8 +71,9 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group, topic=topic),
-            f"{_per_s(written)} are written and {_per_s(committed)} are read and committed: the group is "
-            f"{lag:,} records behind ({behind_s:.0f} s of writing) and falls {_per_s(slope)} further back.",
+            f"{_per_s(written)} are written, and {_per_s(committed)} are read and committed. The group was "
+            f"{first:,} records behind at first and {lag:,} at the end, which is what is written in "
+            f"{behind_s:.0f} s.",
             count=len(known),
             measure=lag,
             unit="records",
@@ -263,7 +264,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
         row = rows[-1]
         before, after = row["reset_from"], row["reset_to"]
         if after is None:
-            jump = "and it did not go on in the capture"
+            jump = "and it read nothing of this partition after that in the capture"
         elif after > before:
             jump = f"so it went on at {after:,} and left out {plural(after - before, 'offset')}"
         else:

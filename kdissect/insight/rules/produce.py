@@ -139,15 +139,13 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
     written = by(facts.rows(Producers), "client", "client_id", "topic")
     for subject, rows in by(refused, "client", "client_id", "topic").items():
         largest = max((row["batch_bytes_max"] or 0 for row in written.get(subject, ())), default=0)
-        size = f" Its largest batch has {largest:,} bytes." if largest else ""
+        size = f" The largest batch of this producer for this topic has {largest:,} bytes." if largest else ""
         told = _errors(rows) | {"measure": largest or None, "unit": "bytes"}
         yield facts.finding(
             subject,
-            f"{plural(sum(row['count'] for row in rows), 'batch', 'batches')} of "
-            f"{subject.client_id or 'a producer'} "
-            f"for {subject.topic} {'is' if sum(row['count'] for row in rows) == 1 else 'are'} larger than "
-            "the topic "
-            f"takes, and refused.{size}",
+            f"The broker refused {plural(sum(row['count'] for row in rows), 'batch', 'batches')} of "
+            f"{subject.client_id or 'a producer'} for {subject.topic}: larger than the topic allows "
+            f"(max.message.bytes).{size}",
             filter=having(client_id=subject.client_id, error="MESSAGE_TOO_LARGE"),
             **told,
         )

@@ -69,7 +69,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
         tried = sorted({client for each in there for client in each["clients"]} & set(clients))
         told_ns = told["told_last_ns"] - told["told_first_ns"]
         if failed >= facts.limit("attempts") and tried:
-            outcome = f"{plural(failed, 'connection')} to it came to nothing"
+            outcome = f"{plural(failed, 'attempt')} to connect there failed"
             confidence = CERTAIN
         elif (
             not any(each["connections"] for each in there)

@@ -55,7 +55,7 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             Subject(client=client, client_id=client_id, software=software),
             f"The client{runs} {what}: it sends "
-            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
+            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, versions that "
             f"Kafka 4.0 removed{_instead(rows)}.",
             confidence=CERTAIN if all(row["limited_by"] == "client" for row in rows) else LIKELY,
             count=sum(row["count"] for row in rows),
@@ -68,8 +68,8 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
 
 def _instead(rows: list[Row]) -> str:
     if all(row["limited_by"] == "client" for row in rows):
-        return ", though the broker offers newer ones"
-    return "; it did not ask which ones the broker offers"
+        return ". The broker offers newer versions"
+    return ". It did not ask which versions the broker offers"
 
 
 def _software(row: Row) -> str:

@@ -98,9 +98,8 @@ def share_poison(facts: Facts) -> Iterator[Finding]:
         given_up = _total(rows, "given_up")
         yield facts.finding(
             subject,
-            f"{plural(given_up, 'record')} were given to members {deliveries} times, were accepted by "
-            "none, and are "
-            f"given to nobody any more: they count as done. The last to give them back: {_clients(failed)}.",
+            f"{plural(given_up, 'record')} of this share group were delivered {deliveries} times, and no "
+            f"member accepted them. They will not be delivered again. {_clients(failed)} had them last.",
             confidence=CERTAIN if deliveries == DEFAULT_LIMIT else LIKELY,
             count=given_up,
             measure=float(deliveries),

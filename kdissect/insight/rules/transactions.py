@@ -174,7 +174,7 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             subject,
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
             f"{row['client_id']} was "
-            f"using: every further request of {row['client_id']} is refused.{loss}",
+            f"using. From then on the broker refuses what {row['client_id']} sends in transactions.{loss}",
             count=len(rows),
             measure=len(rows),
             first_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
@@ -194,8 +194,9 @@ def concurrent_transactions(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'transaction')} had to wait for the one before: requests were refused "
-            f"{plural(retries, 'time')} and tried again, which took {span(cost_ns)} in all.",
+            f"{plural(len(rows), 'transaction')} had to wait until the previous one of the same producer was "
+            f"finished: requests were refused {plural(retries, 'time')} and tried again. That cost "
+            f"{span(cost_ns)} in all.",
             count=retries,
             measure=cost_ns / MILLISECOND,
             unit="ms",

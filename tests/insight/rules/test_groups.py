@@ -48,21 +48,32 @@ EXPECTED = {
         ("session-timeout", "feeder-c-2"),
         ("member-epoch-fenced", "feeder-c-2"),
         ("commit-after-rebalance", "feeder-c-2"),
+        ("records-read-twice", None),
     ],
-    "max-poll-exceeded": [("poll-interval-exceeded", "mailer-1"), ("rebalance-storm", None)],
-    "member-killed": [("session-timeout", "fraud-2"), ("rebalance-long", None)],
-    "rolling-restart-dynamic": [("rolling-restart", None), ("eager-stop-the-world", None)],
+    "max-poll-exceeded": [
+        ("poll-interval-exceeded", "mailer-1"),
+        ("rebalance-storm", None),
+        ("records-read-twice", None),
+    ],
+    "member-killed": [("session-timeout", "fraud-2"), ("rebalance-long", None), ("records-read-twice", None)],
+    "rolling-restart-dynamic": [
+        ("rolling-restart", None),
+        ("eager-stop-the-world", None),
+        ("records-read-twice", None),
+    ],
     "rolling-restart-static": [],
     "share-delivery-limit": [("share-poison", None), ("share-redelivery", None)],
     "shared-group-id": [
         ("subscriptions-differ", None),
         ("rebalance-storm", None),
         ("eager-stop-the-world", None),
+        ("records-read-twice", None),
     ],
     "streams-thread-replaced": [
         ("rebalance-storm", None),
         ("rebalance-missing-member", None),
         ("rebalance-long", None),
+        ("records-read-twice", None),
     ],
 }
 """Of each incident, whole: the rules that speak, and whom they name."""
@@ -87,7 +98,8 @@ SILENT += ("share-group-kafka43",)
 @pytest.mark.parametrize("name", SILENT)
 def test_healthy_groups_are_not_accused(name: str) -> None:
     findings = judged_file(CAPTURES / f"{name}.pcapng").findings
-    assert not [each for each in findings if each.id in GROUPS]
+    found = {each.id for each in findings if each.id in GROUPS}
+    assert found <= {"records-read-twice"}  # true here: offsets went back, or were never committed
 
 
 @pytest.mark.parametrize(
@@ -378,7 +390,7 @@ def test_severities_are_the_catalogues() -> None:
     severities = {id: RULES[id].severity for id in GROUPS}
     assert {id for id, each in severities.items() if each == CRITICAL} == {
         *("rebalance-storm", "rebalance-long", "poll-interval-exceeded", "session-timeout"),
-        *("static-member-conflict", "share-poison"),
+        *("static-member-conflict", "share-poison", "double-ownership"),
     }
     assert {id for id, each in severities.items() if each == INFO} == {
         "idle-members",
@@ -387,7 +399,7 @@ def test_severities_are_the_catalogues() -> None:
     assert {id for id, each in severities.items() if each == NOTICE} == {
         *("heartbeat-gap", "heartbeat-interval-too-long", "eager-stop-the-world", "assignment-skew"),
         *("coordinator-moved", "rolling-restart", "share-redelivery", "share-rejected"),
-        *("streams-followup-rebalance", "connect-delayed-rebalance"),
+        *("streams-followup-rebalance", "connect-delayed-rebalance", "records-read-twice"),
     }
     assert {id for id, each in severities.items() if each == WARNING} == {
         *("rebalance-missing-member", "rebalance-slow-member", "assignor-mismatch", "member-id-churn"),

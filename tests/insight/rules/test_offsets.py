@@ -101,7 +101,7 @@ def test_falling_behind_is_told_of_a_topic_once() -> None:
     (found,) = said("consumer-falling-behind", {Lag: rows})
     assert (found.subject.group, found.subject.topic, found.subject.partition) == ("g", "t", None)
     assert found.measure == 6_000
-    assert "300 records/s are written and 120 records/s are read" in found.message
+    assert "300 records/s are written, and 120 records/s are read" in found.message
 
 
 STUCK = {"stalled": 10, "stalled_at": 7, "stalled_first_ns": 0, "stalled_last_ns": 5 * SECOND}

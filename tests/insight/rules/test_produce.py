@@ -114,8 +114,8 @@ def test_a_batch_that_is_too_large_is_told_with_its_size() -> None:
     rows = {Errors: [failed("MESSAGE_TOO_LARGE", count=1)], Producers: [producer(batch_bytes_max=100_070)]}
     (found,) = said("message-too-large", rows)
     assert found.message == (
-        "1 batch of till for sales is larger than the topic takes, and refused. Its largest batch has "
-        "100,070 bytes."
+        "The broker refused 1 batch of till for sales: larger than the topic allows (max.message.bytes). "
+        "The largest batch of this producer for this topic has 100,070 bytes."
     )
     assert (found.measure, found.unit) == (100_070, "bytes")
 

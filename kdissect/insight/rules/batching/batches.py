@@ -46,9 +46,9 @@ def tiny_batches(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{subject.client_id or 'A producer'} sends the records of {subject.topic} nearly one by one: "
-            f"{batches:,} batches with {plural(records, 'record')} and {size:,} bytes each (median), "
-            f"{rate:,.0f} a "
-            f"second; {share(_HEADER * batches, whole)} of the bytes are headers of batches.",
+            f"{batches:,} batches, {rate:,.0f} a second. Half of them have at most "
+            f"{plural(records, 'record')} and {size:,} bytes. {share(_HEADER * batches, whole)} of all bytes "
+            "are batch headers.",
             count=batches,
             measure=records,
             unit="records/batch",
@@ -79,10 +79,10 @@ def mixed_codecs(facts: Facts) -> Iterator[Finding]:
         clients = {(row["client"], row["client_id"]) for some in common.values() for row in some}
         if len(common) < 2 or len(clients) < 2:
             continue
-        told = [
-            f"{codec} by {named(sorted({row['client_id'] or 'a client' for row in some}))}"
-            for codec, some in sorted(common.items())
-        ]
+        told = []
+        for codec, some in sorted(common.items()):
+            who = named(sorted({row["client_id"] or "a client" for row in some}))
+            told.append(f"{'no compression' if codec == 'none' else codec} by {who}")
         yield facts.finding(
             subject,
             f"Producers of {subject.topic} compress in different ways: {named(told)}.",
@@ -125,10 +125,9 @@ def down_converted(facts: Facts) -> Iterator[Finding]:
     ).items():
         yield facts.finding(
             subject,
-            f"Records of {subject.topic} are written in format {rows[0]['magic']} and read in format "
-            f"{rows[0]['magic_fetched']}: the broker converts every batch, for old clients or because the "
-            "topic "
-            "keeps the old format.",
+            f"Records of {subject.topic} are written in message format {rows[0]['magic']} and read in "
+            f"message format {rows[0]['magic_fetched']}, so the broker converts them. Either old clients "
+            "read them, or the topic keeps the old format.",
             count=sum(row["converted"] for row in rows),
             measure=sum(row["converted"] for row in rows),
             unit="batches",

@@ -91,9 +91,10 @@ def group_mixed_protocols(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group),
-            f"The group has {plural(len(classic), 'member')} of the classic protocol "
-            f"({some(row['client_id'] for row in classic)}) and {len(newer)} of the new one "
-            f"({some(row['client_id'] for row in newer)}).",
+            f"{plural(len(classic), 'member')} of the group (client "
+            f"{some(row['client_id'] for row in classic)}) still {'uses' if len(classic) == 1 else 'use'} "
+            f"the classic group protocol, and {len(newer)} (client "
+            f"{some(row['client_id'] for row in newer)}) the new one of KIP-848.",
             count=len(classic) + len(newer),
             measure=float(len(classic)),
             unit="members",
@@ -115,8 +116,8 @@ def subscriptions_differ(facts: Facts) -> Iterator[Finding]:
             Subject(group=group),
             f"Members of the group read different topics: {one['client_id']} reads "
             f"{some(one['subscribed'])}, "
-            f"{other['client_id']} reads {some(other['subscribed'])}. Each join and leave of one stops the "
-            "other.",
+            f"{other['client_id']} reads {some(other['subscribed'])}. Whenever one "
+            "joins or leaves, the other must stop for the rebalance.",
             count=len(pairs),
             measure=float(len({tuple(row["subscribed"]) for pair in pairs for row in pair})),
             unit="subscriptions",

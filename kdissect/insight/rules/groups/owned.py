@@ -104,11 +104,9 @@ def records_read_twice(facts: Facts) -> Iterator[Finding]:
         clients = dict.fromkeys(client for row in rows for client in row["clients"] if client)
         yield facts.finding(
             Subject(group=group, topic=topic),
-            f"The group fetched {again:,} records of {topic} again that it had fetched before ({whole:,} "
-            f"in all), "
-            f"in {plural(len(rows), 'partition')}, by {some(clients) or 'its members'}. Those that were "
-            f"processed "
-            "the first time are processed twice.",
+            f"The group fetched {whole:,} different records of {topic}, and {again:,} times one that it had "
+            f"fetched before. The clients are {some(clients) or 'its members'}, the records are in "
+            f"{plural(len(rows), 'partition')}. The group may process these records again.",
             count=len(rows),
             measure=again,
             unit="records",

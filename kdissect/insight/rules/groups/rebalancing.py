@@ -147,7 +147,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
             continue
         worst = max(found, key=lambda row: row["stopped_ns"])
         begun = "" if worst["completed"] is not False else ", and was not finished"
-        times = "" if len(found) == 1 else f" This happened {len(found)} times."
+        times = "" if len(found) == 1 else f" It is the longest of {len(found)}."
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
         yield facts.finding(
             Subject(group=group),
@@ -179,7 +179,7 @@ def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
         return f"Most of that time passed before the group noticed that {who} was gone."
     if longest == hold_ns and missing:
         who = some(name_of(members, row["group"], member) for member in missing)
-        return f"The coordinator waited {seconds(hold_ns)} for {who}, which did not come back."
+        return f"The coordinator waited {seconds(hold_ns)} for {who}, which never asked to join again."
     if longest == hold_ns and hold_ns > 0:
         return f"The coordinator waited {seconds(hold_ns)} after all known members had asked to join."
     if longest == gather_ns and row["waited_for"]:

@@ -166,9 +166,9 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
         errors = some(sorted({row["error"] for row in rows}))
         yield facts.finding(
             Subject(group=group, client_id=client_id),
-            f"{client_id} could not confirm what it had processed of {plural(len(places), 'partition')} "
-            f"({errors}): "
-            "it was no member any more. Whoever has these partitions now processes the records again.",
+            f"The broker refused to store how far {client_id} had processed "
+            f"{plural(len(places), 'partition')} ({errors}): it was no longer a member of the group. Whoever "
+            "owns these partitions now processes the same records again.",
             measure=float(len(places)),
             unit="partitions",
             filter=group_filter(group),

@@ -70,14 +70,14 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         why = (
             "Its connection had ended: the process died, or was stopped without closing its consumer."
             if ended
-            else "Its connection stayed open: the process stood still, or the network lost its packets."
+            else "Its connection stayed open: the process was paused, hung, or the network lost its packets."
             if "stayed open" in (worst["detail"] or "")
             else ""
         )
         times = "" if len(steps) == 1 else f" {len(steps)} times"
         yield facts.finding(
             Subject(group=group, client_id=worst["client_id"] or (row["client_id"] if row else None)),
-            f"{who} was removed from the group{times}: it had not been heard of for "
+            f"{who} was removed from the group{times}: no heartbeat had come from it for "
             f"{seconds(worst['silent_ns'])}{allowed}. {why}".rstrip(),
             count=len(steps),
             measure=worst["silent_ns"] / SECOND,
@@ -88,7 +88,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
             last_ns=steps[-1]["ns"],
             exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
             steps=tuple(
-                Step(step["ns"], f"{who} not heard of for {seconds(step['silent_ns'])}", step["exchange"])
+                Step(step["ns"], f"{who} silent for {seconds(step['silent_ns'])}", step["exchange"])
                 for step in steps
             ),
             filter=group_filter(group),
@@ -105,7 +105,7 @@ def heartbeat_gap(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             Subject(group=group, client_id=client_id),
-            f"{who} was not heard of for {seconds(row['heartbeat_max_ns'])}, and after "
+            f"{who} sent no heartbeat for {seconds(row['heartbeat_max_ns'])}, and after "
             f"{seconds(session_ms * MILLISECOND)} it is removed from the group. It usually reports every "
             f"{seconds(row['heartbeat_p50_ns'])}.",
             measure=gap_ms / 1000,
