@@ -3,9 +3,8 @@
     for item in read_packets(paths):
         for event in dissector.feed(item): …
 
-Numbers are given here, because they count over all connections, and names of topic ids are attached
-here, because they cross connections: a client learns a topic's id on one connection and uses it on
-another.
+Numbers are given here, because they count over all connections. Names of topic ids are attached here, because
+they cross connections: a client learns a topic's id on one connection and uses it on another.
 """
 
 from __future__ import annotations
@@ -98,8 +97,8 @@ class Lane:
 class Dissector:
     """The machine of a whole capture.
 
-    Other than by the limits that count over all of them, connections do not depend on each other: when one
-    that is over is forgotten depends on nothing but its own packets and the time of all others.
+    Connections do not depend on each other, except by the limits that count over all of them. When a finished
+    connection is forgotten depends only on its own packets and the time of all others.
     """
 
     def __init__(
@@ -583,8 +582,8 @@ def dissect(
 ) -> Iterator[Event]:
     """Everything that a capture holds, in the order in which it is complete.
 
-    ``names`` are those of an earlier pass over the same capture, which then count from its start; with
-    ``secrets`` TLS is decrypted, and with those that the capture has.
+    ``names`` are those of an earlier pass over the same capture, which then count from its start. TLS is
+    decrypted with ``secrets`` and with those that the capture has.
     """
     dissector = Dissector(limits, broker_ports, names, secrets=secrets)
     for item in items:

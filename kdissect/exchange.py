@@ -73,8 +73,8 @@ class Seen(NamedTuple):
 class Exchange:
     """One request and its response, of one connection. At least one of the two is there.
 
-    Times are nanoseconds since the epoch, packet numbers count from 1 over the input, sizes are bytes of a
-    message without the 4-byte size before it; each is None where its message is missing.
+    Times are nanoseconds since the epoch. Packet numbers count from 1 over the input. Sizes are bytes of a
+    message without the 4-byte size before it. A missing message has None for each.
     """
 
     __slots__ = (
@@ -180,7 +180,7 @@ class Exchange:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The request and the response, as far as they are there."""
+        """The request and the response; only one of them if the other is missing."""
         return self._both()
 
     def _both(self) -> tuple[Message, ...]:
@@ -280,8 +280,10 @@ class Exchange:
 
     @property
     def served_ns(self) -> int | None:
-        """What the broker took, the wait that the client asked for included: ``latency_ns - behind_ns -
-        throttle_ns - network_ns``, of which an unknown network counts 0; None where another is not known."""
+        """The time that the broker took, with the wait that the client asked for:
+        ``latency_ns - behind_ns - throttle_ns - network_ns``. An unknown ``network_ns`` counts 0; None if
+        another part is not known.
+        """
         turn = self.turn_ns
         return None if turn is None else turn - (self.network_ns or 0)
 
@@ -308,7 +310,9 @@ class Exchange:
     @property
     def between_ns(self) -> int | None:
         """How much longer the answer took at the capture point farthest from the broker than at the nearest,
-        ns: what the network between the two took, both ways together. None where only one saw both sides."""
+        ns. The network between the two took that time, both ways together. None where only one saw both
+        sides.
+        """
         if self.seen is None or self.latency_ns is None:
             return None
         took = [copy.latency_ns for copy in self.seen.copies if copy.latency_ns is not None]
@@ -382,8 +386,8 @@ class Exchange:
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def about(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
-        """What group, transactional id or topic (by name) a place in the response is about; None where that
-        is not told, or the request is about several.
+        """What group, transactional id or topic (by name) a place in the response is about. None if that is
+        not told, or if the request is about several.
 
         :param ancestors: the structs of the response that it stands in, outermost first.
         """
@@ -439,9 +443,9 @@ class Exchange:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong with the bytes of this exchange: of the session, of both messages, of their records,
-        which are unpacked for it, and, where :attr:`embedded` asks for it, of what is embedded in them.
-        Found once, when the exchange is complete.
+        """What is wrong with the bytes of this exchange: the faults of the session, of both messages, and of
+        their records. The records are unpacked for it. If :attr:`embedded` asks for it, also the faults of
+        what is embedded in them. Found once, when the exchange is complete.
 
         That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
         """

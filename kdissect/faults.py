@@ -131,8 +131,8 @@ def fault(
     exchange: int | None = None,
     layer: str | None = None,
 ) -> Fault:
-    """A Fault with the layer of its kind, unless the same kind is found in another ``layer``
-    (a varint too long in a record is a matter of the records).
+    """A Fault with the layer of its kind, or with another ``layer`` in which the same kind is found. (A
+    varint too long in a record is a matter of the records.)
 
     :raises KeyError: the kind is not in the table.
     """

@@ -11,8 +11,8 @@
 6. C numbers wrap around and a ``None`` has no attributes: check sizes before you calculate with them.
 7. Tests cannot patch the inside of a leaf: compiled, its functions call each other in C.
 8. ``kdissect doctor`` tells which form is active. ``tests/compiled`` compares both.
-9. Why no annotations instead of a ``.pxd``: C classes and functions need decorators of ``cython``, which
-   costs 20 ms to import and 17 MB to install. Annotations alone leave classes to Python: half as slow again,
+9. Why no annotations instead of a ``.pxd``: C classes and functions need decorators of ``cython``. It costs
+   20 ms to import and 17 MB to install. Annotations alone leave classes to Python: half as slow again,
    measured on ``tcp.copies``. And what another leaf uses in C must stand in a ``.pxd``: that is so for 30 of
    43 leaves.
 """
@@ -131,8 +131,8 @@ def is_pure() -> bool:
 
 
 def is_outdated(top: Path) -> bool:
-    """Whether compiled modules of the checkout ``top`` are older than their sources, only some are there, or
-    some are of modules that are no leaves any more.
+    """Whether compiled modules of the checkout ``top`` are older than their sources, incomplete, or of
+    modules that are no leaves any more.
 
     Modules that were installed from a wheel are never outdated: nobody edits them.
     """

@@ -129,8 +129,9 @@ class Message:
         self._is_surveyed = False
 
     def survey(self) -> Survey | None:
-        """What listings ask of the body, found without decoding it; None where it must be decoded: where
-        anything is wrong with it, and of some schemas."""
+        """What listings ask of the body, found without decoding it. None if it must be decoded: anything is
+        wrong with it, or it has one of some schemas.
+        """
         if not self._is_surveyed:
             self._is_surveyed = True
             known = self.layout()
@@ -144,7 +145,7 @@ class Message:
         return self.frame.size <= len(self.frame.payload)
 
     def body(self) -> dict[str, Any]:
-        """The body's fields, by Kafka's names, as far as they could be decoded."""
+        """The body's fields that could be decoded, by Kafka's names."""
         return self.decoded().values
 
     @property
@@ -254,7 +255,7 @@ class Message:
 
 
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether a records field holds a piece from the middle of a record set, which cannot be read alone:
+    """Whether a records field holds a piece from the middle of a record set, which cannot be read alone.
     FetchSnapshot sends a snapshot by byte positions (Kafka's UnalignedRecords).
 
     :param values: the struct it stands in.

@@ -8,8 +8,8 @@ Everything here is a plain value. Times are integers, nanoseconds since the epoc
 count from 1 over the whole input, as Wireshark's ``frame.number`` does for one file. Offsets of
 chunks, gaps and frames count bytes of one direction of one connection, from 0.
 
-A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data; it is never
-an exception that crosses a layer. Of the exceptions of kdissect, the two that every layer knows stand here.
+A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data; it is never an
+exception that crosses a layer. The two exceptions of kdissect that every layer knows stand here.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Packet(Value):
 
 
 def renumbered(packet: Packet, number: int, interface: int) -> Packet:
-    """The same packet as one of more files than its own."""
+    """The same packet, numbered for an input of several files."""
     other = Packet.__new__(Packet)
     other.number, other.timestamp_ns = number, packet.timestamp_ns
     other.link_type, other.data, other.wire_length = packet.link_type, packet.data, packet.wire_length

@@ -31,8 +31,9 @@ Told = tuple[str, str, int]
 
 
 class TopicNames:
-    """Everything that was told so far, and when: what counts for an exchange is settled when it is complete,
-    however late its names are looked up."""
+    """Everything that was told so far, and when. What counts for an exchange is settled when it is complete,
+    even if its names are looked up late.
+    """
 
     def __init__(self) -> None:
         self._told: dict[str, list[tuple[int, int, str]]] = {METADATA_TOPIC_ID: [(-1, 0, METADATA_TOPIC)]}

@@ -1,8 +1,8 @@
 """An exchange ↔ plain values, on its way to another process: what it was made from, not what was decoded.
 
 The frames, what their headers told and what was found out about them become tuples of numbers, text and
-bytes, which pickle and marshal carry an order of magnitude faster than objects. Names of topic ids are not
-among them: they belong to the capture, and whoever makes an exchange again gives them to it.
+bytes. pickle and marshal carry these ten times faster than objects. Names of topic ids are not among them:
+they belong to the capture. The code that makes an exchange again gives them to it.
 """
 
 from __future__ import annotations

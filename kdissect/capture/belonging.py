@@ -1,5 +1,6 @@
-"""Packets that are wanted → those without which they do not read as they did: with them, a part of a capture
-is understood by another reading as the whole was."""
+"""Packets that are wanted → the packets that they need. With those, a later reading understands the part of a
+capture as it understood the whole.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from kdissect.model import FIN, RST, SYN, Endpoint, Packet, Segment
 def belonging(
     packets: Iterable[Packet], wanted: set[int], limits: Limits, whole: Container[frozenset[Endpoint]] = ()
 ) -> set[int]:
-    """The packets that belong to the ``wanted`` ones: with which their connections begin and end, and the
-    fragments of which they are the last.
+    """The packets that belong to the ``wanted`` ones: the beginnings and ends of their connections, and the
+    earlier fragments of their datagrams.
 
     :param whole: the ends of connections of which all packets are needed: encrypted ones.
     """

@@ -38,7 +38,7 @@ _PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
 
 
 def section_block() -> bytes:
-    """The head of a section of which the length is not known."""
+    """The head of a section of unknown length."""
     body = _section(0x1A2B3C4D, 1, 0, -1)
     return _block(SECTION, body + _options((_APPLICATION, f"kdissect {__version__}".encode())))
 
@@ -59,8 +59,9 @@ def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
 def statistics_block(
     number: int, now_ns: int, start_ns: int, received: int, dropped: int, delivered: int
 ) -> bytes:
-    """What an interface counted since the capture began: packets it received, those of them that were lost,
-    and those that are in the file, or the files before it."""
+    """What an interface counted since the capture began. It counts the packets it received, those that were
+    lost, and those in this file and the files before it.
+    """
     counts = ((_RECEIVED, received), (_DROPPED, dropped), (_DELIVERED, delivered))
     body = _statistics(number, now_ns >> 32, now_ns & 0xFFFFFFFF) + _options(
         (_START_TIME, _time(start_ns >> 32, start_ns & 0xFFFFFFFF)),

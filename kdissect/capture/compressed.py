@@ -1,12 +1,12 @@
 """A file, as pieces of its uncompressed bytes: gzip, zstd and lz4 are told by their first bytes.
 
-Nothing is read ahead of what is there, so that a pipe gives its packets as they come. Decompressors are
-fed so little at a time that what comes out is bounded whatever the file says: a piece stays below about
-32 MiB for the worst bomb and near 256 KiB for a capture; zstd's window is at most 128 MiB.
+Nothing is read ahead of what is there, so that a pipe gives its packets as they come. Decompressors are fed
+so little at a time that their output is bounded whatever the file says. A piece stays below about 32 MiB for
+the worst bomb and near 256 KiB for a capture. zstd's window is at most 128 MiB.
 
-Where compressed data is damaged or breaks off, everything before it is given, and then ``fault`` is set.
-(A decompressor that fails keeps back what it had made of its last input. That is asked for again from
-the start of the frame, if that is not more than 1 MiB away; else up to ``input_bytes`` are lost.)
+Where compressed data is damaged or breaks off, everything before it is given, and then ``fault`` is set. (A
+decompressor that fails keeps back what it had made of its last input. If the start of the frame is at most 1
+MiB away, that output is made again from there. Otherwise up to ``input_bytes`` are lost.)
 """
 
 from __future__ import annotations
@@ -179,8 +179,9 @@ class _Frame:
         return piece
 
     def salvage(self, data: bytes) -> Iterator[bytes]:
-        """What can be had of ``data``, at which :meth:`decompress` failed: the frame once more, but byte
-        by byte at the end, without the output that was given before."""
+        """What can be had of ``data`` after :meth:`decompress` failed there. It reads the frame once more,
+        byte by byte at the end, and leaves out what was given before.
+        """
         if self.input_bytes > _REPLAY_BYTES:
             return
         skip = self._output_bytes

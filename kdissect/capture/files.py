@@ -1,12 +1,12 @@
 """Capture files ─► packets: several files are one capture.
 
-Files are ordered by the time of their first packet (equal times: as given) and merged by packet time
-where they overlap; each keeps its own order. Where they are of several capture points, by what the time
-would be if the points' clocks agreed. Packets are numbered from 1 over the whole input and
-interfaces indexed over it. What is not a packet comes just behind the packet it follows in its file.
+Files are ordered by the time of their first packet (equal times: as given). Where they overlap, they are
+merged by packet time; each keeps its own order. Files of several capture points are merged by the time that
+agreeing clocks would show. Packets are numbered from 1 over the whole input and interfaces indexed over it.
+What is not a packet comes just behind the packet it follows in its file.
 
-``-`` is standard input. A file that is no capture is a CaptureError, if it is the only one; among several
-it is a Fault, and the others are read.
+``-`` is standard input. A file that is no capture is a CaptureError if it is the only one. Among several it
+is a Fault, and the others are read.
 """
 
 from __future__ import annotations

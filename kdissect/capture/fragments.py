@@ -126,8 +126,8 @@ class Fragments:
     def add(
         self, packets: Sequence[int], time_ns: int, fragment: Fragment
     ) -> tuple[bytes, int, list[int]] | None:
-        """The payload of the datagram that ``fragment`` completes: the bytes captured from its start on,
-        its length on the wire, and the packets that carried it. None as long as some are missing.
+        """The payload of the datagram that ``fragment`` completes. It has the bytes captured from its start
+        on, its length on the wire, and the packets that carried it. None as long as some are missing.
 
         :param packets: what carried the fragment, the latest last (several in a tunnel that fragments).
         """

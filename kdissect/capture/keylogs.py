@@ -52,7 +52,7 @@ class KeyLogs:
     def follow(self, now: float) -> Iterator[Secrets]:
         """What was written since the last look; a file that is not there yet may come.
 
-        :param now: seconds, since whenever; within ``LOOK_EVERY`` of the last look there is none.
+        :param now: seconds of any clock. Sooner than ``LOOK_EVERY`` after the last look, it does not look.
         """
         if now < self._due:
             return

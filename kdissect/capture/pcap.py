@@ -1,16 +1,16 @@
 """The classic capture file, pcap (draft-ietf-opsawg-pcap): a 24-byte header, then records.
 
-Read here: microseconds and nanoseconds, both byte orders, and the "modified" format of Kuznetzov's
-libpcap patch (magic a1b2cd34, record headers of 24 bytes) where the first records prove it. Files of version
-2.0 to 2.2 have the two lengths of a record the other way round, those of 2.3 some of them (libpcap's
-``sf-pcap.c``): there the smaller one is that of the captured bytes.
+The reader knows microseconds and nanoseconds, and both byte orders. It knows the "modified" format of
+Kuznetzov's libpcap patch (magic a1b2cd34, record headers of 24 bytes), where the first records prove it.
+Files of version 2.0 to 2.2 have the two lengths of a record the other way round, and so have some of 2.3
+(libpcap's ``sf-pcap.c``). In files of 2.3 the smaller length is that of the captured bytes.
 
-After a record whose length cannot be, reading goes on only if it is sure where: the record's other
-length, that on the wire, must lead to two more record headers in a row that make sense, or to the end
-of the file. Otherwise nothing that follows can be told apart, and the file ends there.
+After a record with an impossible length, reading goes on only where it is sure. The record's other length, on
+the wire, must lead to two more plausible record headers in a row, or to the end of the file. Otherwise
+nothing that follows can be told apart, and the file ends there.
 
-A file header in place of a record begins another file (``cat a.pcap b.pcap``). Taken for a record it would
-be an empty packet of an empty packet from the year 2055 or 2083, so there is no doubt which it is.
+A file header in place of a record begins another file (``cat a.pcap b.pcap``). Read as a record, it would be
+an empty packet of an empty packet from the year 2055 or 2083. So there is no doubt which it is.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def head_bytes(begin: bytes, limits: Limits) -> int:
 class PcapReader(Reader):
     """Reads one pcap file after its header.
 
-    :param head: the beginning of the file, the header whole; the records in it are not taken in, they
-        are looked at to recognise the modified format.
+    :param head: the beginning of the file, with a whole header. The reader only looks at its records to
+        recognise the modified format; it does not take them in.
     :raises CaptureError: the header is not one of a pcap file that can be read.
     """
 

@@ -90,7 +90,7 @@ class PcapngReader(Reader):
             raise CaptureError(f"a pcapng file cut short in its header ({len(head)} bytes)")
         order = section_order(head, 0)
         if order is None:
-            raise CaptureError("begins like a pcapng file, but its byte-order magic is none")
+            raise CaptureError("begins like a pcapng file, but its byte-order magic is wrong")
         self._lost: tuple[str, str, int] | None = None
         """While a block is looked for: the kind and the words of the fault, and where it began."""
         self._set_order(order)

@@ -1,13 +1,14 @@
 """Capture files → the capture points that they are of, where one traffic was captured at several places.
 
 Packets are copies of one another where both ends, sequence number and bytes are the same. Files that overlap
-in time and hold copies with other times are of several points; copies with the same times, or none in
-connections that both have, are files of one point. What follows a file under the same name but for its
-numbers (a rotated capture) is of its point. An address that is translated between the points hides that they
-are two, and so do clocks that are further apart than the packets that are looked at.
+in time and hold copies with other times are of several points. Files whose copies have the same times are of
+one point. So are files without copies in the connections that both have. A file that follows another under
+the same name with another number (a rotated capture) is of its point. An address that is translated between
+two points hides that they are two. Clocks that are further apart than the packets that are looked at hide it
+too.
 
-Only so many packets are looked at where one file begins while another goes on. Of files that do not overlap,
-the ends are read and no more; of a compressed one that is long, its first :data:`SCAN_BYTES`.
+Only so many packets are looked at where one file begins while another goes on. If files do not overlap, only
+their ends are read; if a long one is compressed, its first :data:`SCAN_BYTES`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ PACKET_OVERHEAD = 24
 
 
 class Interface(NamedTuple):
-    """Where packets were captured, as far as the file tells. A pcap file has one, without a name."""
+    """Where packets were captured, if the file tells. A pcap file has one, without a name."""
 
     link_type: int
     """A LINKTYPE number of the tcpdump.org registry."""
@@ -71,8 +71,8 @@ class Reader(ABC):
     """Base of :class:`~kdissect.capture.pcap.PcapReader` and
     :class:`~kdissect.capture.pcapng.PcapngReader`.
 
-    ``interfaces`` may be shared by the readers of several files: each appends its own, so that an index
-    into the list is unique over the whole input. Packets are numbered from 1 in their file.
+    The readers of several files may share ``interfaces``. Each appends its own, so that an index into the
+    list is unique over the whole input. Packets are numbered from 1 in their file.
     """
 
     def __init__(self, limits: Limits, interfaces: list[Interface]) -> None:

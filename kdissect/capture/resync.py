@@ -1,8 +1,8 @@
 """Where, after damage, a pcapng block surely begins again.
 
-A place counts if all of this holds: it is aligned like the blocks before it; a block type that is known
-stands there; its length can be and is repeated at its end; and behind it stands the head of another
-such block, or the file ends. A section header must have its byte-order magic besides.
+A place counts if all of this holds. It is aligned like the blocks before it. A known block type stands there.
+The block's length is possible and is repeated at its end. Behind the block stands the head of another such
+block, or the file ends. A section header must have its byte-order magic besides.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Resynchroniser:
         self._types = re.compile(b"(?=" + types + b")", re.DOTALL)
 
     def find(self, buffer: bytes, at: int, alignment: int, final: bool) -> tuple[int, bool]:
-        """The next place from ``at`` on that is surely a block and True; or the place up to which there
-        is none, and False: from there the search must go on when more has come.
+        """The next place from ``at`` on that is surely a block, and True. Or the place up to which no block
+        was found, and False: the search must go on from there when more has come.
 
         :param alignment: the offset in ``buffer``, modulo 4, at which blocks begin.
         """

@@ -23,9 +23,10 @@ _MOST_PAIRS = 65_536
 
 
 class SegmentReader:
-    """``feed(packet)`` gives the TCP segment that the packet carries or, being the last fragment,
-    completes; a Fault if its headers are broken; None if there is nothing to tell, as with other
-    protocols. Checksums are not looked at: offloading makes them wrong in most captures."""
+    """``feed(packet)`` gives the TCP segment that the packet carries, or that it completes as the last
+    fragment. It gives a Fault if the headers are broken. It gives None if there is nothing to tell, as with
+    other protocols. Checksums are not looked at: offloading makes them wrong in most captures.
+    """
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._layers = limits.layers
@@ -38,8 +39,9 @@ class SegmentReader:
         """Where its payload begins in the packet's data, and its bytes."""
 
     def glance(self, packet: Packet) -> bytes | None:
-        """Read the headers of a packet that is what nearly all are, without an object for its segment: TCP on
-        plain IP, all of it captured, with ACK and neither SYN, FIN nor RST, no options beyond a timestamp.
+        """Read the headers of an ordinary packet without an object for its segment. Nearly all packets are
+        ordinary. They are TCP on plain IP, wholly captured, with ACK and neither SYN, FIN nor RST, and no
+        options beyond a timestamp.
 
         :returns: the bytes of the addresses and ports; None for another packet, which is to be fed.
         """

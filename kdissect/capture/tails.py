@@ -1,6 +1,6 @@
 """The end of a capture file → the time of its last packet, without reading the rest.
 
-A pcapng block says its length at its end too, so blocks are told backwards. Of a pcap file, records are
+A pcapng block says its length at its end too, so blocks are told backwards. In a pcap file, records are
 followed from each place of the tail until they lead to the end of the file exactly.
 """
 
@@ -22,8 +22,9 @@ _PACKET_BLOCKS = frozenset((2, 3, 6))
 
 
 def last_time(path: str, limits: Limits = DEFAULTS) -> int | None:
-    """The time of the last packet, ns since the epoch; None where the tail does not tell it: the file is
-    shorter than a tail, compressed, damaged, or cannot be read."""
+    """The time of the last packet, ns since the epoch. None if the tail does not tell it: the file is shorter
+    than a tail, compressed, damaged, or cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             head = file.read(TAIL_BYTES)

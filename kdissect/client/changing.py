@@ -1,7 +1,7 @@
 """Which requests change something on a broker: what the definitions say, and the exceptions that bodies make.
 
-An API of which they do not say that it reads is taken to change something, so that a new one is not asked by
-accident.
+If they do not say that an API only reads, it counts as one that changes something. So a new API is not asked
+by accident.
 """
 
 from __future__ import annotations

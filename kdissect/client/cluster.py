@@ -1,7 +1,7 @@
 """The brokers of one cluster: connected to when they are needed, found by Metadata, asked directly.
 
-Before anything else is asked on a connection, versions are negotiated, unless all that will be asked has
-a forced version and nobody logs in; and if a login is wanted, it comes next.
+A connection begins with the negotiation of versions, unless everything to be asked has a forced version and
+nobody logs in. If a login is wanted, it comes next.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Cluster:
     ) -> int:
         """The version to ask in. That a forced one is not advertised is told, once, where it is known.
 
-        :raises AskingError: there is none.
+        :raises AskingError: there is no such version.
         """
         version = ready.versions.pick(api_key, low, high, forced=forced)
         asked = (ready.address, api_key, version)
@@ -150,8 +150,10 @@ class Cluster:
         return version
 
     async def explained(self, error: OtherSideError, api_key: int, version: int) -> OtherSideError:
-        """The error, and where the broker closed the connection instead of answering a request in a version
-        that was not negotiated, whether it has that version: for this it is asked on another connection."""
+        """The error. A broker may close the connection instead of answering a request in a version that was
+        not negotiated. Then the error also says whether the broker has that version. Another connection asks
+        it for that.
+        """
         ready = self._ready.get(self.bootstrap)
         if not error.closed or ready is None or ready.is_negotiated:
             return error
@@ -193,7 +195,7 @@ class Cluster:
         """A topic all of whose partitions have leaders; of one that is being created it waits for that.
 
         :param create: whether the broker may make it; None: that is no choice of the user's.
-        :raises OtherSideError: there is none, or it stays without leaders.
+        :raises OtherSideError: there is no such topic, or it stays without leaders.
         """
         for _ in range(_TRIES):
             found = topics_of(await self.metadata([name], create=bool(create))).get(name)

@@ -2,12 +2,12 @@
 
 The checks, each a row:
 
-``advertised``  the list of ApiVersions itself: no API twice, no range upside down, known to kdissect
+``advertised``  the list of ApiVersions itself: no API twice, no range upside down, known to kdissect.
 ``answer``      one API in one version: it answers, with the right header, and to the last byte as the
-                schema says; an error code in it is a right answer too
-``order``       requests sent at once are answered in their order
-``outside``     a version beyond the range is not answered as if it were known: the connection is closed,
-                or ApiVersions says UNSUPPORTED_VERSION in version 0 (KIP-511)
+                schema says. An error code in it is a right answer too.
+``order``       requests sent at once are answered in their order.
+``outside``     a version beyond the range is not answered as if it were known. The connection is closed,
+                or ApiVersions says UNSUPPORTED_VERSION in version 0 (KIP-511).
 
 Only requests that change nothing are sent (:mod:`kdissect.client.changing`), unless all are asked for.
 """

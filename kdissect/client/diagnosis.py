@@ -62,7 +62,7 @@ def what_closing_means(
 ) -> str:
     """Why a request has no whole answer, after the connection ended.
 
-    :param answered: the APIs of which it has answered a request before; None is a SASL token.
+    :param answered: the APIs that it has answered before; None is a SASL token.
     """
     name = "a SASL token" if exchange.api_key is None else f"{exchange.api} v{exchange.api_version}"
     response = exchange.response

@@ -1,9 +1,9 @@
 """Fetch requests → records: from where, up to where, and which of them count.
 
-Every request is a full one, without a fetch session (KIP-227): what it asks for is all in it. A broker
-gives whole batches, also such as begin before the offset that was asked for; with read_committed it tells
-which transactions were aborted, and leaves it to the client to pass over their records. :class:`Wanted`
-says of each record that came whether it was asked for.
+Every request is a full one, without a fetch session (KIP-227): what it asks for is all in it. A broker gives
+whole batches, also those that begin before the offset that was asked for. With read_committed it tells which
+transactions were aborted, and the client must pass over their records. :class:`Wanted` says of each record
+that came whether it was asked for.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Wanted:
 def check(manner: Manner, version: int) -> Struct:
     """The schema of the request in a version.
 
-    :raises AskingError: there is none, or it cannot say what is wanted.
+    :raises AskingError: there is no such version, or it cannot say what is wanted.
     """
     struct = request_struct(FETCH, version)
     if manner.read_committed and "isolationLevel" not in struct.by_name:
@@ -178,7 +178,7 @@ def take(exchange: Exchange, topic: str, positions: Mapping[int, Position], limi
 
 
 def aborted_batches(batches: list[Batch], aborted: Any) -> set[int]:
-    """Base offsets of the batches of aborted transactions (``ConsumerRecords`` of Kafka's fetcher): such a
+    """Base offsets of the batches of aborted transactions (``ConsumerRecords`` of Kafka's fetcher). Such a
     transaction of a producer goes from its first offset to the producer's ABORT marker.
 
     :param aborted: ``producerId`` and ``firstOffset`` of each.
@@ -223,8 +223,8 @@ async def begin(cluster: Cluster, topic: Topic, indexes: list[int], manner: Mann
 async def fetch(
     cluster: Cluster, topic: Topic, leaders: Leaders, manner: Manner, limits: Limits
 ) -> AsyncIterator[tuple[Exchange, Wanted]]:
-    """Each answer with what of it was asked for, until all partitions are read up to where they ended when
-    reading began; with ``follow`` without end.
+    """Each answer with the part of it that was asked for. It ends when all partitions are read up to where
+    they ended when reading began; with ``follow`` it never ends.
 
     :raises OtherSideError: a broker fails or refuses.
     :raises AskingError: it cannot be said in the version.

@@ -13,8 +13,8 @@ T = TypeVar("T")
 def run(flow: Coroutine[Any, Any, T], pipe: int | None = None) -> T:
     """Run a flow to its end, in an event loop of its own.
 
-    :param pipe: the descriptor of a pipe that is written to: when nobody reads it any more, the flow is
-        cancelled, though it may be waiting and has nothing to write.
+    :param pipe: the descriptor of a pipe that is written to. When nobody reads it any more, the flow is
+        cancelled, even if it waits and has nothing to write.
     :raises BrokenPipeError: that happened.
     """
     return asyncio.run(flow if pipe is None else _while_read(flow, pipe))

@@ -1,8 +1,9 @@
 """What a client said and heard → packets, as if they had been captured.
 
-A socket gives bytes, not packets. These are made up around the bytes: IP and TCP headers with the real
-addresses and ports, sequence numbers from 0, a handshake before and FINs after. Of TLS it is what went
-inside, so that it can be read without keys. :class:`Line` makes those of one connection, in order.
+A socket gives bytes, not packets. Packets are made up around the bytes: IP and TCP headers with the real
+addresses and ports, and sequence numbers from 0. A handshake comes before and FINs after. With TLS the
+packets hold the decrypted bytes, so that they can be read without keys. :class:`Line` makes the packets of
+one connection, in order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Records → Produce requests: which version, which format, which partition, and what became of them.
 
-Which record formats a version takes (``ProduceRequest.validateRecords``): 0 and 1 magic 0, 2 magic 0 and
-1, from 3 on one batch of magic 2; zstd from 7 on. From 13 on topics go by id. A record without a partition
-goes where Kafka's own clients send its key: murmur2 of it; without a key, to the first partition.
+Which record formats a version takes (``ProduceRequest.validateRecords``): 0 and 1 take magic 0, 2 takes magic
+0 and 1. From 3 on it is one batch of magic 2; zstd from 7 on. From 13 on topics go by id. A record without a
+partition goes where Kafka's own clients send its key: murmur2 of it; without a key, to the first partition.
 """
 
 from __future__ import annotations
@@ -182,7 +182,9 @@ async def produce(
 
 
 def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> Outcome:
-    """What a Produce response says, by partition; one of which it does not speak counts as refused."""
+    """What a Produce response says, by partition. A partition that is not in the response counts as
+    refused.
+    """
     if exchange.response is None:
         return Outcome([Written(topic, index, count, None) for index, count in counts.items()], None)
     said = {

@@ -1,7 +1,7 @@
 """A host's name and a port → a TCP connection: its addresses are tried in turn.
 
-asyncio tries them too, but of a host with several (``localhost`` is ``::1`` and ``127.0.0.1``) it tells only
-in prose why none would do, and a refused connection could not be told from an unreachable network.
+asyncio tries them too. But for a host with several (``localhost`` is ``::1`` and ``127.0.0.1``) it tells only
+in prose why all failed. Then a refused connection could not be told from an unreachable network.
 """
 
 from __future__ import annotations

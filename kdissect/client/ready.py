@@ -1,7 +1,7 @@
 """A connection on which everything can be asked: what has to be settled on it before, and how it is asked.
 
-First the versions, by ApiVersions; then, if one is wanted, the login: SaslHandshake, and SaslAuthenticate
-or, after a handshake of version 0, tokens without Kafka headers.
+First come the versions, by ApiVersions; then the login, if one is wanted. The login is SaslHandshake, and
+then SaslAuthenticate or, after a handshake of version 0, tokens without Kafka headers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Requests that somebody else sent → the same ones again: from a broker's request log, or a capture.
 
-A line of the request log has the header and the body as JSON; records stand there by their size alone, so
-that a Produce cannot be sent again from it. From a capture a request is taken byte by byte; only the
-correlation id is a new one.
+A line of the request log has the header and the body as JSON. It has only the size of records, so a Produce
+cannot be sent again from it. From a capture a request is taken byte by byte; only the correlation id is a new
+one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _encoded(header: dict[str, Any], body: Any, number: int) -> Again:
 
 
 def from_exchange(exchange: Exchange) -> Again | None:
-    """The request of a captured exchange; None where there is none that is whole."""
+    """The request of a captured exchange; None if the exchange has no whole request."""
     request = exchange.request
     if not isinstance(request, Request) or request.is_cut or request.api_key is None:
         return None

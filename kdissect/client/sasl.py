@@ -58,7 +58,7 @@ class Mechanism(Protocol):
 def mechanism(name: str, credentials: Credentials) -> Mechanism:
     """The client of a mechanism.
 
-    :raises SaslError: it is none of :data:`MECHANISMS`, or credentials are missing.
+    :raises SaslError: it is not in :data:`MECHANISMS`, or credentials are missing.
     """
     if name == "OAUTHBEARER":
         if not credentials.token:

@@ -1,9 +1,9 @@
 """One connection of the client, sans I/O: requests in, bytes out; bytes in, exchanges out.
 
-The client has no framing and no pairing of its own. What it sends and what it receives goes through the
-analyser's framer and session (:mod:`kdissect.session.pairing`), as if it were captured: an exchange of
-the client is any exchange, and a broker that answers out of order, twice or with a wrong size gets the
-faults that a capture of it would show.
+The client has no framing and no pairing of its own. All that it sends and receives goes through the
+analyser's framer and session (:mod:`kdissect.session.pairing`), as if it were captured. So an exchange of the
+client is an ordinary exchange. A broker that answers out of order, twice or with a wrong size gets the faults
+that a capture of it would show.
 
 Rules
 
@@ -107,7 +107,7 @@ class ClientSession:
 
     @property
     def stray(self) -> bytes:
-        """The bytes that are in no answer, as far as they came last; for when none is waited for."""
+        """The last bytes that belong to no answer. Ask when no answer is waited for."""
         return self._latest[-self.unframed :] if self.unframed else b""
 
     def close(self, now_ns: int, by_broker: bool) -> Heard:

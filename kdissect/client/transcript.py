@@ -1,12 +1,12 @@
 """What was said in a run of the client, over all its connections: numbers, names, packets.
 
-It stands where the Dissector stands for a capture: connections, packets and exchanges are numbered as
-they would be if the run had been captured, and names of topic ids count from the packet that told them.
-So what a client prints, and what is read from the file that it wrote, have the same numbers.
+It stands where the Dissector stands for a capture. Connections, packets and exchanges get the numbers that a
+capture of the run would give them. Names of topic ids count from the packet that told them. So what a client
+prints, and what is read from the file that it wrote, have the same numbers.
 
-With ``keeps_packets`` it makes the packets themselves. A packet is held until every message of which it
-carries bytes is known whole, because the secrets in it are masked; then :meth:`Transcript.take_packets`
-gives it out, in the order of the numbers.
+With ``keeps_packets`` it makes the packets themselves. The secrets in a packet are masked. So it is held
+until every message that has bytes in it is known whole. Then :meth:`Transcript.take_packets` gives it out, in
+the order of the numbers.
 """
 
 from __future__ import annotations

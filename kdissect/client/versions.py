@@ -1,9 +1,9 @@
 """Which version of an API to ask in: what the broker advertises, what kdissect knows, what was forced.
 
-A client asks for ApiVersions in the newest version that it knows. A broker that does not know that one
-answers in version 0 with error 35, and with its range of ApiVersions where it can (KIP-511); then it is
-asked again in the newest that both know. Brokers before 0.10 know no ApiVersions and close the connection:
-of them nothing is advertised, and versions must be forced.
+A client asks for ApiVersions in the newest version that it knows. A broker that does not know this version
+answers in version 0 with error 35, and with its range of ApiVersions where it can (KIP-511). Then the client
+asks again in the newest version that both know. Brokers before 0.10 know no ApiVersions and close the
+connection: they advertise nothing, and versions must be forced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Values = dict[str, Any]
 def request_struct(api_key: int, version: int) -> Struct:
     """The schema of a request.
 
-    :raises AskingError: there is none.
+    :raises AskingError: the definitions do not have it.
     """
     try:
         return message_struct(api_key, version, "request")
@@ -52,7 +52,7 @@ class Advertised:
     ) -> int:
         """The newest version that both sides know, within bounds; a forced one is taken as it is.
 
-        :raises AskingError: there is none.
+        :raises AskingError: there is no such version.
         """
         if forced is not None:
             return forced

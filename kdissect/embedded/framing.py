@@ -2,10 +2,10 @@
 
 | framing | before the struct | used by |
 |---|---|---|
-| coordinator | key: int16 record type; value: int16 version | topics of the coordinators |
-| metadata | varints: frame version (1), record type, version | ``__cluster_metadata``, remote log metadata |
-| version | int16 version | consumer and Connect protocol, principals, transaction markers |
-| own | none: the struct's first field is its version | Streams, KRaft's control records |
+| coordinator | key: int16 record type; value: int16 version | topics of the coordinators. |
+| metadata | varints: frame version (1), record type, version | ``__cluster_metadata``, remote log metadata. |
+| version | int16 version | consumer and Connect protocol, principals, transaction markers. |
+| own | none: the struct's first field is its version | Streams, KRaft's control records. |
 
 Which class a record type means stands in the definitions, and only there. A type or version that they
 do not have is named as such and its bytes are left alone.

@@ -62,7 +62,7 @@ def range_of(word: Word, name: str, with_port: bool) -> tuple[Key, Key]:
         key, has_port = _parsed(text)
     except ValueError:
         forms = "10.0.0.7, 10.0.0.7:9092 or 10.0.0.0/8" if with_port else "10.0.0.7 or 10.0.0.0/8"
-        raise word.error(f"{name} is an address such as {forms}, and {text!r} is none") from None
+        raise word.error(f"{name} is an address such as {forms}, and {text!r} is not") from None
     if has_port and not with_port:
         raise word.error(f"{name} has no port")
     return (key, key) if has_port else (key, (*key[:2], LAST_PORT))

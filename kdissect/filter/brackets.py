@@ -1,9 +1,9 @@
 """``topics[0]``, ``partitions[-1]``, ``record.key[0:4]``: which elements of an array, which part of a value.
 
-The forms are Wireshark's: ``[n]`` is one, ``[a:n]`` n of them from a on, ``[a-b]`` those from a to b,
-``[:n]`` the first n, ``[a:]`` all from a on; a negative position counts from the end, -1 is the last. ``[*]``
-is all of them, the same as no bracket. An array gives the elements that it has; a part of a value that
-does not reach so far is no part, and absent.
+The forms are Wireshark's: ``[n]`` is one, ``[a:n]`` n of them from a on, ``[a-b]`` those from a to b.
+``[:n]`` is the first n, ``[a:]`` all from a on. A negative position counts from the end, -1 is the last.
+``[*]`` is all of them, the same as no bracket. An array gives the elements that it has. If a value is too
+short for the part that is asked for, the part is absent.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Step(NamedTuple):
 def steps_of(word: Word) -> list[Step]:
     """The steps of a name with brackets.
 
-    :raises FilterError: what stands in brackets is none of the forms, or a bracket has no end.
+    :raises FilterError: what stands in brackets has another form, or a bracket has no end.
     """
     out = []
     start = word.start

@@ -63,7 +63,7 @@ def times_of_day(intervals: list[Interval], unit: str, every: bool = False) -> C
 
 
 def converted(check: Check, convert: Callable[[Any], Any]) -> Check:
-    """The same check of what ``convert`` makes of a value; None is none of which it could be true."""
+    """The same check of what ``convert`` makes of a value; false if ``convert`` gives None."""
     test = check.one
 
     def one(value: Any) -> bool:

@@ -67,7 +67,7 @@ class Filter:
         return self._answer(self._row(exchange, records, (fault,), fault.connection))
 
     def matches_finding(self, sign: Sign) -> bool:
-        """Whether a finding is shown, of a filter that asks for nothing but ``finding`` and its severity."""
+        """Whether a finding is shown, for a filter that asks only for ``finding`` and its severity."""
         return self._answer(Row(None, self.options, signs=(sign,)))
 
     def _row(
@@ -109,9 +109,9 @@ def compile_filter(
     """A filter of this text. ``options`` are those of the output: what they hide is hidden here too.
 
     :param slowness: what tells the flag ``slow``; it must know before the filter is asked. Without it, a
-        filter that asks for ``slow`` is none.
+        filter that asks for ``slow`` is an error.
     :param evidence: what tells ``finding``, in the same way.
-    :raises FilterError: it is none; the error tells the position and the nearest name.
+    :raises FilterError: it is no filter; the error tells the position and the nearest name.
     """
     try:
         meaning = resolve(parse(text), slowness is not None, evidence is not None)

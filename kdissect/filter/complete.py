@@ -1,7 +1,7 @@
 """What may be written at the cursor of a filter that is being written.
 
-The grammar tells what sort of thing may follow (lark's interactive parser knows every terminal that it
-would accept), the fields tell their names, and the field before an operator tells its values.
+The grammar tells what sort of thing may follow: lark's interactive parser knows every terminal that it would
+accept. The fields tell their names, and the field before an operator tells its values.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Completion(NamedTuple):
 
 
 def complete(text: str, cursor: int | None = None) -> list[Completion]:
-    """What the word at the cursor may become, or what may stand there where there is none; the likeliest
-    first. A text that cannot be continued has no completions."""
+    """What the word at the cursor may become, or what may stand at the cursor if no word is there; the
+    likeliest first. A text that cannot be continued has no completions.
+    """
     cursor = len(text) if cursor is None else max(0, min(cursor, len(text)))
     if len(text) > LONGEST:
         return []

@@ -64,7 +64,8 @@ def cost(expression: Expression) -> int:
 
 def compiled(expression: Expression) -> Answer:
     """The function that answers it. What is cheap is asked first: bodies are decoded and records unpacked
-    only for exchanges of which the columns leave the answer open."""
+    only for exchanges whose columns leave the answer open.
+    """
     if isinstance(expression, Leaf):
         return _leaf(expression)
     if isinstance(expression, Pair):

@@ -33,11 +33,11 @@ _MOMENT = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}})(?:[T ]{_TIME})?(Z|[+-]\d{{2}}:
 def number(word: Word, unit: str, name: str) -> Fraction:
     """A number in the ``unit`` of a field: ``ns``, ``ms``, ``bytes``, or nothing.
 
-    :raises FilterError: it is none, or has a unit that the field does not have.
+    :raises FilterError: it is no number, or has a unit that the field does not have.
     """
     found = None if word.quoted else _NUMBER.fullmatch(word.text)
     if found is None:
-        raise word.error(f"{name} is a number, and {word.text!r} is none")
+        raise word.error(f"{name} is a number, and {word.text!r} is not")
     sign, digits, decimal, suffix = found.groups()
     value = Fraction(int(digits, 16)) if digits else Fraction(decimal)
     value = -value if sign == "-" else value
@@ -70,7 +70,7 @@ class Moment(NamedTuple):
 def moment(word: Word, unit: str, name: str) -> Moment:
     """``12:03:01.5``; ``2025-11-21T12:03Z``, local without ``Z`` or offset; or a number since the epoch.
 
-    :raises FilterError: it is none of these.
+    :raises FilterError: it has another form.
     """
     per_second = _per_second(unit)
     day = _TIME_OF_DAY.fullmatch(word.text)
@@ -143,8 +143,9 @@ def time_of_day(value: int, unit: str) -> int:
 
 @lru_cache(maxsize=65_536)
 def local_offset(quarter: int) -> int:
-    """Seconds that the local clock is ahead of UTC in a quarter of an hour since the epoch; 0 for times
-    that the system does not know."""
+    """Seconds that the local clock is ahead of UTC in a quarter of an hour, counted since the epoch. It is 0
+    for times that the system does not know.
+    """
     try:
         return localtime(quarter * QUARTER).tm_gmtoff
     except (OverflowError, ValueError, OSError):

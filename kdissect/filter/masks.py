@@ -64,7 +64,7 @@ class TextLists(NamedTuple):
 
 
 class TextSets(NamedTuple):
-    """A column of lists of text, of which each different list stands once."""
+    """A column of lists of text; equal lists stand once."""
 
     codes: NDArray[Any]
     """Places in ``lists``."""
@@ -90,7 +90,7 @@ class Masks(NamedTuple):
 
     @property
     def open(self) -> NDArray[np.intp]:
-        """The rows of which the columns do not tell."""
+        """The rows for which the columns leave the answer open."""
         return np.flatnonzero(self.possible & ~self.certain)
 
 

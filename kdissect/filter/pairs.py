@@ -1,9 +1,9 @@
 """Two fields compared: ``request_size > response_size``, ``record.offset >= highWatermark``.
 
-Each side may have many values. ``==`` and the orders are true where any value of the one and any of the
-other are so; ``!=`` where both are there and no value of the one is one of the other; ``===`` where all are
-the same one, ``!==`` where any two differ. ``any`` and ``all`` before it choose between these. None of them
-looks at every pair: an exchange may hold a million values.
+Each side may have many values. ``==`` and the orders are true if they hold for any value of one side and any
+value of the other. ``!=`` is true if both sides are there and have no value in common. ``===`` is true if all
+values are the same, ``!==`` if any two differ. ``any`` and ``all`` before it choose between these. None of
+them looks at every pair: an exchange may hold a million values.
 """
 
 from __future__ import annotations

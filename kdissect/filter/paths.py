@@ -1,14 +1,14 @@
 """Kafka's fields by their path: ``fetch.response.responses.partitions.highWatermark``.
 
 A path begins with an API (an old name will do), then ``request`` or ``response``, then the names of the
-definitions, in any version. It may be shortened from the front: to the API and the end of the path
-(``fetch.highWatermark``), to the side and the end (``response.throttleTimeMs``), to the end alone
-(``highWatermark``, ``partitions.highWatermark``). A short path means every field whose path ends so, in
-every API that has one; if some of them are text and others numbers, it is ambiguous, and an error.
+definitions, in any version. It may be shortened from the front. What is left is the API and the end of the
+path (``fetch.highWatermark``), the side and the end (``response.throttleTimeMs``), or the end alone
+(``highWatermark``, ``partitions.highWatermark``). A short path means every field whose path ends so, in every
+API that has one. If some of these fields are text and others numbers, the path is ambiguous, and an error.
 
-The fields of a message's header are named with the step ``header`` before them, which only headers have:
-``fetch.request.header.clientId``, ``response.header.correlationId``; those of its body with ``body`` before
-them or not, as in ``request`` and ``response`` of the NDJSON.
+The fields of a message's header have the step ``header`` before them: ``fetch.request.header.clientId``,
+``response.header.correlationId``. Only headers have this step. The fields of its body may have ``body``
+before them, as in ``request`` and ``response`` of the NDJSON.
 
 Arrays are passed through: a field inside has as many values as there are elements. A records field can be
 asked for its presence and, as in Kafka's JSON, for its ``…SizeInBytes``. How values are read:
@@ -162,7 +162,7 @@ class Place(NamedTuple):
 
 
 def api_of(word: str) -> int | None:
-    """The key of an API's name, old or new; None where there is none."""
+    """The key of an API's name, old or new; None if no API has the name."""
     try:
         return apis.api_key(word)
     except LookupError:

@@ -34,7 +34,7 @@ def field_at(name: str, found: Sequence[Place], steps: Sequence[Step] = ()) -> F
     if steps:
         useful = [place for place in useful if _has_elements(place, _aligned(place, steps))]
         if not useful or any(step.brackets for step in steps[: -_shortest(useful)]):
-            raise ValueError(f"{name}: brackets go with arrays, text and bytes, and this is none there")
+            raise ValueError(f"{name}: brackets go with arrays, text and bytes only")
     first = useful[0]
     for other in useful:
         if other.kind is not first.kind:
@@ -51,15 +51,15 @@ def field_at(name: str, found: Sequence[Place], steps: Sequence[Step] = ()) -> F
 
 
 def parts_of(field: Field, name: str, steps: Sequence[Step]) -> Field:
-    """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. Of
-    records and faults there are many too, but brackets choose within the value of each.
+    """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. There may
+    be many records and faults too, but brackets choose within the value of each.
 
     :raises ValueError: it has neither elements nor parts.
     """
     listed = field.many and "." not in field.name
     brackets = steps[-1].brackets
     if any(step.brackets for step in steps[:-1]) or len(brackets) > listed + (field.kind in SLICED):
-        raise ValueError(f"{name}: brackets go with arrays, text and bytes, and this is none there")
+        raise ValueError(f"{name}: brackets go with arrays, text and bytes only")
     elements = brackets[0] if listed else None
     inside = brackets[listed:]
 

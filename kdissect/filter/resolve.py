@@ -165,7 +165,7 @@ def _nearer(error: FilterError, word: Word, kind: Kind) -> FilterError:
 
 
 def named(word: Word) -> Field | None:
-    """The field of a name; None where there is none.
+    """The field of a name; None if there is no such field.
 
     :raises FilterError: the path is ambiguous, or what stands in brackets is wrong.
     """

@@ -16,8 +16,8 @@ from kdissect.present.records import record_rows
 class Row:
     """An exchange with what was unpacked of it for one question, so that it is unpacked once.
 
-    In the table of records a row has one record, in that of faults one fault; ``record.…`` and
-    ``fault.…`` ask about those, everything else about the exchange. A fault may have no exchange.
+    In the table of records a row has one record, in that of faults one fault. ``record.…`` and ``fault.…``
+    ask about those; everything else asks about the exchange. A fault may have no exchange.
     """
 
     __slots__ = ("_faults", "_records", "connection", "exchange", "options", "signs", "slowness")

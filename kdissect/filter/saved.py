@@ -1,5 +1,6 @@
-"""Saved filters in other filters: they are not put in by their name; a word alone that is the name of one is
-looked for as text, as any other, and its author is told."""
+"""Saved filters in other filters. A name does not put the saved filter in. A word alone that is such a name
+is looked for as text, as any other word, and its author gets a note.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ quotes. Words that are operators (``and``, ``in``, ``contains`` …) must be quo
 ``all`` only to be looked for as text.
 
 In ``"…"`` and ``'…'`` a backslash begins ``\\n``, ``\\t``, ``\\xff``, ``\\u20ac`` or stands before the
-character itself; in ``r"…"`` and in regular expressions it is a backslash.
+character itself. In ``r"…"`` and in regular expressions it is a backslash.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _name_of(value: str | int) -> str:
 
 
 def error_code(text: str) -> int | None:
-    """The code of an error's name; None where there is none."""
+    """The code of an error's name; None if no error has the name."""
     return _PLAIN_CODES.get(plain(text))
 
 

@@ -1,8 +1,8 @@
 """The names that Wireshark's Kafka dissector gives its fields, as other names of what a filter asks here.
 
-One table: :data:`NAMES`. A name stands for a field, or for several that Wireshark has under one; for a filter
-of its own, where it tells that something is so; or for the reason why nothing here is what it is there. The
-names are those of ``packet-kafka.c`` of Wireshark 4.0, and a few earlier and later ones.
+One table: :data:`NAMES`. A name stands for a field, or for several that Wireshark has under one. If it says
+that something is so, it stands for a filter of its own. If kdissect has nothing like it, it stands for the
+reason. The names are those of ``packet-kafka.c`` of Wireshark 4.0, and a few earlier and later ones.
 """
 
 from __future__ import annotations

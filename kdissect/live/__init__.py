@@ -19,6 +19,6 @@
     metrics      exchanges and status → Prometheus
     silence      what to say while nothing comes
 
-Whoever decodes reads the spool. It may fall behind, or die, without a packet being lost, as long as there is
-room for what waits; what is lost then is counted, and told with its span.
+The decoder reads the spool. It may fall behind, or die, and no packet is lost while there is room for what
+waits. What is lost after that is counted, and told with its span.
 """

@@ -3,7 +3,7 @@
 The expression language is libpcap's, and where libpcap is installed it compiles the filter. Where it is not,
 ``tcp`` and ``tcp port N or M …`` still work: their program is made here.
 
-Every program begins with two instructions against doubles: a packet that goes through the loopback interface
+Every program begins with two instructions against doubles. A packet that goes through the loopback interface
 is seen on its way out and on its way in, and only the second counts.
 """
 

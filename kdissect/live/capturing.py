@@ -1,7 +1,7 @@
 """The capture process: sources ─► spool, until somebody says stop or a limit is reached.
 
 It understands nothing of what it writes. It ends cleanly, with whole files, when the pipe to the process that
-started it is shut, however that came about; what its end is like is in the journal's status.
+started it is shut for any reason. The journal's status says how it ended.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Capturer:
         )
 
     def give_up(self, reason: str) -> None:
-        """End at once, as far as that goes; what was written is whole."""
+        """End as soon as possible; what was written is whole."""
         self._note(reason)
         self._tell(reason)
 

@@ -38,7 +38,7 @@ def devices() -> list[Device]:
 def device(name: str) -> Device:
     """The interface of a name.
 
-    :raises NoInterfaceError: there is none; the text names those there are.
+    :raises NoInterfaceError: there is no such interface; the text names those that exist.
     """
     found = _device(name)
     if found is None:
@@ -48,7 +48,7 @@ def device(name: str) -> Device:
 
 
 def is_up(name: str) -> bool | None:
-    """Whether an interface is up; None if there is none of that name."""
+    """Whether an interface is up; None if no interface has that name."""
     found = _device(name)
     return None if found is None else found.is_up
 

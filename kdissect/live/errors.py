@@ -8,7 +8,7 @@ class LiveError(Exception):
 
 
 class BadFilterError(LiveError):
-    """The capture filter is none."""
+    """The capture filter is wrong."""
 
 
 class NoCaptureError(LiveError):

@@ -1,6 +1,6 @@
-"""A libpcap handle ─► blocks of packets: how interfaces are captured from on systems without a packet ring
-(macOS, the BSDs and, by Npcap, Windows). As far as it goes: kdissect is tested on Linux, where this works
-too."""
+"""A libpcap handle ─► blocks of packets. This captures on systems without a packet ring: macOS, the BSDs and,
+with Npcap, Windows. Those are untested. kdissect is tested on Linux, where this works too.
+"""
 
 from __future__ import annotations
 

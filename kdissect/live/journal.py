@@ -5,9 +5,9 @@
     status    JSON in a file that never grows, so that it can be written when the disk is full
     done      how many files of the spool were decoded, if they are to stay until their room is needed
 
-The capture process writes the first two, the decoder the third. Any number may read, and none needs to be
-there. What a journal tells when a disk is full must find its place: there is always some in reserve, zeros at
-the end of the file.
+The capture process writes the first two, the decoder the third. Any number of processes may read, and no
+reader is needed. What a journal tells when a disk is full must find its place. So there is always some in
+reserve: zeros at the end of the file.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class JournalWriter:
         write_at(self._status, text.encode(errors="backslashreplace").ljust(_STATUS_BYTES), 0)
 
     def decoded(self) -> int:
-        """How many files were decoded, as far as somebody tells."""
+        """How many files were decoded, by the last word of the decoder."""
         try:
             with open(_done(self._folder), "rb") as file:
                 return int(file.read(_DONE_BYTES))
@@ -165,7 +165,7 @@ class JournalWriter:
 class Journal:
     """The side of who follows.
 
-    :raises OSError: there is none in this folder.
+    :raises OSError: this folder has no journal.
     """
 
     def __init__(self, folder: str) -> None:

@@ -1,7 +1,7 @@
 """Exchanges and the state of the capture ─► metrics for Prometheus, over HTTP.
 
-Names on the wire are no names of ours: of client ids, topics and errors only the first so many become label
-values, all others count together as ``other``; what is not on the wire is ``none``. Times are seconds.
+The wire, not kdissect, chooses names. So only the first client ids, topics and errors become label values, up
+to a limit. All others count together as ``other``; what is not on the wire is ``none``. Times are seconds.
 """
 
 from __future__ import annotations

@@ -66,8 +66,9 @@ class Opened(NamedTuple):
     """Sees what the capture filter does not let through; None where it lets everything through."""
 
     def hand_over(self) -> None:
-        """The capture process has what was opened for it: who decodes has no use for packets that nobody
-        has filtered, nor for a socket by which some could be sent."""
+        """The capture process has what was opened for it. The decoder has no use for packets that nobody
+        filtered, and no use for a socket that could send packets.
+        """
         for each in self.openers:
             each.close()
 
@@ -75,7 +76,7 @@ class Opened(NamedTuple):
 def open_interfaces(wanted: Interfaces) -> Opened:
     """Have what needs a privilege opened, where that can be done for another process: on Linux.
 
-    :raises LiveError: the filter is none, there is no such interface, or it is not permitted.
+    :raises LiveError: the filter is wrong, there is no such interface, or capturing is not permitted.
     """
     names = dict.fromkeys(wanted.names)
     if sys.platform == "win32":

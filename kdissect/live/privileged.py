@@ -1,8 +1,8 @@
 """Opens packet sockets, gives up every privilege, passes the sockets on, ends.
 
-Run as a program of its own, by its path, and nothing but the standard library in it: whoever has the
-privilege runs these lines and no others. It neither reads packets nor understands filters. A socket it passes
-on is bound to its interface, and its filter can no longer be changed.
+Run as a program of its own, by its path, with only the standard library in it. So only these lines run with
+the privilege. It reads no packets and does not understand filters. A socket that it passes on is bound to its
+interface, and its filter can no longer be changed.
 
     argument 1       the descriptor of the socket to answer on
     argument 2       JSON: [{"interface", "cooked", "program" (hex), "promiscuous"}, …]
@@ -128,7 +128,7 @@ def drop_privileges(user: int | None = None, group: int | None = None) -> None:
 
 
 def invoking_user() -> tuple[int | None, int | None]:
-    """The user and group behind ``sudo`` or ``pkexec``; None where there is none."""
+    """The user and group behind ``sudo`` or ``pkexec``; None if neither was used."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return None, None
     name = "SUDO_UID" if "SUDO_UID" in os.environ else "PKEXEC_UID"

@@ -1,8 +1,8 @@
 """A packet socket ─► blocks of packets, through a ring of memory that the kernel fills (TPACKET_V3).
 
-The kernel writes packets into a block and hands the block over when it is full or some time has passed: no
-call a packet and no copy between kernel and process. A block that we do not hand back in time is not
-overwritten; the kernel drops packets then, and counts them.
+The kernel writes packets into a block and hands the block over when it is full or some time has passed. That
+needs no call for each packet and no copy between kernel and process. A block that we do not hand back in time
+is not overwritten; the kernel drops packets then, and counts them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""When a file of a capture is full, when a capture has gone on for long enough, and what files are called:
-dumpcap's ``-b`` and ``-a``."""
+"""When a file of a capture is full, when a capture ends, and what files are called: dumpcap's ``-b`` and
+``-a``.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Starts the capture process, and hears how it goes.
 
-The process gets sockets that are open, and no privilege. Its folder holds the journal and, unless the capture
-was asked for as a file, the spool; it is removed when the session is closed, unless the capture process was
-left to itself, or nobody decoded what is in it.
+The process gets sockets that are open, and no privilege. Its folder holds the journal. It also holds the
+spool, unless the user asked for a capture file. The folder is removed when the session is closed. It stays if
+the capture process goes on alone, or if nobody decoded what is in it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Session:
 
     @property
     def pid(self) -> int | None:
-        """Of the capture process."""
+        """The id of the capture process."""
         return self._process.pid
 
     def status(self) -> Status:

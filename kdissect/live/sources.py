@@ -38,7 +38,7 @@ class Source(Protocol):
         """A descriptor that can be read when packets have come."""
 
     def read(self) -> tuple[int, list[Captured]] | None:
-        """The number of an interface and packets of it that have come; None if there are none for now."""
+        """The number of an interface and packets of it that have come; None if no packet is there yet."""
 
     def counts(self) -> Counts:
         """What was counted so far."""

@@ -1,8 +1,8 @@
 """Blocks of packets ─► rotating pcapng files, each whole at any time.
 
-Only whole pcapng blocks are written. Where the disk is full, what could not be written is taken away again
-and counted as lost; the capture goes on, and so does the file when there is room. What was lost is told with
-its span as soon as writing has gone well for a while. A file ends with what its interfaces counted since the
+Only whole pcapng blocks are written. If the disk is full, what could not be written is taken away again and
+counted as lost. The capture goes on, and the file goes on when there is room. When writing has gone well for
+a while, the spool tells what was lost, with its span. A file ends with what its interfaces counted since the
 capture began (Interface Statistics Blocks), as dumpcap's do.
 """
 
@@ -86,7 +86,7 @@ class Spool:
     :param path: where to; with bounds that rotate, each file has its number and time in its name.
     :param tell: is told of each file that is begun, and of what is lost.
     :param stop: what ends the capture: beyond these bytes, packets and files nothing is written.
-    :param room: how much all files may take: each is as long as that allows then, and ``bounds`` are none.
+    :param room: how much all files may take. It decides how long each file is; ``bounds`` must be empty then.
     :raises OSError: the first file cannot be written.
     """
 

@@ -2,13 +2,13 @@
 
 The rules, which every release of Kafka keeps:
 
-* Offset index. The position is where a batch begins, and no batch before it has the offset. Up to 0.10.0
-  the offset is the first of that batch; since then the last of what was appended at once, which up to
-  3.9 may be several batches: so it is in that batch, or the last offset of a later one.
+* Offset index. The position is where a batch begins, and no batch before it has the offset. Up to 0.10.0 the
+  offset is the first of that batch. Since then it is the last of what was appended at once, which up to 3.9
+  may be several batches. So it is in that batch, or it is the last offset of a later one.
 * Time index. The offset is in a batch whose largest timestamp is the entry's.
-* Transaction index. The last offset is that of the control record that aborted a transaction of the
-  producer, and the last stable offset is at most the one after it.
-* Entries ascend. Of the transaction index, that is the last offset.
+* Transaction index. The last offset is that of the control record that aborted a transaction of the producer.
+  The last stable offset is at most the one after it.
+* Entries ascend. In the transaction index, the last offset ascends.
 """
 
 from __future__ import annotations

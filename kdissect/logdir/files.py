@@ -1,7 +1,8 @@
 """Paths → what their log directories and files say. The only module here that opens files.
 
-Files of a folder come in the order of their names, which begin with the offset; then its folders, those
-of partitions by topic and number. What cannot be opened or does not belong there costs only itself.
+Files of a folder come in the order of their names, which begin with the offset. Then its folders come;
+folders of partitions are ordered by topic and number. What cannot be opened or does not belong there costs
+only itself.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 | file | entry | Kafka's class |
 |---|---|---|
-| ``.index`` | offset relative to the base (int32), position in the segment (int32) | ``OffsetIndex`` |
-| ``.timeindex`` | timestamp (int64), relative offset (int32) | ``TimeIndex`` |
-| ``.txnindex`` | version (int16), then the fields of ``AbortedTxn`` (int64 each) | ``TransactionIndex`` |
+| ``.index`` | offset relative to the base (int32), position in the segment (int32). | ``OffsetIndex`` |
+| ``.timeindex`` | timestamp (int64), relative offset (int32). | ``TimeIndex`` |
+| ``.txnindex`` | version (int16), then the fields of ``AbortedTxn`` (int64 each). | ``TransactionIndex`` |
 
 Offset and time indexes are preallocated: after the last entry they may be filled with zeros.
 """

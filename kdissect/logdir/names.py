@@ -93,7 +93,7 @@ def folder(name: str) -> Folder:
 
 
 def file(name: str, named_by_user: bool = False) -> FileName | None:
-    """What kind of file it is; None where it is none of a log directory.
+    """What kind of file it is; None for a file that does not belong to a log directory.
 
     :param named_by_user: the ending is enough, for files that were copied under other names.
     """

@@ -54,8 +54,9 @@ def _first(last: int | None) -> int:
 
 
 class Search:
-    """Finds batches in one segment; gives up when it has taken all the effort that the segment's size is
-    worth, so that no bytes can make it look at the same ones again and again."""
+    """Finds batches in one segment. It gives up when it has taken all the effort that the segment's size is
+    worth. So no bytes can make it look at the same ones again and again.
+    """
 
     def __init__(self, read_at: ReadAt, size: int, limits: Limits) -> None:
         self._read_at = read_at
@@ -101,7 +102,7 @@ def _candidates(last: int | None) -> re.Pattern[bytes]:
 
 
 def zeros_to_end(read_at: ReadAt, position: int, size: int) -> bool:
-    """Whether there is nothing but zeros."""
+    """Whether there are only zeros."""
     while position < size:
         part = read_at(position, min(PART, size - position))
         if not part or part.strip(b"\0"):

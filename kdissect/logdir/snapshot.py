@@ -21,7 +21,9 @@ _CRC_END = 6
 
 
 def read_snapshot(data: bytes) -> tuple[list[dict[str, Any]], list[Fault]]:
-    """The producers under Kafka's field names, the last one as far as it is there; and what is wrong."""
+    """The producers under Kafka's field names, and what is wrong. The last producer may have only the fields
+    that are there.
+    """
     cursor = Cursor(data)
     producers: list[dict[str, Any]] = []
     faults: list[Fault] = []

@@ -78,7 +78,7 @@ def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[di
 
 
 def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> Columns | None:
-    """The records of a batch if they are nothing but what stands in them; None where one is not.
+    """The records of a batch if their values can be shown as they stand. None if one of them cannot.
 
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
     """
@@ -93,8 +93,9 @@ def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> C
 
 
 def may_hide(data: bytes, options: Options) -> bool:
-    """Whether there may be something in a record set of a user's topic that must not be shown. Of what is
-    damaged, its bytes tell."""
+    """Whether there may be something in a record set of a user's topic that must not be shown. If the set is
+    damaged, its bytes tell.
+    """
     if options.show_secrets:
         return False
     found = read_record_set(data, options.limits)

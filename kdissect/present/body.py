@@ -34,8 +34,9 @@ def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict
 
 
 def context_of(exchange: Exchange, message: Message, options: Options) -> Context:
-    """What of its exchange must be known of a message: of a response the request, where that tells what is
-    embedded in it, or what of it is a secret."""
+    """What must be known of its exchange to show a message. For a response that is the request, if the
+    request tells what is embedded in the response, or which of its values are secrets.
+    """
     request = exchange.request
     if request is None or message is request or message.api_key is None:
         return NO_CONTEXT

@@ -1,9 +1,9 @@
-"""The nodes of a message one at a time: each with the bytes its range counts in, what is inside it, and
+"""The nodes of a message, one at a time. Each has the bytes its range counts in, what is inside it, and
 whether its value must be hidden.
 
 ``annotate`` draws a message whole; record sets are drawn when they are opened, because they have to be
-unpacked for it. Every tree that is shown, as text or on the screen, is made of these branches, so that
-one rule says what is a secret (:mod:`kdissect.present.redact`).
+unpacked for it. Every tree that is shown, as text or on the screen, is made of these branches. So one rule
+says what is a secret (:mod:`kdissect.present.redact`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Branch:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether its value must not be shown. Of a node with children it is their matter."""
+        """Whether its value must not be shown. If a node has children, they decide."""
         node, place = self.node, self._place
         if node.children or self._options.show_secrets:
             return False
@@ -137,8 +137,9 @@ class Branch:
 
     @property
     def may_hide(self) -> bool:
-        """Whether there may be something in a record set that must not be shown: its records may say so, and
-        of what is damaged nothing can be told."""
+        """Whether there may be something in a record set that must not be shown. Its records may say so; if
+        it is damaged, nothing can be told.
+        """
         if not self.is_record_set or self._options.show_secrets:
             return False
         if self.holds_metadata:
@@ -212,8 +213,9 @@ def holds_bytes(struct: Struct) -> bool:
 
 
 def is_hidden_rest(message: Message, options: Options) -> bool:
-    """Whether bytes of it that no field accounts for may be secrets. Of a response whose request is not
-    known nothing can be told, so they may."""
+    """Whether bytes of it that no field accounts for may be secrets. If a response's request is not known,
+    nothing can be told, so they may.
+    """
     if options.show_secrets:
         return False
     if message.api_key is None:

@@ -1,15 +1,15 @@
 """What a column is, and the columns of an exchange: one list for NDJSON, CSV, Parquet, Arrow and
 ``kdissect fields``. The other tables are in :mod:`kdissect.present.catalogue`.
 
-A :class:`Column` has a name, a type and a meaning, and says how its value comes from a row's source: an
+A :class:`Column` has a name, a type and a meaning. It says how its value comes from a row's source: an
 exchange, a connection, a fault, or a dict that another module made. Types are these words:
 
-``int16 int32 int64 float64 bool text bytes``   plain values; null where there is none
-``texts``      list of text
-``int64s``     list of int64
-``faults``     list of {layer, kind, message, packet, offset}
-``headers``    list of {key, value}: text and bytes
-``json``       an object; JSON text where the format has no objects
+``int16 int32 int64 float64 bool text bytes``   plain values; null where a value is absent.
+``texts``      list of text.
+``int64s``     list of int64.
+``faults``     list of {layer, kind, message, packet, offset}.
+``headers``    list of {key, value}: text and bytes.
+``json``       an object; JSON text where the format has no objects.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Table(NamedTuple):
     def column(self, name: str) -> Column:
         """A column by its name or an alias; case and underscores do not count.
 
-        :raises LookupError: there is none; the text names the nearest.
+        :raises LookupError: no column has that name; the text names the nearest.
         """
         known = {_plain(word): column for column in self.columns for word in (column.name, *column.aliases)}
         found = known.get(_plain(name))

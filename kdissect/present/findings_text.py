@@ -1,11 +1,13 @@
 """Findings as text for people, in 80 columns.
 
-CRITICAL rebalance-long   group orders                                 9.54 s
-  Generation 6 kept 2 members waiting and was not finished when the capture ended.
-  17.410 coop1 asked for it                                            #409
-  why   a static member that stopped is waited for until its session ends
-  do    remove it, or shorten session.timeout.ms for it
-  see   kdissect trouble.pcapng -Y 'group == "orders" and number >= 409'
+    CRITICAL rebalance-long   group orders                                 9.54 s
+      Generation 6 kept 2 members waiting and was not finished when the capture ended.
+      17.410 coop1 asked for it                                            #409
+      why   a static member that stopped is waited for until its session ends
+      do    remove it, or shorten session.timeout.ms for it
+      see   kdissect trouble.pcapng -Y 'group == "orders" and number >= 409'
+
+``#409`` is the number of an exchange.
 """
 
 from __future__ import annotations

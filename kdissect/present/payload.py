@@ -1,8 +1,8 @@
 """A record's key or value → text for people: as JSON, text or hex, chosen by what the bytes are.
 
-Bytes that begin as a schema registry's framing does are shown as that, with the schema's id; what follows is
-not decoded, because the schema is not in the capture. Nothing else tells such bytes from others, so it is
-said that they look like it, never that they are it.
+Bytes that begin as a schema registry's framing does are shown as that, with the schema's id. What follows is
+not decoded, because the schema is not in the capture. Nothing else tells such bytes from others. So the text
+says that they look like it, never that they are it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Framing(NamedTuple):
 def framing_of(
     data: bytes, headers: Sequence[tuple[str, bytes | None]] = (), side: str = "value"
 ) -> Framing | None:
-    """The framing of a key or value: in a header ``__key_schema_id`` or ``__value_schema_id`` (magic 1 and a
-    GUID of 16 bytes, or magic 0 and an id), or before the value (magic 0, id as int32). Ids begin with 1; a
-    value must be longer than its framing.
+    """The framing of a key or value. It stands in a header ``__key_schema_id`` or ``__value_schema_id``
+    (magic 1 and a GUID of 16 bytes, or magic 0 and an id). Or it stands before the value (magic 0, id as
+    int32). Ids begin with 1; a value must be longer than its framing.
 
     The rules are those of the serializers of Confluent's schema registry: ``PrefixSchemaIdSerializer``, and
     ``HeaderSchemaIdSerializer``, which leaves the value as it is.
@@ -122,11 +122,12 @@ def _no_json(word: str) -> NoReturn:
 
 
 def lines_of(data: bytes, form: str = "auto") -> tuple[str, list[str]]:
-    """The form they are shown in, and the lines, sanitised. Of more than :data:`SHOWN_BYTES` the beginning,
-    and a line that says so.
+    """The form they are shown in, and the lines, sanitised. If there are too many bytes, only the first
+    :data:`SHOWN_BYTES` are shown, and a line says so.
 
-    In JSON only blank space is changed: numbers, doubled names and the order stay as they were written.
-    Where the bytes do not have the form, the next that fits is taken: text, with ``\\xff`` for what is none.
+    In JSON only blank space is changed: numbers, doubled names and the order stay as they were written. If
+    the bytes do not have the form, the next form that fits is taken: text, with ``\\xff`` for what is not
+    text.
     """
     head = data[:SHOWN_BYTES]
     is_cut = len(head) < len(data)

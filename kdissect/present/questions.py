@@ -1,5 +1,6 @@
-"""The fields of a question to ``kdissect bytes``: each of the type that is asked for, or a ValueError that
-begins with the path of the field."""
+"""The fields of a question to ``kdissect bytes``. Each has the wanted type, or there is a ValueError that
+begins with the path of the field.
+"""
 
 from __future__ import annotations
 

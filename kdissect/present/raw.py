@@ -86,7 +86,7 @@ def is_whole_request(asked: Object) -> bool:
 def whole_request(data: bytes, limits: Limits = DEFAULTS) -> Request:
     """A request with its header; its size may stand before it.
 
-    :raises ValueError: the bytes are none.
+    :raises ValueError: the bytes are not a request.
     """
     if len(data) > 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
         data = data[4:]
@@ -209,7 +209,7 @@ _NUMBERS = (
 def _write(batch: Object, records: list[Record], path: str) -> bytes:
     codec = batch.get("codec", "none")
     if codec not in CODECS:
-        raise ValueError(f"{path}codec: {codec!r} is none of {', '.join(CODECS)}")
+        raise ValueError(f"{path}codec: {codec!r} is not one of {', '.join(CODECS)}")
     number = CODECS.index(codec)
     magic = optional_integer(batch, "magic", path)
     by_broker = batch.get("timestamp_type") == "LogAppendTime"

@@ -26,7 +26,7 @@ _BYTES_A_PIECE = 1 << 16
 
 
 class PlainBatch:
-    """Records that are nothing but what stands in them, as columns."""
+    """Records whose values can be shown as they stand, as columns."""
 
     __slots__ = ("assigned", "columns", "common")
 
@@ -69,7 +69,7 @@ def _keeps_offsets(batch: Batch, columns: Columns) -> bool:
 class LinesWriter:
     """The table in NDJSON, without ``--embedded``.
 
-    They are the lines that the rows of :mod:`kdissect.present.records` would give; what the records of a
+    They are the lines that the rows of :mod:`kdissect.present.records` would give. What the records of a
     batch have in common is made once for each batch.
     """
 

@@ -1,9 +1,9 @@
 """Secrets in records of users' topics: what can be told by the records themselves.
 
 * Headers that carry a login over from HTTP, ``Authorization`` and cookies, and all whose name says secret.
-* Kafka Connect's configurations, in a topic of any name: records with the keys ``connector-NAME`` and
-  ``task-NAME-N`` hold the properties of connectors as JSON, that with the key ``session-key`` the key with
-  which workers sign requests (``KafkaConfigBackingStore``, KIP-507).
+* Kafka Connect's configurations, in a topic of any name. Records with the keys ``connector-NAME`` and
+  ``task-NAME-N`` hold the properties of connectors as JSON. The record with the key ``session-key`` holds the
+  key with which workers sign requests (``KafkaConfigBackingStore``, KIP-507).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_connect_config(key: bytes | None, value: bytes | None) -> bool:
 
 
 def shown_config(key: bytes, value: bytes) -> bytes:
-    """The value of such a record with the secrets in it replaced; the same bytes if there are none."""
+    """The value of such a record with the secrets in it replaced; the same bytes if it has no secrets."""
     out, done = [], 0
     for start, end, instead in _secrets(value, key == SESSION_KEY):
         out += [value[done:start], instead]

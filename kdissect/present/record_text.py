@@ -1,7 +1,7 @@
 """Keys, values and headers of records → JSON, one at a time or all of a batch's columns at once.
 
 :func:`write_nested` and :func:`write_lines` write the same text as json would from an object for each record,
-many times faster. They are for records that are nothing but what stands in them: no control records, no
+many times faster. They are for records whose values can be shown as they stand: no control records, no
 secrets.
 """
 

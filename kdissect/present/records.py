@@ -2,7 +2,7 @@
 
 A row feeds the objects, CSV, the screens and whatever has no writer of its own. Three writers make no row and
 read the columns of a batch instead, since a row costs too much there. Measured compiled, for each record:
-lines of JSON 1.7 µs instead of 28 (:mod:`kdissect.present.record_text`), Arrow 1.8 instead of 13
+lines of JSON take 1.7 µs instead of 28 (:mod:`kdissect.present.record_text`). Arrow takes 1.8 instead of 13
 (:mod:`kdissect.present.record_columns`), records inside messages 1.6 instead of 7.5. A secret and other
 exceptions they write from a row too; the tests compare both.
 """
@@ -46,7 +46,7 @@ def addressed_rows(
 ) -> Iterator[tuple[Address, dict[str, Any]]]:
     """The same with their addresses.
 
-    :param only: nothing but this record; no other batch is unpacked for it.
+    :param only: give this record alone; no other batch is unpacked for it.
     """
     for at, place in enumerate(exchange.record_sets()):
         if only is not None and at != only.record_set:
@@ -128,7 +128,7 @@ def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
 
 
 def add_batch(row: dict[str, Any], batch: Batch) -> None:
-    """Add what all records of a batch have in common with it; absent things are None."""
+    """Add what all records of a batch have in common with it. What is absent is null."""
     row["timestamp_type"] = batch.timestamp_type
     row["magic"] = batch.magic
     row["codec"] = batch.codec
@@ -143,7 +143,7 @@ def add_batch(row: dict[str, Any], batch: Batch) -> None:
 def record_row(
     record: Record, batch: Batch, options: Options, topic: str | None, topic_id: str | None = None
 ) -> dict[str, Any]:
-    """What a record and its batch tell; absent things are None."""
+    """What a record and its batch tell; absent things are null."""
     key, value = record.key, record.value
     is_metadata = is_metadata_topic(topic, topic_id)
     seen = shown(record, options, None if topic is topic_id is None else is_metadata)

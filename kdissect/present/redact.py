@@ -5,9 +5,9 @@ token ids and config names stay. A message that can hold a secret hides the byte
 for too: a secret may be among them. What a broker says of a request with a secret is hidden where it repeats
 that, or where the request is not known.
 
-Of fields that only imported definitions have, the names are all that is known: those that say secret are
-hidden until the configuration shows them (``[secrets] show``). Secrets in records of users' topics are told
-by :mod:`kdissect.present.record_secrets`.
+If only imported definitions have a field, its name is all that is known. Fields whose names say secret are
+hidden until the configuration shows them (``[secrets] show``). :mod:`kdissect.present.record_secrets` tells
+the secrets in records of users' topics.
 
 Every output asks here: JSON through :mod:`kdissect.present.body`, trees and hex dumps through
 :mod:`kdissect.present.tree`. ``--show-secrets`` turns it off.
@@ -105,7 +105,9 @@ def is_metadata_topic(ancestors: Ancestors) -> bool:
 
 
 def is_secret_metadata(value: bytes) -> bool:
-    """Whether the value of a record of ``__cluster_metadata`` holds a secret, as far as can be told."""
+    """Whether the value of a record of ``__cluster_metadata`` holds a secret. If that cannot be told, the
+    answer is yes.
+    """
     found = read_metadata("metadata", value)
     if not may_hold_secrets(found.name):
         return False
@@ -115,7 +117,7 @@ def is_secret_metadata(value: bytes) -> bool:
 
 
 def secret_metadata_types() -> bytes:
-    """Of each record type of ``__cluster_metadata`` below 128, whether such a record may hold a secret.
+    """Whether records of each type of ``__cluster_metadata`` below 128 may hold a secret.
 
     A byte for each type, 1 or 0.
     """
@@ -131,8 +133,8 @@ def _secret_types(_: Library) -> bytes:
 def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
     """Whether a record's value holds a secret.
 
-    :param is_metadata: whether it is of ``__cluster_metadata``; None where its topic is not known. Then
-        only bytes that are nothing but a metadata record with a secret are taken for one.
+    :param is_metadata: whether it is of ``__cluster_metadata``; None where its topic is not known. Then a
+        value counts only if all its bytes are a metadata record with a secret.
     """
     if is_metadata is False or not value:
         return False
@@ -177,8 +179,9 @@ def is_secret(
     """Whether the value of a field must not be shown. Null and nothing are no secrets.
 
     :param message: Kafka's name of the message class.
-    :param shown: the fields of imported definitions that are shown although their name says secret: of a
-        class or an API (``MoonRequest.token``, ``Moon.token``), all of one (``Moon``), of any (``token``).
+    :param shown: the fields of imported definitions that are shown although their name says secret. They are
+        of a class or an API (``MoonRequest.token``, ``Moon.token``), all of one (``Moon``), or of any
+        (``token``).
     :param asked: the request, where the message is its response.
     """
     if value is None or value in ("", b"", []):
@@ -210,7 +213,7 @@ def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden |
 def verdicts(
     struct: Struct, values: dict[str, Any], maybe: frozenset[str], asked: Asked | None
 ) -> Iterator[bool]:
-    """Of each value in a message that may be a secret, whether it is one. They come in the order of the wire,
+    """Whether each value in a message that may be a secret is one. They come in the order of the wire,
     without null and what is empty.
 
     :param maybe: the fields that may be, as :func:`hidden_fields` gives them.

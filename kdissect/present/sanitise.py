@@ -1,6 +1,6 @@
 """Text from the wire → text that is safe to show.
 
-Whatever came from a capture may hold escape sequences that rewrite the screen, characters that turn the
+Text from a capture may hold escape sequences that rewrite the screen. It may hold characters that turn the
 direction of writing around, and characters that cannot be seen. :func:`sanitise` is the one function that
 such text passes before it reaches a terminal or a cell; it makes all of that visible.
 """
@@ -27,9 +27,9 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def sanitise(text: str, longest: int | None = LONGEST) -> str:
     """``text`` with every character that is not plainly visible as ``\\n``, ``\\x1b``, ``\\u202e`` …
 
-    That is what Unicode does not call printable: C0 and C1 controls, DEL, bidirectional controls,
-    zero-width and tag characters, line and paragraph separators, spaces other than the ordinary one.
-    A byte that was not UTF-8 (a lone surrogate, PEP 383) shows as ``\\xff``.
+    That is what Unicode does not call printable. These are C0 and C1 controls, DEL, bidirectional controls,
+    zero-width and tag characters, line and paragraph separators, and unusual spaces. A byte that was not
+    UTF-8 (a lone surrogate, PEP 383) shows as ``\\xff``.
 
     :param longest: cut after so many characters; None is no limit.
     """
@@ -62,8 +62,9 @@ def valid_text(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text for a CSV or TSV cell: nothing in it ends the line or reaches through to a terminal, and a
-    spreadsheet takes it for text, not for a formula (OWASP, CSV injection)."""
+    """A text for a CSV or TSV cell. Nothing in it ends the line or reaches through to a terminal. A
+    spreadsheet takes it for text, not for a formula (OWASP, CSV injection).
+    """
     text = sanitise(text, None)
     return "'" + text if text[:1] in _FORMULA else text
 

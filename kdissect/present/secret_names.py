@@ -1,5 +1,5 @@
-"""Names that say of themselves that what they name is a secret: of Connect's settings, of record headers, and
-of fields of which nothing but the name is known.
+"""Names that say that what they name is a secret: of Connect's settings, of record headers, and of unknown
+fields.
 
 A name is taken for secret too often rather than once too seldom.
 """
@@ -31,5 +31,5 @@ def says_secret(name: str) -> bool:
 
 
 def tells_of_secrets(data: bytes) -> bool:
-    """Whether such a name is anywhere in bytes of which it is not known what they are."""
+    """Whether such a name is anywhere in unknown bytes."""
     return _IN_BYTES.search(data) is not None

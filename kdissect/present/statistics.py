@@ -43,7 +43,7 @@ STATISTICS = {name: table_of(fold) for name, fold in FOLDS.items()}
 def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
     """The statistic that ``-z`` asks for.
 
-    :raises LookupError: there is none of that name; the text names the nearest.
+    :raises LookupError: no statistic has that name; the text names the nearest.
     :raises ValueError: what follows the name is not understood; the text says what may.
     """
     try:

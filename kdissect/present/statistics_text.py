@@ -1,7 +1,7 @@
 """Rows of a statistic → a table for people.
 
-Times count from the first packet, durations and sizes have units, and columns in which nothing stands are
-left out, as are counts of what is rare where they are all 0.
+Times count from the first packet. Durations and sizes have units. Empty columns are left out, and counts of
+what is rare are left out where they are all 0.
 """
 
 from __future__ import annotations

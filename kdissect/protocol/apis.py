@@ -40,7 +40,7 @@ def is_api(key: int | None) -> bool:
 
 
 def api_name(key: int) -> str:
-    """The newest name, without ``Request``; ``Unknown(4711)`` where there is none."""
+    """The newest name, without ``Request``; ``Unknown(4711)`` if the key is not known."""
     entry = library().apis.get(key)
     return entry[0] if entry else f"Unknown({key})"
 

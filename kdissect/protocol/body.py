@@ -51,7 +51,7 @@ def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet
     :param version: what the header says; an older layout is one of this version.
     :param packet: the one that completed the message, for the faults.
     :param is_cut: whether not all bytes of the frame were captured. Then the frame has a fault for it, and
-        that the bytes break off is none of the body's.
+        the body has no fault because its bytes break off.
     """
     start = cursor.position
     first: Body | None = None

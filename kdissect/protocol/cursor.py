@@ -1,10 +1,10 @@
 """Kafka's primitive types, read in place from a buffer.
 
-The names are those of Kafka's ``Type`` classes with a verb. Every read checks the bytes that are
-left first: nothing is allocated for a length or a count that the buffer cannot hold (Kafka's own
-rule since CVE-2022-34917). Only DecodeError leaves this module.
+The names are those of Kafka's ``Type`` classes with a verb. Every read checks the bytes that are left first.
+It allocates nothing for a length or a count that the buffer cannot hold (Kafka's own rule since
+CVE-2022-34917). Only DecodeError leaves this module.
 
-Compiled, ``raw`` is a pointer to the bytes, which nothing but :meth:`Cursor.take` guards.
+Compiled, ``raw`` is a pointer to the bytes, and only :meth:`Cursor.take` guards it.
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ class Cursor:
         return raw[start : start + count]
 
     def read_text(self, count: int) -> str:
-        """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), so
-        that nothing is lost and encoding gives the same bytes back; a note says so."""
+        """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), and a note
+        says so. So nothing is lost, and encoding gives the same bytes back.
+        """
         start = self.take(count)
         raw = self.data
         data = raw[start : start + count]
@@ -153,7 +154,7 @@ class Cursor:
                 return value
             shift += 7
             if shift > 28:
-                raise DecodeError("a varint of more than 5 bytes", self.position, "varint-too-long")
+                raise DecodeError("a varint longer than 5 bytes", self.position, "varint-too-long")
         raise DecodeError("the varint breaks off", self.position, "truncated")
 
     def read_unsigned_varlong(self) -> int:
@@ -171,7 +172,7 @@ class Cursor:
                 return value
             shift += 7
             if shift > 63:
-                raise DecodeError("a varlong of more than 10 bytes", self.position, "varint-too-long")
+                raise DecodeError("a varlong longer than 10 bytes", self.position, "varint-too-long")
         raise DecodeError("the varlong breaks off", self.position, "truncated")
 
     def read_varint(self) -> int:

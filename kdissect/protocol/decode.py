@@ -4,10 +4,10 @@ Values are bool, int, float, str, bytes (also of records), a uuid in Kafka's tex
 None, under Kafka's JSON names. Tagged fields that are absent are not in the dict; unknown ones are in
 ``_unknownTaggedFields``.
 
-Where bytes break off, everything read so far is in the dict that was passed in (children are attached
-before they are read), and the cursor stands where the field that failed begins. What can be read past
-is: null where the schema forbids it, tags out of order, a tagged field that does not fill its
-declared size. Such defects are the cursor's ``notes``.
+Where bytes break off, everything read so far is in the dict that was passed in: children are attached before
+they are read. The cursor stands where the field that failed begins. Some defects can be read past, and become
+the cursor's ``notes``. They are null where the schema forbids it, tags out of order, and a tagged field that
+does not fill its declared size.
 """
 
 from __future__ import annotations

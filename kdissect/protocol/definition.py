@@ -22,12 +22,12 @@ is. Records of Kafka's own topics have their ``record type``.
 A field's line is its name in Kafka's JSON spelling, its type and the versions that have it. Then follow,
 separated by commas:
 
-``nullable``, ``tag n``   in which versions, where not in all
-``default``               the value that an absent field has
-``flexible``              where it differs from the message
-``ignorable``             the field may be dropped from a version that lacks it, whatever its value
-``key``                   its value is unique in the array
-``is``                    what kind of thing it names
+``nullable``, ``tag n``   in which versions, where not in all.
+``default``               the value that an absent field has.
+``flexible``              where it differs from the message.
+``ignorable``             the field may be dropped from a version that lacks it, whatever its value.
+``key``                   its value is unique in the array.
+``is``                    what kind of thing it names.
 
 The fields of a struct type stand under its first use in the block. A block that
 begins with ``era`` is the layout that an older release gave to the same versions.

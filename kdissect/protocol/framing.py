@@ -2,14 +2,14 @@
 
 Rules
 
-1. A stream whose first byte is known to begin a frame is trusted until a size is impossible (below
-   zero, above ``Limits.frame_bytes``) or a gap swallows a boundary.
-2. A gap inside a frame costs that frame's bytes from the gap on, and no more: its size is known, so
-   its end is. What was captured before the gap is the frame's payload; what was captured after it, up
-   to the frame's end, is Skipped.
-3. A lost boundary is searched for, never assumed. The witness (the session) says of each position
-   whether a frame can begin there; starts of segments are tried first, for that is where Kafka's
-   clients and brokers begin to write. A wrong frame is worse than a missing one.
+1. A stream whose first byte surely begins a frame is trusted until a size is impossible or a gap swallows a
+   boundary. A size below zero or above ``Limits.frame_bytes`` is impossible.
+2. A gap inside a frame costs that frame's bytes from the gap on, and no more: its size is known, so its end
+   is. What was captured before the gap is the frame's payload. What was captured after it, up to the frame's
+   end, is Skipped.
+3. A lost boundary is searched for, never assumed. The witness (the session) says of each position whether a
+   frame can begin there. Starts of segments are tried first, because Kafka's clients and brokers begin to
+   write there. A wrong frame is worse than a missing one.
 4. Every byte of the stream ends up in a Frame (with its 4-byte size), a Gap or a Skipped.
 """
 
@@ -77,8 +77,10 @@ class Framer:
     def frame_of(
         self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
     ) -> Frame | None:
-        """The frame that the bytes of a segment are, if they are one from first to last and none is at hand;
-        else None, and they are to be fed. They begin in ``data`` at ``start``."""
+        """The frame that the bytes of a segment are, if they are one frame from first to last and no earlier
+        frame is unfinished. Else None; then the caller must feed them. They begin in ``data`` at
+        ``start``.
+        """
         if self._parts or self._skip or self._searching or length <= 4:
             return None
         size = read_size_prefix(data, start)

@@ -1,7 +1,7 @@
 """The first bytes of a message → which API and version it is, who sent it, and where its body begins.
 
-A request says itself what it is; the form of a response's header is told by its request alone. Of an
-API that is not known only what all headers share is read.
+A request says itself what it is; the form of a response's header is told by its request alone. For an unknown
+API, only what all headers share is read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Text that grows, in bytes: written straight from bytes of the wire, with no object for a value.
 
 As JSON it is what :func:`~kdissect.protocol.json_form.dumps` would make of the values: one line, ASCII only.
-Compiled, ``json_text.pyx`` stands in its place, which keeps the text in memory of C: in one source this would
-either be ten times slower there, or hardly run here.
+Compiled, ``json_text.pyx`` stands in its place, which keeps the text in memory of C. One source for both
+would be ten times slower compiled, or hardly run uncompiled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from json.encoder import encode_basestring_ascii
 
 
 class JsonText:
-    """Bytes of JSON text, or of lines in UTF-8. Whoever writes sees to it that they are."""
+    """Bytes of JSON text, or of lines in UTF-8. The writer must see to it that they are."""
 
     __slots__ = ("_text",)
 

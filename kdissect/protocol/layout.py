@@ -14,7 +14,9 @@ from kdissect.protocol.topics import can_teach
 
 
 class Layout:
-    """Of a request or a response. Nothing is known of a version that the definitions do not have."""
+    """The layout of a request or a response. Nothing is known of a version that the definitions do not
+    have.
+    """
 
     __slots__ = ("_asked", "candidates", "has_records", "header_version", "name", "struct", "teaches", "way")
 

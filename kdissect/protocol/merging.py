@@ -4,9 +4,9 @@ Rules:
 
 1. A version belongs to the newest release that has it. A newer release takes over the versions it has. An
    older one only adds versions that nobody has.
-2. One block covers every version for which it builds the same struct as the version's own release: the same
-   names, types, nullability, tags, order and defaults. Newer blocks come first. So a release that dropped
-   its old versions still describes them where its text has not changed.
+2. One block covers every version for which it builds the same struct as the version's own release. Names,
+   types, nullability, tags, order and defaults must be the same. Newer blocks come first. So a release that
+   dropped its old versions still describes them where its text has not changed.
 3. Where two releases lay out the same version differently (more than names and known tags), the
    older layout stays as an ``era`` block.
 4. The traits, which no release tells, stay with the API and with the field of the same name in the same

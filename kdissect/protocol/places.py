@@ -1,9 +1,9 @@
 """Bytes → where the record sets of a message stand and which partition each is of, with no value made of
-anything else; and in what answers a Produce request, the offset that each partition got.
+anything else. In the answer to a Produce request, also the offset that each partition got.
 
-It follows the same plan as ``decode``. Where anything is out of the ordinary (a defect, bytes left over,
-tagged fields, a schema whose fields stand in another order) it gives None, and whoever asked decodes the
-values: so it must never find anything that they would not show.
+It follows the same plan as ``decode``. It gives None where anything is unusual: a defect, bytes left over,
+tagged fields, a schema whose fields stand in another order. Then the caller decodes the values. So it must
+never find anything that they would not show.
 """
 
 from __future__ import annotations
@@ -145,8 +145,9 @@ class Finder:
 
 
 def find_places(struct: Struct, cursor: Cursor) -> list[Place] | None:
-    """The record sets, or base offsets, of the struct that begins where the cursor stands and must fill its
-    bytes to the end; None where it has to be decoded."""
+    """The record sets, or base offsets, of the struct that begins at the cursor. The struct must fill the
+    bytes to their end. None where it has to be decoded.
+    """
     way = way_through(struct)
     if way is None:
         return None

@@ -7,10 +7,10 @@ follow, as plain tuples.
 
 | opcode | argument |
 |---|---|
-| below ``STRING``: a value of fixed width | None |
-| strings, bytes | whether null is allowed |
-| arrays | (null allowed, opcode and argument of an element, least bytes of an element) |
-| structs | plan |
+| below ``STRING``: a value of fixed width | None. |
+| strings, bytes | whether null is allowed. |
+| arrays | (null allowed, opcode and argument of an element, least bytes of an element). |
+| structs | plan. |
 """
 
 from __future__ import annotations

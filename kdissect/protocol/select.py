@@ -1,9 +1,8 @@
 """Pick all fields of one sort out of decoded values: topic names, error codes, record sets …
 
-What is wanted is said once per struct, as a predicate over its fields; :func:`selection` compiles it
-to a path plan (nested tuples) that visits only the branches where such fields are, and :func:`pick`
-walks values with it. Order is that of the definition, which for fields that are not tagged is the
-order on the wire.
+What is wanted is said once per struct, as a predicate over its fields. :func:`selection` compiles it to a
+path plan (nested tuples) that visits only the branches where such fields are. :func:`pick` walks values with
+it. Order is that of the definition, which for fields that are not tagged is the order on the wire.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def pick(plan: Selection, values: dict[str, Any]) -> list[Picked]:
 
 
 def first_true(plan: Selection, values: dict[str, Any]) -> Any:
-    """The first wanted value that is neither null nor 0 nor empty; None where there is none."""
+    """The first wanted value that is neither null nor 0 nor empty; None if there is no such value."""
     for name, wanted, inner in plan:
         value = values.get(name)
         if not value:

@@ -2,9 +2,9 @@
 
 Its topics, its error codes, where its records stand: the walk that a million lines take, ten times faster
 than decoding. The plan of a struct is compiled once into a program, a few bytes for each field, and the walk
-runs it. What is asked it notes, all else it passes. Where anything is out of the ordinary (a defect, bytes
-left over, a tagged field of which something is asked) it gives None, and whoever asked decodes the values. So
-it must never give anything that they would not.
+runs it. What is asked it notes, all else it passes. It gives None where anything is unusual: a defect, bytes
+left over, a wanted tagged field. Then the caller decodes the values. So it must never give anything that they
+would not.
 
 Compiled, ``raw`` is a pointer to the bytes: every position is checked before it is looked at.
 """

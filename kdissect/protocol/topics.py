@@ -1,7 +1,7 @@
 """Decoded values → the topics that they speak of: by name, by id, and which id has which name.
 
-Which fields name a topic is told by the definitions (``entityType: topicName``), for ids by Kafka's names of
-the fields, and for resources by their type (:mod:`kdissect.protocol.entities`).
+The definitions tell which fields name a topic (``entityType: topicName``). For ids, Kafka's names of the
+fields tell it; for resources, their type (:mod:`kdissect.protocol.entities`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROLES = dict.fromkeys(NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITI
 
 
 def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str | None, str | None]]:
-    """Every topic in the values, in order: its name, or else its id. Of a topic with both, the name."""
+    """Every topic in the values, in order: its name, or else its id. A topic with both gives the name."""
     out: list[tuple[str | None, str | None]] = []
     for name, value, ancestors in pick(_topic_fields(struct), values):
         if name in RESOURCES and typed_entity(name, ancestors) != TOPIC:

@@ -1,9 +1,9 @@
 """Record sets as a tree: every value with the bytes it was read from.
 
-The same bytes as :mod:`kdissect.record.sets` and :mod:`kdissect.record.batch` read, by the same rules
-and with the same tolerance; names are those of Kafka's documentation of its message formats. What was
-unpacked from a compressed batch hangs below its ``records`` (magic 0 and 1: ``value``) node, which
-has the unpacked bytes as its buffer. The nodes without children cover every byte once.
+It reads the same bytes as :mod:`kdissect.record.sets` and :mod:`kdissect.record.batch`, by the same rules and
+with the same tolerance. Names are those of Kafka's documentation of its message formats. What was unpacked
+from a compressed batch hangs below its ``records`` (magic 0 and 1: ``value``) node, which has the unpacked
+bytes as its buffer. The nodes without children cover every byte once.
 """
 
 from __future__ import annotations

@@ -121,7 +121,9 @@ class Batch:
 
     @property
     def base_offset(self) -> int | None:
-        """Of the first record. A wrapper of magic 0 or 1 must be unpacked to tell; None where that fails."""
+        """The offset of the first record. A wrapper of magic 0 or 1 must be unpacked to tell; None where that
+        fails.
+        """
         return self.header_offset if not self._is_wrapper() else self._of_wrapper()[0]
 
     @property

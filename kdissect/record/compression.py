@@ -1,12 +1,12 @@
 """The only door to the codecs: compressed records in, bytes out, and back.
 
-Compressed records come from the network. Every call here gives back at most a stated number of
-bytes, whatever the data announce, and whatever was unpacked before a defect is given back too. Which
-library calls are bounded was measured: zlib's and lz4's objects take a maximum, a zstd block unpacks
-to at most 128 KiB (RFC 8878, 3.1.1.2.4), a snappy block says its size in front.
+Compressed records come from the network. Every call here gives back at most a stated number of bytes,
+whatever the data announce. What was unpacked before a defect is given back too. Measurements showed which
+library calls are bounded. zlib's and lz4's objects take a maximum. A zstd block unpacks to at most 128 KiB
+(RFC 8878, 3.1.1.2.4). A snappy block says its size in front.
 
-The forms are those of Kafka's own streams: gzip with any number of members, snappy in the framing of
-snappy-java ("xerial") or as one raw block, lz4 frames, zstd frames.
+The forms are those of Kafka's own streams. They are gzip with any number of members, snappy in the framing of
+snappy-java ("xerial") or as one raw block, lz4 frames, and zstd frames.
 """
 
 from __future__ import annotations

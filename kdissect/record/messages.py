@@ -5,8 +5,8 @@ int32 lengths. A compressed message is a wrapper: its value is a message set. Th
 inside (KIP-31, KIP-32, ``AbstractLegacyRecordBatch.DeepRecordsIterator``):
 
 * the wrapper's offset is that of its last message;
-* magic 0: inner offsets are absolute. Magic 1: they are relative; the wrapper's offset minus the last
-  inner one is what must be added, or nothing where the wrapper's offset is 0 (a producer may not set it);
+* magic 0: inner offsets are absolute. Magic 1: they are relative. The wrapper's offset minus the last inner
+  one must be added, or nothing if the wrapper's offset is 0 (a producer may not set it);
 * a wrapper with LogAppendTime gives its timestamp to every message in it;
 * a wrapper in a wrapper is not allowed, and is not opened here.
 """

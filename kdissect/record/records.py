@@ -4,9 +4,9 @@ wanted. (Messages of magic 0 and 1 become columns too, in :mod:`kdissect.record.
 This is the hot loop of everything that looks into topics. Compiled, ``raw`` is a pointer to the bytes: every
 position is checked before it is looked at.
 
-The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp
-delta, an offset delta, key, value and headers; all numbers are zigzag varints, a length of -1 is null.
-A record that does not have its form costs only itself: reading goes on at its declared end.
+The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp delta, an
+offset delta, key, value and headers. All numbers are zigzag varints, a length of -1 is null. A record that
+does not have its form costs only itself: reading goes on at its declared end.
 """
 
 from __future__ import annotations
@@ -270,8 +270,8 @@ def read_records(
 
 
 def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
-    """How many records and headers there are from where the cursor stands to ``end``, if they are nothing but
-    ``count`` records in their right form: what :func:`read_records` finds nothing wrong with. Else -1.
+    """How many records and headers there are from the cursor to ``end``. -1 unless they are exactly ``count``
+    records in their right form: :func:`read_records` finds nothing wrong with these.
 
     :param room: the most records and headers that are allowed.
     :raises DecodeError: one is broken.

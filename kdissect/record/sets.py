@@ -7,14 +7,14 @@ The rules:
 
 * The magic at byte 16 of every entry tells its form; a set may mix them. In magic 0 and 1 every outer
   message is a batch.
-* A batch whose header is sane and whose body is not costs only itself: reading goes on at its declared
-  end. A length that no batch can have, or another magic, ends the set: the rest is the remainder.
-* A set that ends inside a batch is ordinary in Fetch responses, which are cut at a number of bytes. If
-  all of its header is there, a batch of magic 2 is listed, marked partial, with the records that are
-  whole. A message of magic 0 or 1 holds none without its last byte.
+* A batch with a sane header and a broken body costs only itself: reading goes on at its declared end. A
+  length that no batch can have, or another magic, ends the set: the rest is the remainder.
+* A set that ends inside a batch is ordinary in Fetch responses, which are cut at a number of bytes. If all of
+  its header is there, a batch of magic 2 is listed, marked partial, with the records that are whole. A
+  message of magic 0 or 1 holds no record without its last byte.
 * A wrong checksum is reported, and the batch is decoded all the same.
-* What is unpacked, and how many records are made, is bounded for the set as a whole, so that many small
-  batches cannot do what a large one may not.
+* What is unpacked, and how many records are made, is bounded for the set as a whole. So many small batches
+  cannot do what a large one may not.
 """
 
 from __future__ import annotations

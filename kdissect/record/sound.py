@@ -1,7 +1,7 @@
 """Is anything wrong with a record set? The short answer, for the sets that are as they should be.
 
-What is asked of every exchange of a capture is nearly always answered here, without an object for a batch;
-:mod:`kdissect.record.sets` says what is wrong where something may be.
+What is asked of every exchange of a capture is nearly always answered here, without an object for a batch. If
+something may be wrong, :mod:`kdissect.record.sets` says what.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NEWEST_OF_MESSAGES = 3
 
 
 def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True) -> bool:
-    """Whether the record set from ``start`` to ``end`` is nothing but whole batches that are not compressed,
-    with the right checksums, and records of the right form and number. False where it may be all right too,
-    and must be looked at more closely.
+    """Whether the record set from ``start`` to ``end`` has only whole, uncompressed batches with the right
+    checksums, and records of the right form and number. False does not mean that it is wrong: then it must be
+    looked at more closely.
 
     :param unpacks: whether compressed batches must be looked at more closely; else their headers and
         checksums are enough.
@@ -81,7 +81,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
 
 
 def are_plain(data: bytes) -> bool:
-    """Whether a record set is nothing but whole batches of magic 2 that are not compressed."""
+    """Whether a record set has only whole batches of magic 2 that are not compressed."""
     cursor = Cursor(data)
     position, end = 0, len(data)
     while position < end:

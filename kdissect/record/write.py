@@ -134,8 +134,8 @@ def _sized(data: bytes | None) -> bytes:
 def write_message_set(
     records: Sequence[Record], magic: int, codec: int = 0, *, append_timestamp: int | None = None
 ) -> bytes:
-    """Messages of magic 0 or 1, or with a codec one wrapper around them, as a broker stores it: inner
-    offsets absolute in magic 0 and relative in magic 1, the wrapper's that of the last record.
+    """Messages of magic 0 or 1, or with a codec one wrapper around them, as a broker stores it. Inner offsets
+    are absolute in magic 0 and relative in magic 1. The wrapper's offset is that of the last record.
 
     :param append_timestamp: LogAppendTime: the timestamp of all of them (magic 1).
     :raises ValueError: something that the format has no place for.

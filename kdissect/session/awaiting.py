@@ -5,8 +5,8 @@
                 └───────────────── sessions that they teach ◄──────────────────┘
 
 A secret is tried only where it may help. The author of a capture decides how often secrets come and how many
-connections wait, so the cost of one must not grow with the other. Each connection itself limits how often it
-is tried with secrets that do not help.
+connections wait. So the cost of a secret must not grow with the number of connections. Each connection itself
+limits how often it is tried with secrets that do not help.
 """
 
 from __future__ import annotations

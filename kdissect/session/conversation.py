@@ -6,9 +6,9 @@
 
 Preambles is there where a proxy seems to speak first; there is a Framer of each direction.
 
-A Conversation is plain picklable state. It knows neither packets of other connections nor topic names,
-which cross connections; what is fed to it, in order, is all that its output depends on. Until somebody
-says something it is little more than its Duplex: a scan of ports opens many connections that never do.
+A Conversation is plain picklable state. It knows neither packets of other connections nor topic names, which
+cross connections. Its output depends only on what is fed to it, in order. Until an end says something it is
+little more than its Duplex: a scan of ports opens many connections where no end ever does.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Conversation:
 
     @property
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
-        """Who opened it first, as far as that was seen."""
+        """Both ends. The one that opened the connection comes first, if that was seen."""
         return self._duplex.endpoints
 
     @property

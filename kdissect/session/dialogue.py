@@ -4,7 +4,7 @@
       │        │ a frame of the other kind
       └────────┴─► Session of the other end, with the roles turned round ─► events
 
-On nearly every connection there is one, and this is nothing but it.
+Nearly every connection has one Session, and a Dialogue just hands on to it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Dialogue:
 
     @property
     def first(self) -> Session:
-        """Of the end that asked first."""
+        """The Session of the end that asked first."""
         return self._first
 
     @property

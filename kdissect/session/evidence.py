@@ -1,9 +1,9 @@
 """Are these bytes a Kafka request? The judgement that everything that is not certain rests on.
 
-Kafka has no magic number. But a request says a lot of itself: a size, one of about a hundred API keys
-out of 65,536, a version that this API has, a client id whose length fits and whose bytes are text, and
-a body that its schema must use up to the last byte. A body that fits to the last byte is proof; a
-header that fits is evidence, and counts only where no more can be had.
+Kafka has no magic number. But a request says a lot of itself. It has a size, one of about a hundred API keys
+out of 65,536, and a version that this API has. It has a client id whose length fits and whose bytes are text.
+Its schema must use the body up to the last byte. A body that fits to the last byte is proof. A header that
+fits is evidence, and counts only where no more can be had.
 """
 
 from __future__ import annotations
@@ -133,8 +133,9 @@ class RequestHead(NamedTuple):
 
 
 def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS) -> RequestHead | None:
-    """The header of a request that says who its client is, if one begins here and is all there: of an API
-    and a version that are known, or that may be a newer release's or a vendor's."""
+    """The header of a request that says who its client is, if one begins here and is all there. Its API and
+    version are known, or they may be a newer release's or a vendor's.
+    """
     if len(data) - position < HEADER_BYTES:
         return None
     size = int.from_bytes(data[position : position + 4], "big", signed=True)
@@ -250,9 +251,10 @@ def _is_distinct(request: Request) -> bool:
 
 
 def is_telling_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
-    """Whether a frame, of which no request is known, is surely a response: one of the frequent ones fits
-    it to the last byte, and has text in it. Sizes and ascending numbers alone are no proof: other
-    protocols have them too."""
+    """Whether a frame whose request is unknown is surely a response. Then one of the frequent responses fits
+    it to the last byte, and has text in it. Sizes and ascending numbers alone are no proof: other protocols
+    have them too.
+    """
     for api_key in TELLING_RESPONSES:
         for version in apis.versions(api_key):
             try:

@@ -1,12 +1,12 @@
 """What brokers answered on one connection → which of their errors are routine there.
 
-``errors.txt`` of :mod:`kdissect.protocol.errors` says within what bound each error is an ordinary step of
-the protocol. What must be remembered for that is little: which APIs were answered without an error, and the
-runs of errors that go on. Nothing is called routine without evidence: where a run's beginning was not seen,
-since the capture began in its midst or bytes were lost before it, the bound does not count.
+``errors.txt`` of :mod:`kdissect.protocol.errors` says within what bound each error is an ordinary step of the
+protocol. Little must be remembered for that: which APIs were answered without an error, and the runs of
+errors that go on. Nothing is called routine without evidence. The bound does not count if the beginning of a
+run was not seen. Then the capture began in the middle of it, or bytes were lost before it.
 
-All of it is about one connection, where order is a fact; so it is the same however a capture is cut in
-parts for several processes. A run that goes on over several connections begins anew on each.
+All of it is about one connection, where order is a fact. So the result is the same however a capture is cut
+in parts for several processes. A run that goes on over several connections begins anew on each.
 """
 
 from __future__ import annotations

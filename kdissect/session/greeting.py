@@ -1,7 +1,7 @@
 """What a client and a broker say of themselves as a connection begins, in ApiVersions.
 
-The same is said on every connection of a client, so that what was found out is kept by the bytes that say it:
-where connections are short, decoding them each time would cost more than all else.
+A client says the same on all its connections. So what was found out is kept by the bytes that say it. If
+connections are short, decoding these bytes each time would cost more than all else.
 """
 
 from __future__ import annotations

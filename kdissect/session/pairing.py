@@ -2,31 +2,31 @@
 
 Rules
 
-1. Whatever must be remembered from one frame to the next lives here.
+1. All that must be remembered from one frame to the next lives here.
 2. A response is read with its request's API and version. Without its request it is opaque.
 3. Brokers answer a connection's requests in order (the channel is muted per request). The correlation
    id decides; among equals, the oldest request. The order is only checked: a breach is a Fault, unless
    bytes of the responses were lost, which explains it.
 4. A Produce request with acks=0 has no response. To find acks, the body is decoded: from version 3 on
    a transactional id stands before it.
-5. ApiVersions responses have header version 0, and where the broker does not know the version it
-   answers in body version 0 with error 35 (message.py does both).
-6. After SaslHandshake v0, and at the start where a client opens with bare GSSAPI, frames are tokens
-   without a Kafka header, until the client sends a request that fits to the last byte. A broker's
-   frame then answers the oldest token that waits, unless an older request waits.
+5. ApiVersions responses have header version 0. A broker that does not know the version answers in body
+   version 0 with error 35 (message.py does both).
+6. After SaslHandshake v0, and at the start if a client opens with bare GSSAPI, frames are tokens without a
+   Kafka header. They end when the client sends a request that fits to the last byte. A broker's frame then
+   answers the oldest token that waits, unless an older request waits.
 7. What is learnt here for display (client id, software, SASL, which errors are routine) is never needed to
    decode.
 8. A frame that is of the other kind than its direction's, because the roles turned round, is given back:
    :mod:`kdissect.session.dialogue` knows who asks then.
 9. A broker serves one request of a connection at a time (SocketServer mutes the channel until the response is
-   sent), so a request waits behind the response before its own: from when it reaches the broker until that
-   one's last byte leaves it. The request is captured half a round trip before the one, the response half a
-   round trip after the other, so the round trip between capture point and broker is taken off: to it the
-   broker is not late. Of the way between capture point and client nothing is in it. Where bytes between
-   the two responses were lost, another response may have been there, and the wait is not known.
-   A broker that throttles serves the next request later still (:mod:`kdissect.session.throttling`).
+   sent). So a request waits behind the response before its own: from its arrival at the broker until the last
+   byte of that response leaves. The request is captured half a round trip before it arrives, the response
+   half a round trip after it leaves. So the round trip between capture point and broker is taken off. The way
+   between capture point and client has no part in it. If bytes between the two responses were lost, another
+   response may have been there, and the wait is not known. A broker that throttles serves the next request
+   later still (:mod:`kdissect.session.throttling`).
 10. The client thinks from when the last answer reaches it until its next request leaves it, if nothing else
-   is asked: seen from the capture point, a round trip to the client longer, which is taken off.
+    is asked. The capture point sees that time a round trip to the client longer, which is taken off.
 """
 
 from __future__ import annotations
@@ -562,7 +562,7 @@ class Session:
         return fits_as_response(request, self._limits)
 
     def awaits(self, frame: Frame) -> bool:
-        """Whether a frame is the response to a request that waits, as far as it is there."""
+        """Whether a frame, or the part of it that is there, is the response to a request that waits."""
         if len(frame.payload) < 4:
             return False
         serial = self._pending.find(read_correlation_id(frame.payload))

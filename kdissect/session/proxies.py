@@ -1,8 +1,8 @@
 """What proxies and their clients say before the connection is the client's own, and how it is read.
 
-``PROXY v1``, ``PROXY v2``  a load balancer tells the broker of its client (HAProxy's PROXY protocol)
-``SOCKS5``                  a client asks a proxy for a connection (RFC 1928; with a password, RFC 1929)
-``HTTP CONNECT``            the same of an HTTP proxy (RFC 9110, 9.3.6)
+``PROXY v1``, ``PROXY v2``  a load balancer names its client to the broker (HAProxy's PROXY protocol).
+``SOCKS5``                  a client asks a proxy for a connection (RFC 1928; with a password, RFC 1929).
+``HTTP CONNECT``            a client asks an HTTP proxy for a connection (RFC 9110, 9.3.6).
 
 Each function gets the bytes that the end which began has said so far and those of the other end. It gives a
 :class:`Preamble`, or None where it is something else. Names, passwords and headers are not kept.

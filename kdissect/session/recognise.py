@@ -1,28 +1,28 @@
 """What does a connection speak, and which end is the broker? Told from its bytes, never from its port alone.
 
-The pieces of both directions are looked at until it is settled: by a request that fits to the last
-byte, by the greeting of another protocol, or at the latest after ``Limits.settle_bytes`` or at the
-connection's end, with the evidence that there is by then. What settles it:
+The pieces of both directions are looked at until the question is settled. A request that fits to the last
+byte settles it, or the greeting of another protocol. At the latest, after ``Limits.settle_bytes`` or at the
+connection's end, the evidence up to then decides. What settles it:
 
-1. A request that fits to the last byte, at the beginning of what a side sent, or at the start of a
-   later segment where the capture began in mid-stream. That side is the client.
+1. A request that fits to the last byte, at the beginning of what a side sent. If the capture began in
+   mid-stream, it may be at the start of a later segment. That side is the client.
 2. The same behind raw tokens: a client of the 0.9 era opens with bare GSSAPI tokens (0x60 …), size
    prefixed and without Kafka headers.
 3. At a gap, at the limit or at the end: a request header that fits, with a client id that is text.
-4. At the limit or at the end, where one side alone was captured: a chain of at least
-   ``CHAIN_FRAMES`` frames, end to end, whose correlation ids ascend and among whose first
-   ``CHAIN_SAMPLE`` is a telling response. That side is the broker.
-5. A frame whose header is a request's and whose body is not settles nothing: protocols that frame like
-   Kafka exist, requests of Kafka's that break off hardly do. Nor does one of an API or a version that the
-   definitions do not have. It is passed over, and only a request behind it that fits to the last byte
+4. At the limit or at the end, with one side alone: a chain of at least ``CHAIN_FRAMES`` frames, end to end,
+   whose correlation ids ascend. A telling response must be among its first ``CHAIN_SAMPLE``. That side is the
+   broker.
+5. A frame whose header is a request's and whose body is not settles nothing. Other protocols have frames like
+   Kafka's, and Kafka's requests hardly ever break off. A frame of an API or a version that the definitions do
+   not have settles nothing either. It is passed over. Only a request behind it that fits to the last byte
    counts (1), or what follows.
 6. Exchanges in a row whose heads fit, whatever their bodies are (:mod:`kdissect.session.chain`). There the
    port adds to the evidence. Where too few come, a fault tells what was seen.
-7. At the limit what was held is let go. Where the capture began in mid-stream, or heads fit so far (a
-   response may be larger than the limit), 1 and 6 are waited for all the same.
-8. 0x16 0x03 is TLS (as a size it would be 369 MB), and so is, where the capture began in mid-stream, the
-   header of a record of data, of a change of keys or of an alert (0x14 0x03 would be a size of 335 MB); a
-   method or ``HTTP/`` is HTTP.
+7. At the limit what was held is let go. If the capture began in mid-stream, or heads fit so far, 1 and 6 may
+   still come. A response may be larger than the limit.
+8. 0x16 0x03 is TLS (as a size it would be 369 MB). If the capture began in mid-stream, the header of a record
+   of data, of a change of keys or of an alert is TLS too. (0x14 0x03 would be a size of 335 MB.) A method or
+   ``HTTP/`` is HTTP.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ UNKNOWN = Verdict("unknown")
 
 
 def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | None:
-    """The verdict of the first piece of a connection, where that begins with a request that fits to the last
-    byte, as nearly all do: what a Recogniser would give. None where more has to be looked at."""
+    """The verdict of the first piece of a connection, if that begins with a request that fits to the last
+    byte. Nearly all do. A Recogniser would give the same verdict. None if more has to be looked at.
+    """
     if examine_request(data, 0, limits)[0] is not Evidence.EXACT:
         return None
     correlation_id = int.from_bytes(data[8:12], "big", signed=True)

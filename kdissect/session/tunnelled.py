@@ -1,14 +1,14 @@
 """Whose is a packet that came through a tunnel?
 
 Tenants of one network may have the same addresses. The identifier of their tunnel tells them apart. But it
-alone does not make a connection, for two reasons. The two directions may have different identifiers: Cilium
-puts the sender's identity there, and a packet that is routed between two networks has that of the one it goes
-to. And a host may capture each packet twice, in the tunnel and out of it. So a new network between known
-endpoints belongs to the connection whose sequence numbers it continues. If it continues none, it is another
-tenant's.
+alone does not make a connection, for two reasons. The two directions may have different identifiers. Cilium
+puts the sender's identity there, and a packet that is routed between two networks has the identifier of its
+destination. And a host may capture each packet twice, in the tunnel and out of it. So a new network between
+known endpoints belongs to the connection whose sequence numbers it continues. If it continues none, it is
+another tenant's.
 
-Each connection between the endpoints is asked for that, so their number is limited, and so are the keys of
-each. Otherwise a sender that invents identifiers could make each packet dearer than the one before.
+Each connection between the endpoints is asked for that, so their number is limited, and the keys of each are
+limited too. Otherwise a sender that invents identifiers could make each packet dearer than the one before.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Who asks here? On most connections the end that asked first; on some the roles turn round.
 
 A broker that cannot be dialled opens the connection itself and is asked over it. Confluent's source-initiated
-cluster links do that, and so may any protocol that hands a connection over. From then on the former broker's
-frames are requests and the former client's are responses. Kafka's frames do not say which they are. A
-response that is read as a request looks like a Produce request that breaks off: its correlation id stands
-where the key and the version would. So the only test of a frame is which of the two fits it.
+cluster links do that. Any protocol that hands a connection over may do it too. From then on the former
+broker's frames are requests and the former client's are responses. Kafka's frames do not say which they are.
+A response that is read as a request looks like a Produce request that breaks off. Its correlation id stands
+where the key and the version would be. So the only test of a frame is which of the two fits it.
 """
 
 from __future__ import annotations

@@ -77,8 +77,9 @@ class FrameWitness:
         return self._turned._begins_response(data, position, at_segment_start) or found
 
     def begins_response(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """Whether a response begins here: one whose request waits, and that fits as far as it is there. Where
-        the roles turned round, a request of the other's too."""
+        """Whether a response begins here: its request waits, and the part of it that is there fits. Where the
+        roles turned round, a request of the other end counts too.
+        """
         found = self._begins_response(data, position, at_segment_start)
         if found is True or self._turned is None:
             return found
@@ -124,8 +125,9 @@ class FrameWitness:
         return at_segment_start and left == size + 4 and self._was_sent_before(correlation)
 
     def answers(self, payload: bytes, request: Request) -> bool:
-        """Whether a frame can be the response to this request: it fits to the last byte, as far as the
-        definitions have the version. Of others any bytes are an answer."""
+        """Whether a frame can be the response to this request. If the definitions have the version, it must
+        fit to the last byte; otherwise any bytes are an answer.
+        """
         try:
             frame = bare_frame(payload)
             body = parse_response(frame, request.api_key, request.api_version, self._limits).decoded()

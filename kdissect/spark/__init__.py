@@ -57,10 +57,10 @@ def table(
 
     :param paths: files, directories and globs, of this file system or as URIs; together they are one
         capture, unless ``capture_point`` tells several apart.
-    :param strategy: ``replicas``, which Spark runs when it needs the rows, or ``buckets``, better for more
-        than four tasks, of which the first of two jobs runs at once, or ``shuffle``, for more than sixteen:
-        see :mod:`kdissect.spark.plan`. Where one cannot give the same rows as ``kdissect read``, the one
-        before it is taken.
+    :param strategy: ``replicas``, ``buckets`` or ``shuffle``: see :mod:`kdissect.spark.plan`. Spark runs
+        ``replicas`` when it needs the rows. ``buckets`` is better for more than four tasks; the first of its
+        two jobs runs at once. ``shuffle`` is for more than sixteen. Where one cannot give the same rows as
+        ``kdissect read``, the one before it is taken.
     :param split_bytes: with ``shuffle``, about how large the parts are that large files are read in.
     :param pushdown: with ``replicas``, whether Spark may hand filters down, where the session does so at all.
         Without, it asks no Python for its plan, for which it starts some seconds sooner.

@@ -1,9 +1,9 @@
 """What is carried from batch to batch of a stream: the Dissector of each capture point, and how far its
 files were read.
 
-A state is a file of its own for each batch and capture point; a batch that is repeated reads what it read
-the first time and writes what it wrote. States are pickled, and to load one runs what it says: they are
-loaded only from files and folders of the user's own, which nobody else may write to. The line before the
+Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
+first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
+only from files and folders that belong to the user and that nobody else may write to. The line before the
 pickle says its format, the kdissect that made it and its digest.
 """
 
@@ -51,7 +51,7 @@ class Carried:
 
     @property
     def bytes_read(self) -> int:
-        """Of the files that are there."""
+        """How many bytes of the files that are there were read."""
         return sum(self.sizes.values())
 
     def rename(self, old: str, new: str) -> None:
@@ -99,7 +99,7 @@ class States:
         return max((int(path.parent.name) for path in self._folder.glob(f"*/*{_SUFFIX}")), default=None)
 
     def load(self, point: str, batch: int) -> Carried | None:
-        """What batches before this one left of a capture point; None if there were none.
+        """What batches before this one left of a capture point; None if no batch came before.
 
         :raises StateError: it is damaged, of another kdissect, or not the user's own.
         """
@@ -143,9 +143,9 @@ class States:
         os.replace(partial, path)
 
     def forget(self) -> None:
-        """Remove what no batch can need any more: of each capture point the latest two are kept, of which
-        the older is read again where the latest batch is repeated. What a run that was killed had not
-        written to its end goes too."""
+        """Remove what no batch can need any more. The latest two of each capture point stay: a repeat of the
+        latest batch reads the older one again. Files that a killed run did not finish go too.
+        """
         for point in self.points():
             for number in sorted(self._batches(point))[:-2]:
                 self._path(point, number).unlink(missing_ok=True)

@@ -80,7 +80,7 @@ def condition_of(table: str, each: Any) -> Condition | None:
 class Choice:
     """What is chosen of one table.
 
-    :raises ValueError: the display filter is none, or needs to know the whole capture.
+    :raises ValueError: the display filter is wrong, or needs to know the whole capture.
     """
 
     def __init__(self, settings: Settings, conditions: Iterable[Condition] = ()) -> None:

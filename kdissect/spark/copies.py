@@ -1,10 +1,10 @@
 """Exchanges that several capture points saw → each once, with where and when it was seen.
 
-What two captures of one conversation agree in is what was on the wire: both ends' addresses and the
-correlation id; and API, version and sizes, as far as each of them has them, for one may have lost a side.
-Their clocks do not agree, so of the time only that copies are not far apart. Where a client uses one
-correlation id again and again, copies are told by their order, if all capture points have as many; if
-not, nothing shows which is whose, and they are left as they are. So they are where an address is
+Two captures of one conversation agree in what was on the wire: both ends' addresses and the correlation id.
+They also agree in API, version and sizes where both have them; one may have lost a side. Their clocks do not
+agree, so the time only says that copies are not far apart. A client may use one correlation id again and
+again. Then copies are told by their order, if all capture points have the same number of them. If not,
+nothing shows which belong together, and they are left as they are. They are also left where an address is
 translated between the points.
 """
 
@@ -32,8 +32,8 @@ _OF_COPIES = ("number", "connection", "request_time_ns", "response_start_ns", "l
 def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
     """Exchanges of several capture points → each once: the copy that lacks the least.
 
-    The column ``seen_at`` has all copies: ``capture_point``, ``number``, ``connection``, and the times there;
-    how far their latencies differ is the time that the network between the points took.
+    The column ``seen_at`` has all copies: ``capture_point``, ``number``, ``connection``, and the times there.
+    The difference of their latencies is the time that the network between the points took.
 
     :raises ValueError: the exchanges do not say which capture point they are of.
     """

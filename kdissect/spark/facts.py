@@ -1,15 +1,15 @@
 """A capture → what must be known of all of it before a part of it can be dissected alone.
 
-A bucket is the connections whose two endpoints fall into it. Each packet is read for each bucket, but
-only those of its own connections are dissected: first to tell the facts below, then, when all buckets'
-facts are put in order, to make the rows. Facts are told in the order in which things come to light:
+A bucket is the connections whose two endpoints fall into it. Each packet is read for each bucket, but only
+those of its own connections are dissected. They are dissected first to tell the facts below, and again to
+make the rows when all buckets' facts are in order. Facts are told in the order in which things come to light:
 
 ``connection``  its first packet, by which connections are numbered
 ``exchange``    what exchanges are numbered by: the packet that settled it, its connection's first packet,
                 the stream offset, and its place among those that are equal in all of this
-``name``        a topic id's name, the packet that told it, and the packet at which that came to light
-``load``        the most connections and the most held-back bytes at a time, to which limits apply that
-                count over all connections
+``name``        a topic id's name, the packet that told it, and the packet at which that came to light.
+``load``        the most connections and the most held-back bytes at a time. Limits over all connections
+                apply to them.
 """
 
 from __future__ import annotations
@@ -151,8 +151,9 @@ def things_of(paths: Sequence[str], settings: Settings, bucket: Bucket, note: No
 
 
 def facts_of(things: Iterable[Thing], settings: Settings) -> Iterator[Fact]:
-    """The facts of a bucket. Keys in the capture bring to light what waited in many connections at once; that
-    has no order by packets, and is said by a load above all limits."""
+    """The facts of a bucket. Keys in the capture bring to light what waited in many connections at once. That
+    has no order by packets, so a load above all limits says it.
+    """
     numbering, told = _FirstPackets(), _Told()
     dissector = new_dissector(settings, numbering=numbering, learned=told)
     connections = held_bytes = 0

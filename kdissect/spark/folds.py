@@ -112,7 +112,7 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
     """Have captures counted. The captures are read once, by one job, which has run when this returns.
 
     :raises CaptureError: no file is there.
-    :raises ValueError: a file belongs to no capture point; the filter is none.
+    :raises ValueError: a file belongs to no capture point, or the filter is wrong.
     """
     Choice(settings)  # a filter that is none is told before any task starts
     points = capture_points(list_files(paths), settings.capture_point)

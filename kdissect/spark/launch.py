@@ -1,7 +1,7 @@
 """A Spark session of our own: quiet, with this Python for its workers, and Java found or asked for.
 
-Spark starts a JVM as a child process, which writes to our stderr; what it and the workers say there goes
-into a log file instead, unless it is asked for.
+Spark starts a JVM as a child process, which writes to our stderr. What it and the workers write there goes
+into a log file instead, unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NoSparkError(Exception):
 
 
 def find_java() -> str | None:
-    """The program ``java`` of a JDK or JRE on this machine; None if there is none."""
+    """The program ``java`` of a JDK or JRE on this machine; None if no such program is found."""
     home = os.environ.get("JAVA_HOME")
     if home:
         program = os.path.join(home, "bin", "java")
@@ -92,8 +92,8 @@ def check(master: str) -> None:
         _refuse_absent(master)
         return
     raise NoSparkError(
-        "Spark needs Java 17 or newer, and none is found (in JAVA_HOME or on the PATH): install a JDK, such"
-        f" as openjdk-17-jre-headless; or let Python bring one: {how_to_install('spark-local')}"
+        "Spark needs Java 17 or newer, and none is found in JAVA_HOME or on the PATH. Install a JDK such"
+        f" as openjdk-17-jre-headless, or let Python bring one: {how_to_install('spark-local')}"
     )
 
 
@@ -206,8 +206,9 @@ def _files_of_ours_alone() -> Iterator[None]:
 
 @contextmanager
 def logging_to(log: str | None) -> Iterator[None]:
-    """What py4j logs with Python goes into a file too: a traceback for each call that Ctrl-C breaks off, of
-    the root logger, which has nothing of ours."""
+    """What py4j logs with Python goes into a file too. It is a traceback for each call that Ctrl-C breaks
+    off. It comes from the root logger, which kdissect does not use.
+    """
     if log is None:
         yield
         return

@@ -1,8 +1,8 @@
 """Parts of captures → packed rows: the segments of many connections, by bucket.
 
-A row has a task, the packet of its first segment, a kind and the data; kinds are below those of facts, so
-that at the same packet segments come before the numbers that they need. What is packed is read by workers
-of the same job only, with the same Python.
+A row has a task, the packet of its first segment, a kind and the data. Kinds are smaller numbers than those
+of facts, so that segments come before the numbers of the same packet that they need. Only workers of the same
+job, with the same Python, read what is packed.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 All files are one capture, as for ``kdissect read``, unless the setting ``capture_point`` tells several
 apart. Which strategy shares a capture's work among tasks is chosen by their number:
 
-``replicas``  every task reads and frames everything, and makes the rows of its share of the exchanges
+``replicas``  every task reads and frames everything, and makes the rows of its share of the exchanges.
 ``buckets``   every task reads everything and frames some of the connections, twice: first to number the
-              exchanges, then to make rows
+              exchanges, then to make rows.
 ``shuffle``   every task reads a part of the files and sends what it read to the task of its connection
 """
 
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
 
     @property
     def bytes_to_read(self) -> int:
-        """Of captures, by all tasks and steps together, for one table."""
+        """What all tasks and steps together read of captures, for one table."""
         sizes = [point.size for point in self.points]
         if self.strategy == "shuffle":
             return 4 * sum(sizes)
@@ -79,7 +79,7 @@ def plan(paths: list[str], settings: Settings, cores: int, strategy: str = "auto
     """What to do with these captures on so many cores.
 
     :raises CaptureError: no file is there.
-    :raises ValueError: a file belongs to no capture point, or the regular expression is none.
+    :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     points = capture_points(list_files(paths), settings.capture_point)
     wanted = -(-cores // len(points))
@@ -96,14 +96,14 @@ def tasks_for(size: int, wanted: int) -> int:
 
 
 def replicas_of(point: CapturePoint, settings: Settings) -> int:
-    """How many tasks share a capture of which each reads everything, where no plan was made."""
+    """How many tasks share a capture where no plan was made. Each task reads everything."""
     return settings.tasks or tasks_for(point.size, min(MOST_REPLICAS, os.cpu_count() or 1))
 
 
 def capture_points(files: list[File], rule: str | None) -> tuple[CapturePoint, ...]:
     """Which files are one capture; ``rule`` is the setting ``capture_point``.
 
-    :raises ValueError: a file belongs to none, or the regular expression is none.
+    :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     if rule is None:
         return (CapturePoint("", tuple(files)),)
@@ -116,7 +116,7 @@ def capture_points(files: list[File], rule: str | None) -> tuple[CapturePoint, .
 def point_of(path: str, rule: str | None) -> str:
     """The name of the capture point that a file belongs to.
 
-    :raises ValueError: it belongs to none, or the regular expression is none.
+    :raises ValueError: it belongs to no capture point, or the regular expression is wrong.
     """
     if rule is None:
         return ""

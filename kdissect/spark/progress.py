@@ -1,7 +1,7 @@
 """How far the tasks are: each writes a note into a folder that they share with the driver, which adds up.
 
-A note is a file of one line, replaced as a whole: bytes of packets read, bytes of messages of which rows
-were made, exchanges of which rows were made, and faults of files.
+A note is a file of one line, replaced as a whole. It has the bytes of packets read, the bytes of messages
+that became rows, the exchanges that became rows, and the faults of files.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from kdissect.spark.folds import Question, Rows
 class Asked:
     """Statistics, as ``stats -z`` asks for them; what several of them share is counted once.
 
-    :raises LookupError: there is none of that name.
+    :raises LookupError: no statistic has that name.
     :raises ValueError: what follows a name is not understood; the text says what may.
     """
 

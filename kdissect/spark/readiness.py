@@ -32,8 +32,9 @@ _WHOLE = f"select {POINT}, connection, opened, gaps, skipped_bytes from connecti
 
 
 def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
-    """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first; and how
-    often something was left out for want of room."""
+    """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first. Also
+    how often something was left out because there was no room.
+    """
     facts = VersionFacts(DEFAULTS.rows)
     for row in spark.sql(_SPOKEN).toLocalIterator():
         talker = _talker(row)

@@ -1,9 +1,9 @@
 """One capture → the events of one task: everything is dissected, and the task's share is given.
 
-Each of a capture's tasks makes the same numbers and names, because each reads all of it with one ordinary
-Dissector, as ``kdissect read`` does; what a share saves is making rows, which is the dear part. Exchanges
-go to the task that has the fewest bytes so far, so that no connection and no message is anybody's burden
-alone. Whatever is no exchange is the first task's.
+Each of a capture's tasks makes the same numbers and names: each reads all of it with one ordinary Dissector,
+as ``kdissect read`` does. A share saves the making of rows, which costs most. Each exchange goes to the task
+that has the fewest bytes so far, so that no task gets all of a large connection. The first task gets
+everything that is not an exchange.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXCHANGE_COST = 2_048
 
 
 class Shares:
-    """Whose an exchange is; every task must ask for the same exchanges in the same order."""
+    """Which task an exchange belongs to. Every task must ask for the same exchanges in the same order."""
 
     def __init__(self, count: int) -> None:
         self._loads = [0] * count
@@ -54,8 +54,9 @@ def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, n
 
 
 def packets_of(paths: Sequence[str], settings: Settings, points: Points | None = None) -> Iterator[Item]:
-    """The packets of these files, with what is wrong with them; also that none of them is a capture: among
-    other captures that is no reason to end."""
+    """The packets of these files, with what is wrong with them. If none of them is a capture, that is a fault
+    too: among other captures it is no reason to end.
+    """
     try:
         capture = read_packets(paths, settings.limits, open_file, points=points)
     except CaptureError as error:

@@ -25,7 +25,7 @@ PACKETS_A_BLOCK = 1_024
 def batches_of(
     events: Iterable[Event], table: Table, settings: Settings, choice: Choice, note: Note
 ) -> Iterator[Any]:
-    """The rows of ``table`` that the events bring, as far as they are chosen."""
+    """The chosen rows of ``table`` that the events bring."""
     shown = settings.shown
     rows = RowBatches(table, shown)
     with rarely_collected():

@@ -5,10 +5,10 @@
     facts    every bucket, as in :mod:`kdissect.spark.buckets`
     rows     every bucket again, with the numbers
 
-Segments travel, so it costs more than buckets where all can read everything; it pays where there are more
-tasks than captures can be read as often as. It gives the same rows, or it is not done: where the survey
-finds files that overlap in time, a clock that goes back, keys, or fragments that never came together, what
-one connection is depends on the packets of others, and buckets make the table.
+Segments travel, so it costs more than buckets where all can read everything. It pays where there are too many
+tasks for each to read the captures. It gives the same rows, or it is not done. The survey may find files that
+overlap in time, a clock that goes back, keys, or fragments that never came together. Then a connection
+depends on the packets of others, and buckets make the table.
 """
 
 from __future__ import annotations

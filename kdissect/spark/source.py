@@ -126,8 +126,9 @@ class CaptureReader(DataSourceReader):
 
 
 def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> DataFrame:
-    """The same rows without the data source, which asks the driver's Python for its plan: that of the workers
-    may be in an archive that only they unpack."""
+    """The same rows without the data source. The data source asks the driver's Python for its plan, and the
+    workers' Python may be in an archive that only they unpack.
+    """
     table = full_table(settings.table, settings.embedded, settings.capture_point is not None)
     reader = CaptureReader(settings, paths, table)
     shares = reader.partitions()

@@ -1,11 +1,11 @@
 """One large capture file → parts that can be read each alone.
 
-Where a part may begin is told by following *all* places that could be record headers until one chain is
-left (RAPCAP, IM 2017): as one of the places in a window as long as the longest record is a true header,
-and true chains never break, what is left is true, in a file that is well formed. That it is well formed
-is seen afterwards: every part must end exactly where the next begins, without a fault and without another
-file header, section or interface. As the first begins at the file's beginning, all of it is proven then;
-a file of which it is not is read as one part.
+To find where a part may begin, *all* places that could be record headers are followed until one chain is left
+(RAPCAP, IM 2017). A window as long as the longest record has at least one true header, and true chains never
+break. So the chain that is left is true, if the file is well formed. Whether it is well formed shows
+afterwards. Every part must end exactly where the next begins, without a fault and without another file
+header, section or interface. The first part begins at the file's beginning, so all of the file is proven
+then. A file that is not proven is read as one part.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """A folder in which captures appear → which of their bytes are read next.
 
-The position of a stream is what was read of each file: its size then, whether it is final, and the time
-of its first packet. A file is final when a later one of its capture point is there; until then its end is
-not taken for its end. Files go in the order of their first packets. A file of which no packet is there
-yet waits, and holds up no other.
+The position of a stream tells what was read of each file: its size then, whether it is final, and its first
+packet's time. A file is final when a later one of its capture point is there; until then more may come. Files
+go in the order of their first packets. A file without a packet waits, and holds up no other.
 
-Nothing is waited for in silence: a file that is not final and that nobody wrote to for the settle time is
-looked at once as if it were whole, and what is wrong with it then is told. It is read on when it grows.
+kdissect waits for nothing in silence. If nobody writes to a file that is not final for the settle time,
+kdissect looks at it once as if it were whole. It tells what is wrong with the file then, and reads on when
+the file grows.
 
-A name may come again, as in tcpdump's rings (``-W``): a file that is shorter than it was, or that has
-another first packet, is another file. Files that are gone are forgotten, when others are read. One that
-was compressed goes on under its other name (:mod:`kdissect.spark.twins`).
+A name may come again, as in tcpdump's rings (``-W``). A file that became shorter, or that has another first
+packet, is another file. Files that are gone are forgotten when others are read. One that was compressed goes
+on under its other name (:mod:`kdissect.spark.twins`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -58,7 +58,7 @@ class Read(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A file, as far as a batch reads it."""
+    """The part of a file that a batch reads."""
 
     point: str
     path: str

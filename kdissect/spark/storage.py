@@ -1,9 +1,10 @@
 """Names of captures → files, here or wherever ``pyarrow.fs`` reaches: ``s3://`` (``s3a://`` is the same),
 ``gs://``, ``abfss://``, ``hdfs://``.
 
-A directory stands for the files in it, but for those whose names begin with ``.`` or ``_``, as Spark has
-it; a glob for what it matches, elsewhere only in the last part of a path (``*`` and ``[``). What is known
-of an object store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers must know too.
+A directory stands for the files in it, without those whose names begin with ``.`` or ``_``: that is Spark's
+rule. A glob stands for what it matches. On other file systems only the last part of a path may be a glob
+(``*`` and ``[``). What is known of an object store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers
+must know too.
 """
 
 from __future__ import annotations

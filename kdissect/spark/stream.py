@@ -3,8 +3,8 @@
     folder ─► which bytes are next (the source below) ─► one task a capture point: what is carried + bytes
            ─► the tables' folders ``batch=N``
 
-Spark keeps which batch read what before it runs; a batch that is repeated reads the same bytes and the
-same state, and replaces its folders. So whatever is killed when, each row is there once in the end.
+Spark keeps which batch read what before it runs. A batch that is repeated reads the same bytes and the same
+state, and replaces its folders. So each row is there once in the end, whenever a process is killed.
 """
 
 from __future__ import annotations

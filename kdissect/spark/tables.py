@@ -58,7 +58,7 @@ def with_point(table: Table, points: bool, point: str | None = None) -> Table:
 def table_at(table: Table, point: str, head: int | None) -> Table:
     """The same table for the rows of one capture point.
 
-    :param head: to how many bytes keys and values are cut; with 0 there are none, nor bodies.
+    :param head: to how many bytes keys and values are cut; with 0 rows have no keys, values or bodies.
     """
     return Table(table.name, tuple(_changed(column, point, head) for column in table.columns))
 

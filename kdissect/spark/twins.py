@@ -1,8 +1,8 @@
 """A capture that is compressed, or unpacked, where it lies: one file that has two names for a while.
 
 So ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap`` and then removes that. Names that differ in such an
-ending are of one file where the first packets have the same time. Only one of them counts: the one that
-was read before, as long as it is there; then the other, which goes on at the packet where that one ended.
+ending are of one file where the first packets have the same time. Only one of them counts: the one that was
+read before, while it is there. Then the other one goes on at the packet where the first ended.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def twins(path: str) -> list[str]:
 def doubles(firsts: Mapping[str, int | None], known: Collection[str]) -> set[str]:
     """The names that do not count, because another name of the same file does.
 
-    :param firsts: by path, the time of the first packet; None where it is not there yet, as in a file that
-        is being made of its twin.
+    :param firsts: the time of the first packet by path; None if there is no packet yet, as in an unfinished
+        twin.
     :param known: the paths that were read before.
     """
 

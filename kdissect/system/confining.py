@@ -32,7 +32,7 @@ class Confinement(NamedTuple):
 
 
 def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it cannot be changed
-    """Give up everything but what is allowed. What is open stays open, sockets too.
+    """Give up everything that is not allowed. What is open stays open, sockets too.
 
     Other threads that there are give up system calls only, not what Landlock sees.
     """
@@ -42,7 +42,7 @@ def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it can
 
 
 def in_force() -> Confinement:
-    """What a confined process cannot do here, found out by one. Who asks must have no other threads."""
+    """What a confined process cannot do here, found out by one. The caller must have no other threads."""
     if sys.platform != "linux":
         return Confinement()
     pid = os.fork()

@@ -56,7 +56,7 @@ def version() -> int:
 
 
 def restrict(allowed: Allowed) -> int:
-    """Give everything else up, as far as this kernel goes.
+    """Give up everything else that this kernel can refuse.
 
     :returns: the version that is in force; 0 for none.
     """

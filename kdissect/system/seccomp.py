@@ -1,9 +1,10 @@
 """seccomp: a process gives up system calls, for good and in all its threads
 (https://docs.kernel.org/userspace-api/seccomp_filter.html).
 
-What is given up is listed, and refused with "Operation not permitted": a list of what is needed would have to
+What is given up is listed, and refused with "Operation not permitted". A list of what is needed would have to
 know every library and every release of it. libseccomp would bring the numbers for other processors, but its
-bindings for Python have no releases any more: those of two processors stand here, as the kernel has them.
+bindings for Python have no releases any more. The numbers for two processors stand here, as the kernel has
+them.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
 
 
 def handed_on(descriptor: int) -> Any:
-    """Of a :func:`temporary_file` only."""
+    """Works for a :func:`temporary_file` only."""
     return _ByName(_NamedFile.path_of(descriptor))
 
 
@@ -136,4 +136,4 @@ def give_way() -> None:
 
 
 def leave_no_core() -> None:
-    """There is none here unless the administrator wants one."""
+    """Windows writes no core files unless the administrator wants them."""

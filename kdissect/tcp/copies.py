@@ -1,8 +1,8 @@
 """Is a packet that brings nothing new a retransmission, or was it captured at another interface too?
 
 A copy has the identity of one of the ``RECENT`` segments before it, and comes within ``COPY_NS`` of new
-bytes. Where the two cannot be told apart (a sender without IP identification and TCP timestamps that sends
-again at once) it is taken for a copy. Nothing but counts depends on it.
+bytes. A sender without IP identification and TCP timestamps may send again at once. Then the two cannot be
+told apart, and the segment is taken for a copy. Only counts depend on it.
 """
 
 from __future__ import annotations

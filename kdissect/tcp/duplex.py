@@ -1,9 +1,9 @@
 """Segments of one connection → the bytes of both directions, in the order of cause and effect.
 
-A segment's acknowledgement number says what its sender had received when it spoke. So bytes are held
-back until the other direction has been given out up to what they acknowledge: a response is never
-given out before the request that it answers, even where the capture reordered the two or a hole in
-the requests is still being waited for. Each direction's bytes stay in their own order.
+A segment's acknowledgement number says what its sender had received when it spoke. So bytes are held back
+until the other direction has been given out up to what they acknowledge. A response is never given out before
+the request that it answers. This holds even if the capture reordered the two, or if a hole in the requests
+may still be filled. Each direction's bytes stay in their own order.
 
 A connection without bytes costs little: what orders them is made when first something waits.
 """
@@ -212,10 +212,10 @@ class Duplex:
         start: int,
         length: int,
     ) -> bool:
-        """Take a segment as :meth:`feed` does, if it is what nearly all are: the next bytes of its side, or
-        none, while nothing waits, with an acknowledgement of bytes that were given out. It has ACK, neither
-        SYN nor FIN nor RST, and no options beyond a timestamp. Its bytes, which stand in ``data``, may then
-        go on at once. False if it is another: nothing was taken, and it is to be fed.
+        """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
+        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out.
+        It has ACK, neither SYN nor FIN nor RST, and no options beyond a timestamp. Its bytes, which stand in
+        ``data``, may then go on at once. False if it is another: nothing was taken, and it is to be fed.
         """
         ours, theirs = self.streams
         if side:

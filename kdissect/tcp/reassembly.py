@@ -5,22 +5,22 @@ Rules
 1. Offsets count the direction's bytes from 0: the byte after the SYN, or the first position that is
    known where the capture began later. Sequence numbers wrap at 2**32; offsets do not. A number is
    placed by its signed 32-bit distance from the next byte wanted (RFC 1982's serial arithmetic).
-2. The first copy of a byte counts (Zeek, Suricata's BSD policy for equal offsets). A later copy with
-   other contents, as far as the first is still at hand, is a Fault.
-3. A hole is a fact once the peer has acknowledged past it: it had the bytes, the capture lost them.
-   Capture points reorder packets, so the hole is given ``PATIENCE_SEGMENTS`` more segments of the
-   connection, or ``PATIENCE_NS``, to be filled. Without acknowledgements only ``Limits.reorder_bytes``,
-   or the end, declares it. Of a hole that is acknowledged in part, that part is given up.
+2. The first copy of a byte counts (Zeek, Suricata's BSD policy for equal offsets). A later copy with other
+   contents is a Fault, if the first is still at hand.
+3. A hole is a fact once the peer has acknowledged past it: it had the bytes, the capture lost them. Capture
+   points reorder packets, so the hole is given ``PATIENCE_SEGMENTS`` more segments of the connection, or
+   ``PATIENCE_NS``, to be filled. Without acknowledgements only ``Limits.reorder_bytes``, or the end, declares
+   it. If a hole is acknowledged in part, only that part is given up.
 4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
 6. A packet that several interfaces captured is a copy, not a retransmission, and is counted apart.
 7. Where the sender opened with several initial numbers, :mod:`kdissect.tcp.initials` says which counts. A SYN
-   with another number after the peer has acknowledged data is nobody's, and so is what lies at a number that
-   the peer did not confirm.
+   with another number after the peer has acknowledged data does not count. Bytes at a number that the peer
+   did not confirm do not count either.
 8. A round trip runs from bytes, when they are captured first and in order, to the acknowledgement that covers
-   them: from the capture point to the receiver and back. One at a time is timed. Bytes that come again are
-   never timed: nobody knows which copy is acknowledged (Karn's rule). Late acknowledgements make a round trip
-   longer, never shorter, so that the smallest is the one that tells of the network.
+   them. It is the way from the capture point to the receiver and back. One at a time is timed. Bytes that
+   come again are never timed: nobody knows which copy is acknowledged (Karn's rule). Late acknowledgements
+   make a round trip longer, never shorter. So the smallest one tells of the network.
 """
 
 from __future__ import annotations

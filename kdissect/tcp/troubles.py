@@ -1,8 +1,9 @@
 """What went wrong with one direction of a connection: bytes sent again because they were lost, windows of 0.
 
-A segment that is sent again was lost only if its receiver does not show that it had it: by an acknowledgement
-before it, or by a D-SACK after it (RFC 2883), as after the probes of a tail that is merely acknowledged late
-(RFC 8985). One that fills a hole was lost before the capture point, unless the packets just changed places.
+A segment that is sent again was lost, unless its receiver shows that it had it. An acknowledgement before it
+shows that, or a D-SACK after it (RFC 2883). A D-SACK also follows the probes of a tail that is merely
+acknowledged late (RFC 8985). A segment that fills a hole was lost before the capture point, unless the
+packets just changed places.
 """
 
 from __future__ import annotations

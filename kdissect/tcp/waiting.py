@@ -33,7 +33,7 @@ class Piece(NamedTuple):
         return Piece(start, end - start, data, self.packet, self.timestamp_ns)
 
     def agrees_with(self, other: Piece) -> bool:
-        """Whether the two have the same bytes where they overlap, as far as both were captured."""
+        """Whether the two have the same bytes where they overlap and both were captured."""
         low = max(self.offset, other.offset)
         high = min(self.offset + len(self.data), other.offset + len(other.data))
         return low >= high or (

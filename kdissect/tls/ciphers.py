@@ -1,7 +1,7 @@
 """Protected records → what they protect: one opener a direction and key.
 
-``open(header, fragment, seq)`` gives the content's type and the content, or None where the record is not
-authentic under this key and sequence number; so a wrong guess of either is never taken for data.
+``open(header, fragment, seq)`` gives the content's type and the content. It gives None if the record is not
+authentic under this key and sequence number, so a wrong guess of either never passes for data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Opener13(NamedTuple):
         return (inner[-1], inner[:-1]) if inner else (0, b"")
 
     def content_bytes(self, fragment_bytes: int) -> int | None:
-        """How long the content of a fragment is; None: that cannot be told, for there may be padding."""
+        """How long the content of a fragment is; None if that cannot be told, because there may be
+        padding.
+        """
         return None
 
 

@@ -6,13 +6,13 @@ Rules
 
 1. Bytes come out only of records that are authentic. A chunk has the packet and the time at which its
    record was whole; its offset counts the bytes that came out of its direction.
-2. A record whose key is not known yet waits, and those behind it: for the secret, which may come later, and
-   early data for the broker's word whether it takes it. Data of the other direction waits with it, for it may
-   be the answer. What waits is bounded; beyond it the connection is dark, and says why. What is read out of
-   those that waited keeps their order.
+2. A record whose key is not known yet waits for the secret, which may come later. Early data waits until the
+   broker says whether it takes it. The records behind wait too. Data of the other direction waits with it,
+   because it may be the answer. What waits is bounded; beyond it the connection is dark, and says why. What
+   is read out of those that waited keeps their order.
 3. Records that are lost are a Gap. It is exact where the one record that was lost says how long its content
    was; else its length is an estimate, and says so.
-4. A record that is not authentic is a Fault and a Gap. A direction of which too many in a row are not is
+4. A record that is not authentic is a Fault and a Gap. A direction with too many such records in a row is
    given up.
 
 What it is fed, in order, and the secrets that it is given are all that its output depends on.

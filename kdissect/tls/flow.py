@@ -1,7 +1,7 @@
 """One direction of a TLS connection: its records, what protects them, and where in the sequence it is.
 
-A record says neither its sequence number nor its key. Both are known as long as nothing is lost; after a
-loss they are searched for, within bounds, and a record counts as found only when it is authentic:
+A record says neither its sequence number nor its key. Both are known as long as nothing is lost. After a loss
+they are searched for, within bounds. A record counts as found only when it is authentic:
 
 1. the key at hand, with the sequence numbers that the lost bytes have room for;
 2. the keys that come after it in the handshake, and the one after a KeyUpdate, from their sequence number 0.

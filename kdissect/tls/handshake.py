@@ -94,13 +94,12 @@ class Hello(NamedTuple):
         return self.random == RETRY_RANDOM
 
     def chosen_version(self) -> int:
-        """Of a ServerHello: the version that the connection has."""
+        """The version that the connection has, by its ServerHello."""
         data = self.extensions.get(SUPPORTED_VERSIONS)
         return self.version if data is None or len(data) != 2 else int.from_bytes(data, "big")
 
     def offered_versions(self) -> tuple[int, ...]:
-        """Of a ClientHello: the versions it offers, without those that are there to test servers
-        (RFC 8701)."""
+        """The versions that a ClientHello offers, without those that are there to test servers (RFC 8701)."""
         data = self.extensions.get(SUPPORTED_VERSIONS)
         if data is None:
             return (self.version,)
@@ -224,7 +223,9 @@ def read_encrypted_premaster(message: bytes) -> bytes:
 
 
 def server_name(extension: bytes) -> str | None:
-    """The host name that a client asks for (RFC 6066, 3); None where there is none, or no text."""
+    """The host name that a client asks for (RFC 6066, 3); None if the client asks for no name, or the name is
+    no text.
+    """
     try:
         names = Cursor(_vector(Cursor(extension), 2))
         while names.remaining():
@@ -238,7 +239,7 @@ def server_name(extension: bytes) -> str | None:
 
 
 def protocols(extension: bytes) -> list[str]:
-    """The protocol names in an ALPN extension (RFC 7301, 3.1), as far as they can be read."""
+    """The protocol names in an ALPN extension (RFC 7301, 3.1) that can be read."""
     found: list[str] = []
     try:
         names = Cursor(_vector(Cursor(extension), 2))

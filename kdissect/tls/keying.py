@@ -98,7 +98,7 @@ class Keying:
         return any(True for _ in self.later(side, flow))
 
     def later(self, side: Side, flow: Flow) -> Iterator[tuple[str, Opener]]:
-        """The stages that may have begun unseen, as far as their secrets are known."""
+        """The stages that may have begun unseen and whose secrets are known."""
         now = self.negotiation
         if now.server_hello is None or now.unsupported is not None or self.client is None:
             return

@@ -57,8 +57,8 @@ def _lines(key_log: bytes) -> Iterator[bytes]:
 class Secrets:
     """What is known of all connections: given as key logs and private keys, or learned from handshakes.
 
-    A secret has the name under which it is looked for: a client random, the first bytes of an encrypted
-    premaster secret, or a session's id or ticket. Who waits for one is told the names of what is new.
+    A secret is looked for by its name: a client random, the first bytes of an encrypted premaster secret, or
+    a session's id or ticket. A connection that waits for a secret gets the names of the new ones.
     """
 
     __slots__ = (
@@ -91,11 +91,11 @@ class Secrets:
 
     @property
     def left_out(self) -> int:
-        """Of how many connections the secrets were forgotten, because there were too many."""
+        """How many connections lost their secrets, because there were too many."""
         return self._known.forgotten
 
     def add(self, key_log: bytes) -> set[bytes]:
-        """Take in lines of a key log; gives the names of which they told something new."""
+        """Take in lines of a key log; gives the names that have something new."""
         told: set[bytes] = set()
         for line in _lines(key_log):
             words = line.decode("latin-1").split()

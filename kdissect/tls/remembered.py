@@ -1,9 +1,9 @@
 """The secrets that are known, by the name of what they are of, in little room: a big site's key log has
 millions of lines.
 
-All secrets of one name are one value, a row of label, length and secret, which takes half of what a dict of
-them would. They are bounded; of more, the oldest are forgotten, for a key log that is appended to for weeks
-holds those of the connections at hand at its end.
+All secrets of one name are one value, a row of label, length and secret. A dict of them would take twice as
+much memory. The secrets are bounded: if there are too many, the oldest are forgotten. A key log that grows
+for weeks has the secrets of the newest connections at its end.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Remembered:
         return found
 
     def add(self, name: bytes, label: str, secret: bytes) -> bool:
-        """Take in a secret of at most 64 KiB; gives whether it is new. Of two, the later counts."""
+        """Take in a secret of at most 64 KiB; gives whether it is new. If there are two, the later counts."""
         row = entry = _entry(label, secret)
         before = self._rows.get(name)
         if before is None:

@@ -31,7 +31,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Seen:
-    """It grows with the handshake. Of several (renegotiations), each counts for what it says."""
+    """It grows with the handshake. If there are several handshakes (renegotiations), each counts for what it
+    says.
+    """
 
     __slots__ = (
         *("alerts", "alpn", "certificates", "client_certificates", "early_data", "offered"),

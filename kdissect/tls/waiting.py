@@ -1,6 +1,6 @@
 """What waits of one connection: records, and losses among them, in the order in which they came; and why.
 
-A record waits for its key; what is behind it waits with it, and so does data of the other direction, for it
+A record waits for its key. What is behind it waits with it. Data of the other direction waits too, because it
 may be the answer.
 """
 

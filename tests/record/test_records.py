@@ -147,7 +147,7 @@ def test_headers_that_the_record_cannot_hold_are_refused_before_anything_is_made
         ("00 00 00 01 02 61 00 00", "1 byte after the last header"),
         ("00 00 00 01 0c 6161", "a value of 6 bytes where 2 are left"),
         ("00 00 00 00 00 02 00 02", "needs 1 byte, 0 are left"),
-        ("00 00 808080808000", "a varint of more than 5 bytes"),
+        ("00 00 808080808000", "a varint longer than 5 bytes"),
         ("00 00 00 808080", "the varint breaks off"),
         ("00 8080808080", "the varlong breaks off"),
         ("00 00 00", "a record of 3 bytes"),

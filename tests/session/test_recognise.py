@@ -158,7 +158,7 @@ def test_a_request_whose_header_breaks_off_in_its_tags_is_told_too() -> None:
     assert recogniser.feed(0, chunk(framed(head + b"\x80" * 20)), True) is None
     doubt = recogniser.close().doubt
     assert doubt is not None
-    assert doubt.defect == "ListGroups v3 of the client 'app': a varint of more than 5 bytes"
+    assert doubt.defect == "ListGroups v3 of the client 'app': a varint longer than 5 bytes"
 
 
 def test_of_many_broken_requests_the_first_is_told_also_before_a_gap() -> None:
