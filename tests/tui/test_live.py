@@ -35,7 +35,8 @@ def port() -> int:
 
 @pytest.fixture
 def terminal(port: int, tmp_path: Path) -> Iterator[Terminal]:
-    shown = Terminal("tui", "-i", "lo", "--allow-root", "-f", f"tcp port {port}", TMPDIR=str(tmp_path))
+    environment = {"TMPDIR": str(tmp_path), "KDISSECT_PAGE": "exchanges"}
+    shown = Terminal("tui", "-i", "lo", "--allow-root", "-f", f"tcp port {port}", **environment)
     try:
         shown.until(b"0 dropped")
         yield shown

@@ -76,6 +76,7 @@ def test_an_effect_stands_deeper_than_its_cause_and_has_what_was_measured() -> N
     assert [(row["finding"].id, row["deep"], row["measure"]) for row in rows] == [
         ("session-timeout", 0, "6.01 s"),
         ("rebalance-long", 1, "6.28 s"),
+        ("records-read-twice", 1, "251 records"),
     ]
 
 
@@ -88,7 +89,8 @@ def test_what_was_looked_at_is_told() -> None:
 
 
 def test_what_is_configured_holds() -> None:
-    assert [each.id for each in findings(KILLED, Rules(ignored=("session-*",)))] == ["rebalance-long"]
+    left = ["rebalance-long", "records-read-twice"]
+    assert [each.id for each in findings(KILLED, Rules(ignored=("session-*",)))] == left
     rules = Rules({"rebalance-long": {"stopped_s": 3600.0}})
     assert "rebalance-long" in [each.id for each in findings(KILLED)]
     assert findings(KILLED, rules) == explain(KILLED, thresholds=rules.thresholds).findings
