@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import cleandoc
 from itertools import chain
 from pathlib import Path
 
@@ -57,6 +58,8 @@ _CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
 _END = re.compile(r"(?<=[.!?…])[)\]\"'*]*\s+")
 _SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs|approx|cf)\.", re.IGNORECASE)
 _POINT = re.compile(r"\n\s*(?:[-*•]|\d+\.|:\w[^:\n]*:) ")
+_ROW = re.compile(r"\n(?! {4})")
+"""Where a row of a table begins in the help of click: behind a backspace, which stands above the table."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ class Found:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text of paragraphs and lists, each on one line, code as one word."""
+    """The sentences of a text of paragraphs, lists and tables, each on one line, code as one word."""
     for paragraph in re.split(r"\n\s*\n", "\n" + text):
-        for part in _POINT.split(paragraph):
-            line = " ".join(_CODE.sub("X", part).split())
+        for part in (_ROW if "\b" in paragraph else _POINT).split(paragraph):
+            line = " ".join(_CODE.sub("X", part).replace("\b", "").split())
             for each in _END.split(_SHORT.sub(r"\1", line)):
                 if each:
                     yield each
@@ -133,7 +136,7 @@ def _options() -> Iterator[Text]:
     while waiting:
         name, command = waiting.pop()
         for text in (command.help, command.epilog, command.short_help):
-            yield Text("--help", name, (text or "").replace("\b", ""))
+            yield Text("--help", name, cleandoc(text or ""))
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 yield Text("--help", f"{name} {parameter.opts[0]}", parameter.help or "")

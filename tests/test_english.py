@@ -6,10 +6,33 @@ import pytest
 
 from tests.english import LONGEST, Found, Text, counts, found, sentences, words
 
-NONE_LEFT = ("README.md", "CHANGELOG.md", "help pages", "kdissect fields")
+NONE_LEFT = (
+    *("README.md", "CHANGELOG.md", "help pages", "kdissect fields", "--help", "pages of rules"),
+    *("kdissect/analysis", "kdissect/cli", "kdissect/insight", "kdissect/settings", "kdissect/tui"),
+)
 """Places where nothing may be found."""
 
 MOST = {
+<<<<<<< HEAD
+    "kdissect": 25,
+    "kdissect/capture": 30,
+    "kdissect/client": 32,
+    "kdissect/embedded": 17,
+    "kdissect/filter": 34,
+    "kdissect/help": 0,
+    "kdissect/jobs": 7,
+    "kdissect/live": 26,
+    "kdissect/logdir": 9,
+    "kdissect/points": 10,
+    "kdissect/present": 45,
+    "kdissect/protocol": 54,
+    "kdissect/record": 14,
+    "kdissect/session": 45,
+    "kdissect/spark": 56,
+    "kdissect/system": 7,
+    "kdissect/tcp": 9,
+    "kdissect/tls": 20,
+=======
     "--help": 10,
     "pages of rules": 73,
     "kdissect/analysis": 121,
@@ -17,6 +40,7 @@ MOST = {
     "kdissect/insight": 9,
     "kdissect/settings": 4,
     "kdissect/tui": 86,
+>>>>>>> engl2
 }
 """How much was found elsewhere; in places without a number, nothing. These numbers only sink: write a smaller
 one when you rewrite a text."""
@@ -79,12 +103,17 @@ def test_a_long_sentence_is_found_and_code_counts_as_one_word() -> None:
     assert isinstance(next(found(Text("here", "there", "word " * 99))), Found)
 
 
-def test_sentences_end_at_points_paragraphs_and_items() -> None:
+def test_sentences_end_at_points_paragraphs_items_and_rows() -> None:
     assert list(sentences("One two. Three\n\nfour:\n- five\n- six, e.g. seven")) == [
         "One two.",
         "Three",
         "four:",
         "five",
         "six, e.g seven",
+    ]
+    assert list(sentences("One.\n\n\b\ntwo    three\n       four\nfive    six")) == [
+        "One.",
+        "two three four",
+        "five six",
     ]
     assert words("a – b, `c`") == 3

@@ -24,14 +24,14 @@ _NAMES_TOPICS = ("OffsetCommit", "OffsetFetch")
 
 
 class Speaker(NamedTuple):
-    """A client as far as it can be told from others: address and client id."""
+    """A client, named by what tells it from others: address and client id."""
 
     client: str
     client_id: str | None
 
 
 def speaker(exchange: Exchange) -> Speaker:
-    """Who asks."""
+    """The client that asks."""
     return Speaker(address(exchange.client), exchange.client_id)
 
 
@@ -68,8 +68,8 @@ class Affiliations:
                 mine.setdefault(group, set()).update(topics)
 
     def group(self, who: Speaker, *topic: str | None) -> str | None:
-        """The group of a client that reads a topic, which may have a name and an id; None where it has none,
-        or may be of several."""
+        """The group of a client that reads a topic. The topic may have a name and an id. None if the client
+        has no group, or may be of several."""
         groups = self._groups.get(who)
         if not groups or who.client_id is None:
             return None

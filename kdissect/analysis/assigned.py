@@ -21,8 +21,8 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
 
 
 def subscription(request: dict[str, Any]) -> tuple[list[str] | None, list[dict[str, Any]] | None]:
-    """The topics that a JoinGroup of a consumer asks for, and the partitions that it says it has, as the
-    first of its protocols has them; None where something else is in it."""
+    """The topics that a JoinGroup of a consumer asks for, and the partitions that it says it has. Both come
+    from the first of its protocols that can be read. None if no protocol can be read."""
     for each in request.get("protocols") or ():
         found = decode_field("JoinGroupRequest", [request, each], "metadata", each.get("metadata"))
         if isinstance(found, Embedded) and found.struct is not None and not found.faults:

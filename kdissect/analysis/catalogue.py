@@ -83,7 +83,7 @@ STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
     """The statistic that ``text`` asks for, with its name.
 
-    :raises LookupError: there is none of that name.
+    :raises LookupError: no statistic has that name.
     :raises ValueError: what follows the name is not understood; the text says what may.
     """
     name, *how = (part.strip() for part in text.split(","))

@@ -1,9 +1,9 @@
 """The rebalances of a classic group: JoinGroup, SyncGroup, LeaveGroup, Heartbeat; Connect's too.
 
-A rebalance begins with what triggers it (:mod:`kdissect.analysis.triggers`). Its members are told, join
-again, are all answered at once when the last has come or the coordinator waits no longer, and are given what
-the leader assigns. Generations between two that were told were those of an empty group. What goes on when
-the capture ends is a rebalance too, without a generation where none was told yet.
+A rebalance begins with what triggers it (:mod:`kdissect.analysis.triggers`). Its members are told, and join
+again. The coordinator answers all of them at once, when the last has come or when it waits no longer. Then
+they are given what the leader assigns. Generations between two that were told were those of an empty group.
+What goes on when the capture ends is a rebalance too, without a generation where none was told yet.
 """
 
 from __future__ import annotations

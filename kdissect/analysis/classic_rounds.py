@@ -1,8 +1,8 @@
 """The rounds of a classic group: which JoinGroups were answered together with which generation.
 
-A JoinGroup that is answered with a generation in force (a static member that comes back, KIP-345, or a
-member that asks again) belongs to no round. The coordinator answers all of a round at once, so what was
-asked after the first answer is none of it.
+A JoinGroup that is answered with a generation in force belongs to no round. A static member that comes back
+(KIP-345) sends one, or a member that asks again. The coordinator answers all of a round at once, so a request
+after the first answer does not belong to the round.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Statements about clusters → how each thing was, from when to when, and what changed.
 
-Of what has an epoch, the newest counts, whoever told it; a leader's epoch and a partition's (KIP-841) are
-compared. Of what has none, the latest statement counts; but where another broker said otherwise shortly
-before, and this one only repeats what held before that, it is behind, and is believed only if it keeps
-saying so.
+If statements have an epoch, the newest epoch counts, whoever told it. A leader's epoch and a partition's
+(KIP-841) are compared. If statements have no epoch, the latest counts, with one exception. Another broker may
+have said otherwise shortly before, and this one only repeats what held before that. Then this one is behind,
+and is believed only if it keeps saying so.
 
 What a capture shows first was so before, nobody knows since when: it is no change.
 """
@@ -247,5 +247,5 @@ def list_text(nodes: Any) -> str | None:
 
 
 def leader_text(node: int) -> str:
-    """A leader, or that there is none."""
+    """A leader, or that the partition has no leader."""
     return "none" if node < 0 else str(node)

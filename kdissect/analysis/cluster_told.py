@@ -4,8 +4,8 @@ Configurations, quotas, features and permissions: :mod:`kdissect.analysis.cluste
 ``__cluster_metadata``: :mod:`kdissect.analysis.metadata_log`.
 
 In a cluster of KRaft, Metadata and DescribeCluster name any broker as the controller
-(``KRaftMetadataCache``), which says nothing; who leads the quorum is told by Vote, BeginQuorumEpoch,
-DescribeQuorum and refused Fetches of ``__cluster_metadata``.
+(``KRaftMetadataCache``), which says nothing. Vote, BeginQuorumEpoch, DescribeQuorum and refused Fetches of
+``__cluster_metadata`` tell who leads the quorum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a statistic declares the columns of its rows, and the columns that several declare alike.
 
-A statistic stands in one file: its columns stand above its class, and everything that shows it reads them
-there (``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark).
+A statistic stands in one file, with its columns above its class. Everything that shows it reads them there:
+``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark.
 """
 
 from __future__ import annotations

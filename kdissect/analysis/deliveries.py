@@ -97,9 +97,9 @@ NO_LOSS = ConnectionLoss([], [], [])
 
 
 def after_loss(arrivals: Iterable[Arrival], loss: ConnectionLoss) -> Iterator[Arrival]:
-    """The arrivals of a connection and partition, each told whether an answer is missing before it that may
-    have brought records: it is the next that asks for anything, and the partition was asked for all the
-    time."""
+    """The arrivals of a connection and partition, each told whether an answer that may have brought records
+    is missing before it. That is so if its request is the next for anything, and the partition was asked for
+    all the time."""
     if not loss.lost:
         yield from arrivals
         return

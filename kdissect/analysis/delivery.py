@@ -1,22 +1,22 @@
 """Records on their way: produced, acknowledged, replicated, visible, fetched; by offset.
 
-What was produced is a batch with the offset that the broker gave it; what a consumer or a follower fetched
-are batches with their offsets. They are joined by offset when rows are asked for, so parts of a capture
-merge without seams. All comes from headers; no record is unpacked.
+A producer sends a batch, and the broker gives it an offset. Consumers and followers fetch batches with their
+offsets. The two are joined by offset when rows are asked for, so parts of a capture merge without seams. All
+comes from headers; no record is unpacked.
 
-* Where the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known: then
-  the checksum, the count and the timestamps tell the batch, which brokers keep as they are. Where only the
-  answer was captured, the offset tells where the batch begins.
+* If the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known. Then the
+  checksum, the count and the timestamps tell the batch: brokers keep them as they are. If only the answer was
+  captured, the offset tells where the batch begins.
 * A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the
   offset that it asked for on, as a broker sends whole batches.
-* Where an answer was not captured and the next request asks for a later offset, the records between were
-  fetched, and it is not known when: they are counted in ``records``, and in no time.
+* If an answer was not captured and the next request asks for a later offset, the records between were
+  fetched. The time is not known, so they are counted in ``records``, and in no time.
 * A record is visible when any answer tells a high watermark beyond it.
-* The wait of a consumer that was busy is the time from the acknowledgement to its request, where that came
-  later: no fetch for the partition was outstanding in between.
+* The wait of a busy consumer is the time from the acknowledgement to its request, if the request came later.
+  No fetch for the partition was outstanding in between.
 * The times of the single records of a batch are taken to lie evenly between its first and its largest
-  timestamp; where it is not compressed and they lie more than a few milliseconds apart, a sample of them is
-  taken.
+  timestamp. If these lie more than a few milliseconds apart and the batch is not compressed, a sample of
+  records is read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How many requests of a connection are in flight: sent, and not yet answered.
 
-The depth is taken at every answered request, when it is complete: itself and those before it whose
-response had not begun then. Brokers answer in the order of the requests, so exchanges come in that order
-too, and of the earlier ones only those must be remembered whose response came after the latest request:
-never more than may wait for a response at all (``Limits.pending_requests``), whatever the times say.
+The depth is taken at every answered request, when it is complete: itself and those before it whose response
+had not begun then. Brokers answer in the order of the requests, so exchanges come in that order too. An
+earlier exchange is remembered only if its response came after the latest request. These are never more than
+may wait for a response at all (``Limits.pending_requests``), whatever the times say.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is
 refused or closed is told apart by what went over the wire:
 
-* A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame (RFC 8446 6: an alert
-  is two bytes behind a header of five), and no response.
+* A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame, and no response. RFC
+  8446 6: an alert is two bytes behind a header of five.
 * A TLS hello without an answer: the connection is TLS, and nothing came back.
 """
 

@@ -1,10 +1,10 @@
 """The rebalances of consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
-The coordinator raises the group's epoch when a member joins, leaves or is silent for too long, or when what
-is subscribed changes, and gives members their targets in the answers to their heartbeats, first what they
-must give back, then what they gain. Each rise is a row: from what made the coordinator raise it to the time
-when all members that are known were told of it and hold what they were given. Who was silent is not on the
-wire: that nobody else acted, and that a member was not heard of any more, tells it.
+The coordinator raises the group's epoch when a member joins, leaves or is silent for too long, or when the
+subscribed topics change. It gives members their targets in the answers to their heartbeats: first what they
+must give back, then what they gain. Each rise is a row. It begins with what made the coordinator raise the
+epoch. It ends when all known members were told of it and hold what they were given. The wire does not say
+which member was silent. It follows from two facts: nobody else acted, and a member was not heard of any more.
 """
 
 from __future__ import annotations

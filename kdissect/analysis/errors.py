@@ -1,5 +1,5 @@
-"""Errors: every error code in a response that is not 0, how grave it is, whose it is, on what, and when it
-came first and last. One response may hold many: one for each topic, partition, member …"""
+"""Errors: every error code in a response that is not 0. A row tells how grave it is, whose, on what, and when
+it came first and last. One response may hold many: one for each topic, partition, member …"""
 
 from __future__ import annotations
 

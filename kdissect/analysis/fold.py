@@ -1,14 +1,14 @@
-"""What every statistic is, and the parts that they are made of.
+"""The base of all statistics, and the parts that build them.
 
     statistic = Topics()
     for event in events: statistic.feed(event)
     rows = statistic.result()
 
-Where a filter chooses what counts, all other events go to ``statistic.see(event)``: names of topic ids, fetch
+If a filter chooses what counts, all other events go to ``statistic.see(event)``. Names of topic ids, fetch
 sessions and requests in flight follow from all that was on the wire.
 
-``a.merge(b)``, where ``b`` was fed what came after ``a``, leaves in ``a`` what one statistic fed with all
-of it would hold, as long as no limit was hit. Memory is bounded: of the rows of a table the first
+``b`` was fed what came after ``a``. Then ``a.merge(b)`` leaves in ``a`` what one statistic fed with all
+events would hold, as long as no limit was hit. Memory is bounded: of the rows of a table the first
 ``limits.rows`` are kept, and what belongs to others is counted in :attr:`Statistic.left_out`.
 """
 
@@ -235,7 +235,7 @@ class Span:
     last_exchange: int | None = None
 
     def add(self, ns: int, exchange: int) -> None:
-        """It occurs in an exchange at a time. Of two at the same time, the lower number is first."""
+        """It occurs in an exchange at a time. If two have the same time, the lower number is first."""
         first, last = self.first_ns, self.last_ns
         if first is None or last is None:
             self.first_ns = self.last_ns = ns
@@ -270,7 +270,7 @@ class Span:
 
 
 def begun_ns(exchange: Exchange) -> int:
-    """When an exchange began, as far as it was captured: its request was complete, or its response came."""
+    """When an exchange began, by what was captured: its request was complete, or its response came."""
     if exchange.request is not None:
         return exchange.request.frame.last_ns
     assert exchange.response is not None

@@ -10,7 +10,7 @@ from kdissect.protocol.errors import FATAL, ROUTINE
 
 @dataclass(slots=True)
 class Grades:
-    """Counts. An error that is routine is none: it is counted apart."""
+    """Counts. A routine error does not count as an error: it is counted apart."""
 
     errors: int = 0
     """Fatal and retriable ones."""
@@ -19,7 +19,7 @@ class Grades:
     routine: int = 0
 
     def add(self, error_class: str | None) -> None:
-        """Count an error of this class; None is none."""
+        """Count an error of this class. None counts nothing."""
         if error_class == ROUTINE:
             self.routine += 1
         elif error_class is not None:

@@ -1,4 +1,4 @@
-"""Who does what with what: clients, topics, groups and brokers, and what flows between them.
+"""Clients, topics, groups and brokers, and what flows between them.
 
 ``client produces topic``, ``client fetches topic``, ``client member-of group``, ``client commits group``,
 ``group commits topic``, ``client administers topic`` (or the broker that was asked, where it is about none),

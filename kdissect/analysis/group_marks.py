@@ -21,7 +21,7 @@ Held = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Who(NamedTuple):
-    """Who sent a request."""
+    """The sender of a request."""
 
     client: str
     client_id: str | None
@@ -84,7 +84,7 @@ class Sync(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """A member that a LeaveGroup makes leave; refused ones are none."""
+    """A member that a LeaveGroup makes leave. A refused one is no mark."""
 
     ns: int
     number: int
@@ -149,7 +149,7 @@ class RepeatedMark:
 
 
 def who_of(exchange: Exchange) -> Who:
-    """Who sent the request of an exchange."""
+    """The sender of the request of an exchange."""
     return Who(exchange.client, exchange.client_id, exchange.connection)
 
 

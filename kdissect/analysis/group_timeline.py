@@ -1,8 +1,8 @@
 """What groups did, by time: the fold that the statistics of rebalances are views of.
 
-Marks (:mod:`kdissect.analysis.group_marks`) stand on the line of their group. What repeats is kept as one:
-heartbeats without an error, commits and refusals of a member in a generation, the Fetches of a client that
-follow each other, and the places where a connection was not captured whole.
+Marks (:mod:`kdissect.analysis.group_marks`) stand on the line of their group. Marks that repeat are kept as
+one. These are heartbeats without an error, commits and refusals of a member in a generation, and Fetches of a
+client that follow each other. Places where a connection was not captured whole are kept as one too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HOLE_GAP_NS = SECOND // 10
 
 
 class BeatKey(NamedTuple):
-    """Whose heartbeats, or commits."""
+    """The member that sends heartbeats or commits."""
 
     group: str
     member: str

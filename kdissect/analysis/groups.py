@@ -199,7 +199,7 @@ class _Group:
     """Of members that still wait for a generation."""
 
     def add(self, name: str, member: Member) -> None:
-        """Count a member, whose name is empty where it is none."""
+        """Count a member. The name is empty if a client is no member."""
         self.types |= member.types
         self.joins += member.joins
         self.heartbeats += member.heartbeats

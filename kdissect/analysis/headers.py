@@ -1,8 +1,8 @@
 """A record set → the headers of its batches, with no checksum computed.
 
-Whoever counts batches also checks them (:mod:`kdissect.record.sets`). Who wrote a batch, when and in which
-order stands in its first 61 bytes, and nothing is unpacked for that. Messages of magic 0 and 1 have no such
-header. They are read as record sets are; compressed ones are unpacked only where that is asked for.
+The statistic that counts batches also checks them (:mod:`kdissect.record.sets`). The first 61 bytes of a
+batch tell who wrote it, when and in which order. Nothing is unpacked for that. Messages of magic 0 and 1 have
+no such header. They are read as record sets are; compressed ones are unpacked only where that is asked for.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ class Header(NamedTuple):
 
     @property
     def first_ms(self) -> int | None:
-        """The timestamp of its first record; None where there is none."""
+        """The timestamp of its first record; None without a timestamp."""
         return self.base_timestamp if 0 <= self.base_timestamp <= MOST_MS else None
 
     @property
     def last_ms(self) -> int | None:
-        """The largest timestamp in it; None where there is none."""
+        """The largest timestamp in it; None without a timestamp."""
         return self.max_timestamp if 0 <= self.max_timestamp <= MOST_MS else None
 
     @property

@@ -1,9 +1,9 @@
 """Many integers → how many, least, most, mean, and percentiles with a bounded error.
 
-Values of 256 and more are counted in buckets: 128 of equal width between one power of two and the next, so
-that a bucket is at most 1/128 of its values wide. A percentile is given as the middle of its bucket: it
-lies within 1/256 (0.4 %) of the value that stands at that rank. Values below 256, the least, the
-most, and the mean are exact. Histograms over parts, merged, are equal to the one over the whole.
+Values of 256 and more are counted in buckets: 128 of equal width between one power of two and the next. So a
+bucket is at most 1/128 of its values wide. A percentile is given as the middle of its bucket: it lies within
+1/256 (0.4 %) of the value that stands at that rank. Values below 256, the least, the most, and the mean are
+exact. Histograms over parts, merged, are equal to the one over the whole.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class Histogram:
         return out
 
     def percentiles(self, *percents: int) -> list[int | None]:
-        """Of each of these, which ascend: the smallest value that so many percent of all do not exceed
-        (nearest rank); None without values."""
+        """For each percentage, in ascending order: the smallest value that so many percent of all do not
+        exceed (nearest rank). None without values."""
         if self.least is None or self.most is None:
             return [None] * len(percents)
         return [min(max(_middle(bucket), self.least), self.most) for bucket in self._buckets_of(percents)]
 
     def ceiling(self, percent: int) -> int | None:
-        """A value that so many percent of all do not exceed for certain, and that is at most 1/128 above the
-        smallest such; None without values."""
+        """A value that so many percent of all do not exceed for certain. It is at most 1/128 above the
+        smallest such value. None without values."""
         if self.most is None:
             return None
         (bucket,) = self._buckets_of((percent,))

@@ -1,7 +1,7 @@
 """Topics as the wire names them, by name or by id, and what the ids are called.
 
-Rows are kept under what stands on the wire, because the name of an id may be told after the exchanges
-that use it, or never. When the rows are asked for, what is known by then counts from the start.
+Rows are kept under what stands on the wire. The name of an id may be told after the exchanges that use it, or
+never. When the rows are asked for, what is known by then counts from the start.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """How far consumer groups are behind: what they committed, where the log ends, and how that changes.
 
-* Committed is what an accepted OffsetCommit says, or a TxnOffsetCommit from the end of its transaction on, or
-  what an answer to OffsetFetch tells; of share groups the start offset that is told or written.
-* The log ends at the newest offset that any answer told: behind what was produced, the high watermark of a
-  fetch, the latest offset of ListOffsets, or a committed one.
+* Three messages say what is committed: an accepted OffsetCommit, an answer to OffsetFetch, and a
+  TxnOffsetCommit from the end of its transaction on. For share groups it is the start offset that is told or
+  written.
+* The log ends at the newest offset that any answer told. That is the offset behind what was produced, the
+  high watermark of a fetch, the latest offset of ListOffsets, or a committed one.
 
 What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
 interval in which one of the two was told, with what held at its end.

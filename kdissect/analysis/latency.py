@@ -1,9 +1,9 @@
 """Where the time of exchanges goes: the parts of their latency, by API and version.
 
-The parts are those of the columns of an exchange (``behind_ns``, ``throttle_ns``, ``network_ns``, and
-``served_ns``, of which ``wait_ns`` and ``broker_ns`` are told where the wait is known). They add up to
-``latency_ns``. The transfers and the client's own time stand outside. Of a part, the exchanges count of which
-it is known.
+The parts are columns of an exchange: ``behind_ns``, ``throttle_ns``, ``network_ns`` and ``served_ns``. If the
+wait is known, ``served_ns`` is told apart into ``wait_ns`` and ``broker_ns``. The parts add up to
+``latency_ns``. The transfers and the client's own time stand outside. An exchange counts for the parts that
+are known of it.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def told(value: int) -> int | None:
 
 
 class Ledgers(Generic[K]):
-    """Rows of ``width`` 64-bit numbers each, by key. Of more than so many keys, or so many rows in all, the
-    first are kept and the others counted."""
+    """Rows of ``width`` 64-bit numbers each, by key. Beyond so many keys, or so many rows in all, further
+    ones are only counted."""
 
     def __init__(self, width: int, keys: int, rows: int) -> None:
         self._width = width

@@ -1,19 +1,18 @@
 """Members of groups and their generations: what the statistics of groups are made of.
 
-Of every member (its id, within its group) and of every stay of a member in a generation, the exchanges
-tell, each for itself:
+A member is its id within its group. Each exchange tells by itself of a member, and of its stay in a
+generation:
 
 * Classic groups: JoinGroup gives a member its generation, SyncGroup its assignment, Heartbeat and
   OffsetCommit name the generation, LeaveGroup ends it.
-* Groups of KIP-848 (consumer), KIP-932 (share) and KIP-1071 (streams): a heartbeat's answer gives the
-  member epoch, which takes the generation's place; a heartbeat with epoch -1, or -2 for a static member
-  that will come back, leaves. An assignment that is null is unchanged.
+* Groups of KIP-848 (consumer), KIP-932 (share) and KIP-1071 (streams): a heartbeat's answer gives the member
+  epoch, which takes the generation's place. A member leaves with a heartbeat of epoch -1; a static member
+  that will come back, with -2. An assignment that is null is unchanged.
 
-A static member that is removed by its instance id alone (KIP-345) has no member id in the request: it is the
-member that was last heard of under that instance id before; only where none was, it has a row of its own.
-What is asked about a member does not make the time longer in which it was there, unless it asked itself.
-Requests of clients that commit without being a member (generation -1, no member id) count for the member
-with the empty id.
+A static member may be removed by its instance id alone (KIP-345): the request has no member id then. It is
+the member that was last heard of under that instance id. If no member was, it has a row of its own. A request
+about a member makes its time in the group longer only if the member sent it itself. Requests of clients that
+commit without being a member (generation -1, no member id) count for the member with the empty id.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LEAVES = {-1: "member epoch -1", -2: "member epoch -2"}
 
 
 class MemberKey(NamedTuple):
-    """Who a member is."""
+    """The identity of a member."""
 
     group: str
     member: str
@@ -238,8 +237,8 @@ class Membership(Fold):
         return found
 
     def joining(self) -> dict[MemberKey, Stay]:
-        """Members that asked to join and were not answered, unless their group was: those that asked before
-        the others were told a generation either have it, or asked again."""
+        """Members that asked to join and were not answered. A member does not count if others of its group
+        were told a generation after it asked. Then it either has that too, or asked again."""
         joined: dict[str, int | None] = {}
         for rows in (self._stays.rows, self._hidden.rows):
             for (group, *_), stay in rows.items():

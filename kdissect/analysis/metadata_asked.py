@@ -1,4 +1,5 @@
-"""Who asks for metadata, and of how many topics: what rules judge by. What brokers ask is left out."""
+"""How often clients ask for metadata, and of how many topics. Rules judge by this. What brokers ask is left
+out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Records of ``__cluster_metadata``, as brokers and controllers of KRaft fetch them → statements.
 
-The log is the truth about its cluster (KIP-500, KIP-631). Whoever fetches it is told the same, so a record is
-kept once, by its offset. What is fetched from the end of the log has just happened; what is behind it, such
-as all that a broker reads when it starts, has happened before, nobody sees when.
+The log is the truth about its cluster (KIP-500, KIP-631). All that fetch it are told the same, so a record is
+kept once, by its offset. What is fetched from the end of the log has just happened. What lies before the end
+has happened earlier, at a time that nobody sees. A broker that starts reads all of that.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class MetadataLog:
 
 
 def may_have_log(exchange: Exchange, api: str) -> bool:
-    """Whether records of the log may be in it, as far as that is cheap to tell."""
+    """Whether records of the log may be in it, by its API and topics alone."""
     if exchange.response is None or api not in CARRIERS:
         return False
     topics = exchange.topics
@@ -273,9 +273,9 @@ _TELLERS: dict[str, Callable[[Body], Told]] = {
 
 
 def followed(records: Iterator[tuple[LogPlace, Logged]]) -> Iterator[tuple[LogPlace, Logged, Statement]]:
-    """The statements of the log, those of partitions with the epochs that follow from the records before
-    (``PartitionRegistration.merge``): each change makes the partition's epoch one more, and a leader that is
-    named, be it the same, that of the leader."""
+    """The statements of the log. Those of partitions have the epochs that follow from the records before
+    (``PartitionRegistration.merge``). Each change makes the partition's epoch one more. If a change names a
+    leader, even the same, the leader's epoch is one more too."""
     epochs: dict[tuple[Any, ...], tuple[int, int]] = {}
     for place, logged in records:
         for said in logged.said:

@@ -3,8 +3,8 @@
     part = counted(events, Together(…), chooser)
     add(whole, part, chosen)                        part by part, in the order of the events
 
-Where a filter chooses what counts, a connection that is over counts if an exchange of it does, and that may
-have been in an earlier part. So such connections travel with the part and are fed when parts are added.
+If a filter chooses what counts, a connection that is over counts if one of its exchanges does. That exchange
+may have been in an earlier part. So such connections travel with the part and are fed when parts are added.
 """
 
 from __future__ import annotations

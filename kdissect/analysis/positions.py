@@ -3,25 +3,25 @@
 Since KIP-227 a fetch request of a session names only the partitions that changed, and a response only
 those that have something new. What was asked for follows from all requests of the session:
 
-* Session epoch 0 begins anew and -1 stands outside sessions: such a request, and every one before
-  version 7, names all that is fetched; what it does not name is no longer fetched.
-* Any other epoch goes on: what is named is fetched from then on, or from another offset;
-  ``forgottenTopicsData`` is no longer fetched; the rest stays as it was.
-* A broker leaves a partition out of such a response only if there are no records and its high watermark,
-  among others, is as told before (``FetchSession.CachedPartition``): it stays as it was.
+* Session epoch 0 begins anew and -1 stands outside sessions. Such a request, and every one before version 7,
+  names all that is fetched. What it does not name is no longer fetched.
+* Any other epoch goes on. What is named is fetched from then on, or from another offset.
+  ``forgottenTopicsData`` is no longer fetched. The rest stays as it was.
+* A broker leaves out of such a response only partitions in which nothing changed
+  (``FetchSession.CachedPartition``): no records, the same high watermark, and so on. They stay as they were.
 
 A session belongs to one connection here, as clients that lose a connection begin anew. Where the capture
 begins within a session, partitions come to be known when they are first named (``from_start`` is false).
 
-The lag is the high watermark minus the offset that was asked for, so of what is about to be fetched in
-the same response too. ``max_lag`` is the largest at the time of a response that told a high watermark.
+The lag is the high watermark minus the offset that was asked for. So it includes what the same response
+brings. ``max_lag`` is the largest at the time of a response that told a high watermark.
 
-Where a filter chooses what counts, all fetches are replayed, as a session cannot be told from some of them;
-what is shown are the partitions that a fetch that counts names.
+If a filter chooses what counts, all fetches are replayed, because some of them do not tell the session. Shown
+are the partitions that a counted fetch names.
 
 How two parts of a capture are put together: the requests of a connection are its steps, numbered in each
-part. What the earlier part fetches at its end is fetched on until the later part first touches it or
-begins anew; so the later part keeps the step at which it did.
+part. What the earlier part fetches at its end is fetched on until the later part first touches it or begins
+anew. The later part keeps the step at which it did.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""How a fetcher moves on in a partition, or does not: what it asked for and what it was told, in order →
-trend of the lag, the longest stop at one offset, rewinds, resets."""
+"""How a fetcher moves on in a partition, or does not.
+
+What it asked for and what it was told, in order → trend of the lag, longest stop at one offset, rewinds,
+resets.
+"""
 
 from __future__ import annotations
 

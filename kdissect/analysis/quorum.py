@@ -1,5 +1,5 @@
-"""The nodes of a KRaft cluster: who asked for votes, who leads, how each follows the log of metadata, and how
-its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
+"""The nodes of a KRaft cluster: who asked for votes, and who leads. How each node follows the log of
+metadata, and how its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
 
 from __future__ import annotations
 

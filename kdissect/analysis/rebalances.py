@@ -1,8 +1,8 @@
 """Rebalances of groups, their steps, and what was assigned: three tables of one timeline.
 
 A row is a generation of a classic group (Kafka Connect's too), or a rise of the epoch of one of the newer
-groups. What the capture does not tell is null: who began it, where a packet that may have is missing; when,
-where that was before the capture.
+groups. What the capture does not tell is null. If a packet is missing that may have begun it, the client that
+began it is null. The time is null if it was before the capture.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What clients ask for again and again: requests of one sort, with the same outcome, on one connection.
 
 A row is a connection, an API, an error (or none) and what that is about. The longest stretch in which one
-follows the other at once (50 ms) shows loops without a pause; where there was no error, only equal requests
-make one. The longest stretch with a second between them at most shows storms.
+follows the other at once (50 ms) shows loops without a pause. Without an error, only equal requests make such
+a stretch. The longest stretch with a second between them at most shows storms.
 """
 
 from __future__ import annotations

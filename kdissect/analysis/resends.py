@@ -1,16 +1,16 @@
 """Batches that one producer sent to one partition → what was sent again, and what became of it.
 
-With a producer id a batch has a sequence: the same one again is the same batch, and a broker that remembers
-it (of the last five) appends nothing and answers with the offset of before. Without one, a batch is sent
-again where the one before was refused, or where its connection carries nothing more of the partition, and
+With a producer id a batch has a sequence: the same sequence again is the same batch. A broker remembers the
+last five. It appends nothing again, and answers with the offset of before. Without one, a batch is sent again
+where the one before was refused, or where its connection carries nothing more of the partition, and
 
 * it is the same: checksum, records and bytes; or
-* it begins with the same record (librdkafka packs what it sends again with what came since), by its bytes
-  where nothing is compressed, else by its time.
+* it begins with the same record: by its bytes where nothing is compressed, else by its time. (librdkafka
+  packs what it sends again with what came since.)
 
-What was appended before is told by its offset, by an error that brokers give after appending, or, where no
-answer came, by the offsets themselves: of a partition that only this producer writes to, those between its
-acknowledged batches are as many as the records that were sent and not answered.
+Three things tell what was appended before: its offset, an error that brokers give after appending, or,
+without an answer, the offsets around it. The last needs a partition that only this producer writes to. There,
+the offsets between its acknowledged batches are as many as the records that were sent and not answered.
 """
 
 from __future__ import annotations

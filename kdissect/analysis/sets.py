@@ -16,7 +16,7 @@ _MAGIC_AT = 16
 
 
 class SharedSet:
-    """A record set, read as far as anybody asks. What it gives is shared, and not to be changed."""
+    """A record set. It is read only when somebody asks, and shared: do not change what it gives."""
 
     __slots__ = ("_batches", "_headers", "_limits", "_merged", "place")
 

@@ -1,9 +1,9 @@
 """Share groups (KIP-932): what members acquired, what they said of it, and what came again.
 
-A ShareFetch answer tells which offsets a member acquired, and how often each was delivered by now; the
-member's later ShareFetch and ShareAcknowledge requests say what became of them: accepted, released,
-rejected, renewed (KIP-1222), or a gap, where there is no record. What is acquired again without a word of
-the member that had it, after the time of the lock, has expired.
+A ShareFetch answer tells which offsets a member acquired, and how often each was delivered by now. The
+member's later ShareFetch and ShareAcknowledge requests say what became of them. They were accepted, released,
+rejected, renewed (KIP-1222), or a gap, where no record is. What is acquired again without a word of the
+member that had it, after the time of the lock, has expired.
 """
 
 from __future__ import annotations

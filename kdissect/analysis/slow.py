@@ -1,17 +1,16 @@
 """What is slow: an exchange that took longer than nearly all of its API, or than a time that the user names.
 
-What counts is the time that was no wait for certain. What a request waits behind an earlier one of its
-connection (``Exchange.behind_ns``) is that one's time, what it waits for a quota and the network's part are
-nobody's work. A Fetch may be held back for as long as its request
-asks (``maxWaitMs``), so of its response time only what goes beyond that counts; a JoinGroup or SyncGroup
-waits for other members for a time that no field names, and is never slow. What else is known of waits:
-:mod:`kdissect.analysis.waits`.
+Only time that was no wait for certain counts. The wait behind an earlier request of the connection
+(``Exchange.behind_ns``) is that one's time. The wait for a quota and the network's part are nobody's work. A
+Fetch may be held back for as long as its request asks (``maxWaitMs``), so only the response time beyond that
+counts. A JoinGroup or SyncGroup waits for other members for a time that no field names, and is never slow.
+What else is known of waits: :mod:`kdissect.analysis.waits`.
 
 Without a time of the user's, how many exchanges of an API there are decides:
 
-* of a hundred or more, those that took longer than 99 % of them: no more than 1 % are slow;
-* of fewer, those that took longer than three times their median, and those that took more than a second;
-* of fewer than five, which have no median worth the name, those that took more than a second.
+* if a hundred or more, those that took longer than 99 % of them: no more than 1 % are slow;
+* if fewer, those that took longer than three times their median, and those that took more than a second;
+* if fewer than five, which have no median worth the name, those that took more than a second.
 """
 
 from __future__ import annotations

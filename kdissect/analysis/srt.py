@@ -1,8 +1,8 @@
 """Service response times: how long brokers take to answer, by API and version.
 
-The response time of an exchange is ``latency_ns``: from the packet that completed the request to the one
-with the response's first byte, both as captured. How the waits, of a long poll and behind an earlier request
-of the connection, are told from the broker's work: :mod:`kdissect.analysis.waits`. Percentiles:
+The response time of an exchange is ``latency_ns``. It lasts from the packet that completed the request to the
+packet with the response's first byte, both as captured. How the waits, of a long poll and behind an earlier
+request of the connection, are told from the broker's work: :mod:`kdissect.analysis.waits`. Percentiles:
 :mod:`kdissect.analysis.histogram`.
 """
 

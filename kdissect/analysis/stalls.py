@@ -1,7 +1,7 @@
 """Times in which a broker answered nobody though requests waited, and times in which an API was much slower.
 
-Both are found at the end: of the exchanges the long ones are kept, a few numbers each, and how many there
-were in each second. Answers of a broker come in the order of time: a time without any lies between two.
+Both are found at the end. Until then a few numbers are kept of each long exchange, and the count of exchanges
+in each second. Answers of a broker come in the order of time: a time without any lies between two.
 """
 
 from __future__ import annotations

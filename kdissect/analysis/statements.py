@@ -2,9 +2,9 @@
 
     statements.add(Statement("topic", ("orders",), (("partitions", 3),)), source)
 
-Brokers repeat themselves with every Metadata: what one of them says of a thing with messages of one API,
-again and again, is kept once, with the first and the last time. So a broker that is behind the others does
-not make what is known go to and fro: what counts is when each broker began to say it.
+Brokers repeat themselves with every Metadata. A broker may say the same of a thing again and again, with
+messages of one API. This is kept once, with the first and the last time. So a broker that is behind the
+others does not make what is known go to and fro. The time when each broker began to say it counts.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ Line = dict[tuple[str, str], list[Said]]
 
 
 class Statements:
-    """Statements by what they are about. Of each kind no more than ``limits.rows`` things are kept, and the
-    limits of :class:`~kdissect.analysis.timelines.Timelines` hold; what came first is kept."""
+    """Statements by what they are about. No more than ``limits.rows`` things of a kind are kept, and the
+    limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
 
     def __init__(self, limits: Limits) -> None:
         self._kinds: dict[str, dict[tuple[Hashable, ...], Line]] = {}
@@ -140,7 +140,7 @@ def fields(**values: Any) -> Fields:
 
 
 def who(exchange: Exchange) -> str:
-    """Who asks: ``alice (billing@10.0.0.7)``; without a login the client id and the address."""
+    """The client that asks: ``alice (billing@10.0.0.7)``; without a login the client id and the address."""
     host = exchange.client.rpartition(":")[0]
     name = f"{exchange.client_id}@{host}" if exchange.client_id else host
     return f"{exchange.principal} ({name})" if exchange.principal else name

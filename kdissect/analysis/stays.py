@@ -1,14 +1,14 @@
 """Stays of members in generations, and the rebalances of a classic group that they make.
 
-A member asks to join (JoinGroup), is answered with a generation when all have joined, and asks for its
-assignment (SyncGroup), which is answered when the leader has sent it. A rebalance lasts from the first
-JoinGroup request to the last SyncGroup response. Where none came, it goes on, or was overtaken by the next:
-it is not completed, and its time so far runs to the last that its members sent or were told in it; where a
-request of it still waits when the capture ends, to the end of the capture, and where its connection was
-closed, to that. Nobody else's requests make it longer.
+A member asks to join (JoinGroup), and is answered with a generation when all have joined. Then it asks for
+its assignment (SyncGroup), which is answered when the leader has sent it. A rebalance lasts from the first
+JoinGroup request to the last SyncGroup response. If no SyncGroup response came, it goes on, or was overtaken
+by the next: it is not completed. Its time so far runs to the last message that its members sent or were given
+in it. If a request of it still waits when the capture ends, the time runs to the end of the capture. If the
+connection of that request was closed, it runs to the close. Nobody else's requests make it longer.
 
-A JoinGroup that is answered with a generation in force makes no rebalance: a static member that comes back
-within its session timeout (KIP-345), or a member that asks again.
+A JoinGroup that is answered with a generation in force makes no rebalance. A static member that comes back
+within its session timeout (KIP-345) sends one, or a member that asks again.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class StoryLine:
 class Story:
     """Takes in exchanges, keeps those that belong to it.
 
-    :param tells: what of an exchange belongs to the story: the empty text for what it did, a text of its own,
-        or None where it does not belong.
+    :param tells: what of an exchange belongs to the story. The empty text stands for what the exchange did;
+        another text replaces that. None: the exchange does not belong.
     :param names: names of the kind that an exchange has; for saying what there is.
     """
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 
 class Stretches:
-    """Stretches of time, in order. Two that are no more than ``gap_ns`` apart are one, whatever the order in
-    which they were added; so parts of a capture merge without seams.
+    """Stretches of time, in order. Two that are no more than ``gap_ns`` apart are one, in whatever order they
+    were added. So parts of a capture merge without seams.
 
-    :param most: how many are kept; of more, the later ones are left out and counted.
+    :param most: how many are kept. Later ones are left out and counted.
     """
 
     __slots__ = ("_gap_ns", "_most", "firsts", "lasts", "left_out")

@@ -1,8 +1,8 @@
 """Events of many things by time: what folds keep that decide only at the end.
 
 A fold appends small tuples ``(ns, number, kind, …)`` to the line of a group, a transactional id or a
-partition, and runs over them, sorted, only when rows are asked for. Parts of a capture then merge without
-seams: nothing was decided before.
+partition. It sorts them and runs over them only when rows are asked for. Parts of a capture then merge
+without seams: nothing was decided before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Mark = tuple[Any, ...]
 
 class Timelines(Generic[K]):
     """Lines of marks by key: no more than ``limits.rows`` keys, ``limits.timeline_key_events`` of a key and
-    ``limits.timeline_events`` in all. Of more, the first are kept and the others counted."""
+    ``limits.timeline_events`` in all. The first are kept, further ones are only counted."""
 
     def __init__(self, limits: Limits) -> None:
         self._lines: dict[K, list[Mark]] = {}

@@ -1,10 +1,10 @@
 """Traffic of each topic and partition: batches, records, bytes, codecs, errors, in each direction.
 
-``produce``     record sets of Produce requests
-``fetch``       of Fetch responses to consumers
-``replicate``   of Fetch responses to brokers and controllers, which follow the partition
-``share``       of ShareFetch responses
-``snapshot``    of FetchSnapshot responses
+- ``produce``: record sets of Produce requests
+- ``fetch``: of Fetch responses to consumers
+- ``replicate``: of Fetch responses to brokers and controllers, which follow the partition
+- ``share``: of ShareFetch responses
+- ``snapshot``: of FetchSnapshot responses
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
 
 
 def replica_id(exchange: Exchange) -> int:
-    """Who fetches: the id of a broker or controller that follows the partition; -1 for a consumer, and
-    where the request was not captured."""
+    """The id of a broker or controller that fetches to follow the partition. It is -1 for a consumer, and if
+    the request was not captured."""
     if exchange.request is None:
         return -1
     return replica_id_of(exchange.request.body())

@@ -4,15 +4,16 @@ How an end is told, by what is on the wire:
 
 * EndTxn that is answered without an error; also one without an answer, where its producer goes on.
 * InitProducerId of a producer that begins: it takes the transactional id over and ends what is open (fenced).
-  If the transaction was older than its timeout and the answer is good at once, there was none any more.
+  If the transaction was older than its timeout and the answer is good at once, no transaction was open any
+  more.
 * A refusal (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE): after the timeout it timed out;
   before it, somebody took over who was not captured.
 * A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after
   the timeout is a timeout.
 * The producer's next epoch (KIP-890), or a partition added anew: what ended it was not captured.
 
-What is not told stays None. A transaction whose begin was not captured has no begin, and nothing is counted
-of which there may have been more.
+What is not told stays None. A transaction whose begin was not captured has no begin. What may have been more
+is not counted.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _LOST = ("not captured", "gap", "skipped", "evicted")
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction, as far as it was captured."""
+    """One transaction: what was captured of it."""
 
     first: Mark
     begin_ns: int | None
@@ -109,7 +110,8 @@ class Transaction:
         return self.began_by is not None or self.is_told or self.is_incomplete or self.outcome != OPEN
 
     def is_of(self, mark: Mark) -> bool:
-        """Whether a mark is of the same producer at the same epoch, as far as both tell."""
+        """Whether a mark is of the same producer at the same epoch. What one of them does not tell is not
+        compared."""
         same_id = None in (self.producer_id, mark.producer_id) or self.producer_id == mark.producer_id
         return same_id and (None in (self.epoch, mark.epoch) or self.epoch == mark.epoch)
 
@@ -421,8 +423,8 @@ class Machine:
                 self._close(ABORTED, mark.ns, None)
 
     def marker_of(self, found: Transaction) -> Marker | None:
-        """The first marker of it that anyone saw: of its producer, at its epoch or the one that the end
-        gives (KIP-890), behind what it wrote."""
+        """The first marker of it that anyone saw. The marker is of its producer, at its epoch or the one that
+        the end gives (KIP-890), behind what it wrote."""
         if found.producer_id is None or found.epoch is None:
             return None
         offsets: dict[Place, int] = {}

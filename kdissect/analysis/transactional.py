@@ -1,9 +1,9 @@
 """The exchanges of transactions → marks: what producers, coordinators and readers say of them, by time.
 
-Nothing is decided here. Marks of a transactional id are kept on its line, those that name only a producer id
-(markers, answers of DescribeProducers) on that one's, what partitions show readers on the partition's, and
-answers to requests that were not captured on their connection's. :mod:`kdissect.analysis.transaction`
-runs over them.
+Nothing is decided here. Marks of a transactional id are kept on its line. Marks that name only a producer id
+(markers, answers of DescribeProducers) stand on the line of that id. What a partition shows readers stands on
+the line of the partition. Answers to requests that were not captured stand on the line of their connection.
+:mod:`kdissect.analysis.transaction` runs over them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Who began a rebalance of a classic group, and why.
+"""The client that began a rebalance of a classic group, and why.
 
-The first request that makes the coordinator prepare a rebalance, once the generation before was told, is
-what began it: a LeaveGroup, or a JoinGroup of a member that is new, or that rejoins without being asked to.
-Where members are told to rejoin before anybody asked for it, either a session ended, or what asked for it
-was not captured: then nobody is named.
+A rebalance begins with the first request that makes the coordinator prepare it, once the generation before
+was told. That is a LeaveGroup, or a JoinGroup of a member that is new, or that rejoins without being asked
+to. If members are told to rejoin before any such request, a session ended, or the request was not captured.
+Then nobody is named.
 
 Reasons are those of Kafka's Java client (KIP-800); other clients give none, and their sequence decides.
 """
@@ -211,10 +211,13 @@ def _left(line: GroupLine, window: Window, leave: Leave) -> Trigger:
 
 
 def exceeded_poll_interval(line: GroupLine, leave: Leave, member: str) -> bool:
-    """Whether a client that gives no reason left because it was not polled (KIP-62: the rebalance timeout
-    of its JoinGroup is its ``max.poll.interval.ms``): it heartbeats to the end, and fetched nothing for that
-    time; or, where fetches go on by themselves (librdkafka), it committed nothing for that time, left
-    without closing its connection and joined again on it as a new member."""
+    """Whether a client that gives no reason left because it was not polled.
+
+    KIP-62: the rebalance timeout of its JoinGroup is its ``max.poll.interval.ms``. Such a client heartbeats
+    to the end, and fetched nothing for that time. With librdkafka, fetches go on by themselves. There it
+    committed nothing for that time, left without closing its connection, and joined again on it as a new
+    member.
+    """
     joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.member == member]
     joined = [join for join in joins if join.told_ns is not None and join.error == 0 and join.ns < leave.ns]
     if not joined or not joined[-1].rebalance_ms or leave.who.connection != joined[-1].who.connection:

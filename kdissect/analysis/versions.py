@@ -1,9 +1,9 @@
 """Versions: which client speaks which version of which API, who limits it, and what Kafka 4 would refuse.
 
-A client takes the highest version that both know (KIP-35), so a version below the highest that the broker
-offers is the client's limit, and the highest is the broker's: what the client could speak is not known then.
-What a broker offers is told by the ApiVersions responses of the connection, else by those of the broker on
-others. Without any, nobody knows; but a client that never asks is not limited by the answer.
+A client takes the highest version that both know (KIP-35). So a version below the highest that the broker
+offers is the client's limit. If it is the highest, the limit is the broker's: what the client could speak is
+not known then. What a broker offers is told by the ApiVersions responses of the connection, else by those of
+the broker on others. Without any, nobody knows; but a client that never asks is not limited by the answer.
 
 Requests of brokers to each other are no client's: whole connections are left out on which one was seen.
 
@@ -143,7 +143,7 @@ class VersionFacts:
     def asked(
         self, talker: Talker, number: int, request: Mapping[str, Any], answer: Mapping[str, Any]
     ) -> None:
-        """ApiVersions, in exchange ``number``: the bodies of request and response, as far as they are."""
+        """ApiVersions, in exchange ``number``: the bodies of request and response. They may lack fields."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         ranges = {
             each["apiKey"]: _BrokerOffer(number, each["minVersion"], each["maxVersion"])
@@ -263,7 +263,7 @@ def _result(
 
 
 def limit(api_version: int, offer: tuple[int, int] | None, asks: bool) -> str:
-    """Who limits a version.
+    """The side that limits a version: the client or the broker; unknown without an offer.
 
     :param offer: lowest and highest version that the broker offers; None where that is not known.
     :param asks: whether the client asked the broker for them, or may have.
@@ -293,8 +293,8 @@ def is_of_broker(api: str, api_version: int, replica_id: int) -> bool:
 
 
 def replica_id_of(body: Mapping[str, Any]) -> int:
-    """Who asks: the id of a broker or controller, or -1. In version 15 of Fetch it moved into a tagged struct
-    (KIP-903)."""
+    """The id of the broker or controller that asks, or -1. In version 15 of Fetch it moved into a tagged
+    struct (KIP-903)."""
     found = (body.get("replicaState") or body).get("replicaId", -1)
     return found if isinstance(found, int) else -1
 

@@ -1,11 +1,11 @@
-"""How much of a response time is a wait that the client asked for, as far as that is a fact.
+"""How much of a response time is a wait that the client asked for. Only facts are told.
 
 A broker holds back the answer to some requests by design, and says nothing about for how long. What can
 be known of one exchange:
 
 * A request waits behind the one before it on its connection (``Exchange.behind_ns``) and for a quota
-  (``throttle_ns``), and it travels (``network_ns``): that is neither a wait that was asked for nor work, and
-  what follows is about the rest, ``served_ns``. Where that is not known, nothing is.
+  (``throttle_ns``), and it travels (``network_ns``). That is neither a wait that was asked for nor work. What
+  follows is about the rest, ``served_ns``. If that is not known, no part of it is.
 * A long poll (Fetch, ShareFetch) names the longest wait (``maxWaitMs``) and what ends it sooner
   (``minBytes``).
   - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
@@ -95,8 +95,8 @@ def split(exchange: Exchange) -> WaitAndWork:
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
-    """How long a long poll may wait, ms, and for how many bytes; the body is not decoded where the two stand
-    at a fixed place."""
+    """How long a long poll may wait, ms, and for how many bytes. If the two stand at a fixed place, the body
+    is not decoded."""
     struct = request.body_struct()
     at = None if struct is None or request.is_cut else _place(struct)
     if at is not None:

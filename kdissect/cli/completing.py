@@ -25,8 +25,8 @@ def _beginning(incomplete: str, offered: Iterable[tuple[str, str]]) -> list[Comp
 
 
 def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """After ``-Y``. If a path can go on in one way only, its continuations are offered at once: a shell takes
-    a word that is offered alone as finished."""
+    """After ``-Y``. If a path can go on in one way only, its continuations are offered at once. Otherwise a
+    shell would take the only word as finished."""
     from kdissect.filter.complete import complete
 
     found = complete(incomplete)

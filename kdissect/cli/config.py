@@ -1,28 +1,30 @@
 """The configuration: a TOML file, then ``KDISSECT_*`` of the environment, then flags; later wins.
 
-# $KDISSECT_CONFIG, else $XDG_CONFIG_HOME/kdissect/config.toml, else ~/.config/kdissect/config.toml
-columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_COLUMNS=number,api
-ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
-color = "auto"                               # --color                KDISSECT_COLOR
-time = "r"                                   # -t                     KDISSECT_TIME
-slow_ms = 200                                # what --slow is, or "4s" KDISSECT_SLOW_MS
-theme = "nord"                               # --theme                KDISSECT_THEME
-page = "exchanges"                           # the first screen       KDISSECT_PAGE
-[topics]                                     # names of topic ids that no capture tells
-"lVhqmGaYRoKUVMnTbJRSXA" = "orders"
-[filters]                                    # display filters by name, for the screens
-slow = "latency > 100ms and not api == Fetch"
-[keymap]                                     # keys of actions (kdissect fields actions)
-next-error = "n"
-save = "ctrl+s f2"
-[limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
-frame_bytes = 104857600
-[secrets]                                    # of imported definitions: shown although the name says secret
-show = ["MoonRequest.tokenId", "Moon", "saltSize"]
-[findings]                                   # of explain: rules that are not run
-ignore = ["far-away", "version-*"]
-[findings.rebalance-long]                    # from where on it is a finding (kdissect explain --rule ID)
-stopped_s = 10
+An example, with the flag and the variable of each key:
+
+    # $KDISSECT_CONFIG, else $XDG_CONFIG_HOME/kdissect/config.toml, else ~/.config/kdissect/config.toml
+    columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_COLUMNS=number,api
+    ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
+    color = "auto"                               # --color                KDISSECT_COLOR
+    time = "r"                                   # -t                     KDISSECT_TIME
+    slow_ms = 200                                # what --slow is, or "4s" KDISSECT_SLOW_MS
+    theme = "nord"                               # --theme                KDISSECT_THEME
+    page = "exchanges"                           # the first screen       KDISSECT_PAGE
+    [topics]                                     # names of topic ids that no capture tells
+    "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
+    [filters]                                    # display filters by name, for the screens
+    slow = "latency > 100ms and not api == Fetch"
+    [keymap]                                     # keys of actions (kdissect fields actions)
+    next-error = "n"
+    save = "ctrl+s f2"
+    [limits]                                     # how much is taken in       KDISSECT_LIMITS_FRAME_BYTES
+    frame_bytes = 104857600
+    [secrets]                                    # imported definitions: shown although the name says secret
+    show = ["MoonRequest.tokenId", "Moon", "saltSize"]
+    [findings]                                   # of explain: rules that are not run
+    ignore = ["far-away", "version-*"]
+    [findings.rebalance-long]                    # from where on it is a finding (kdissect explain --rule ID)
+    stopped_s = 10
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[Binary
 
     An existing file is replaced, as tshark's ``-w`` and the shell's ``>`` do. A file that is one of the
     ``inputs``, or in a folder of them, is refused. The file is replaced when the first bytes come, or at the
-    end if there are none. A command that fails earlier leaves it as it was.
+    end if no bytes come. A command that fails earlier leaves it as it was.
 
     Only its owner can read a new file, from the first moment: packets hold passwords. An existing file keeps
     its mode.

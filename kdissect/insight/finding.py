@@ -14,7 +14,7 @@ MOST_EVIDENCE = 8
 
 
 class Subject(NamedTuple):
-    """Whose a finding is. Fields that do not apply are None."""
+    """What a finding is about. Fields that do not apply hold None."""
 
     client: str | None = None
     """Address, with the port only where one connection is meant."""

@@ -34,7 +34,7 @@ class Page(NamedTuple):
 def page(id: str) -> Page:
     """The page of a rule.
 
-    :raises FileNotFoundError: there is none.
+    :raises FileNotFoundError: the rule has no page.
     """
     text = files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
     what, *rest = _PART.split(text)

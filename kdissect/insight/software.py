@@ -1,6 +1,6 @@
 """Which releases of client software are old: the first that is not, and when it came out.
 
-What came out before the autumn of 2021 counts as old. Of software that is not listed nothing is said.
+A release from before the autumn of 2021 counts as old. Nothing is said about software that is not listed.
 """
 
 from __future__ import annotations

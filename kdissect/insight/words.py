@@ -23,7 +23,7 @@ def span(ns: float) -> str:
 
 
 def named(names: Iterable[object]) -> str:
-    """``a, b and c``; of more than four, how many others there are."""
+    """``a, b and c``. If there are more than four, the text says how many others there are."""
     found = [str(each) for each in dict.fromkeys(names)]
     if len(found) > _MOST_NAMED:
         found = [*found[: _MOST_NAMED - 1], f"{len(found) - _MOST_NAMED + 1} others"]

@@ -1,8 +1,8 @@
 """Every action of the screens, once: its name, its keys, its words, and where it works.
 
-The bindings of pages and panes (:mod:`kdissect.tui.keys`), the footer, the help, the command palette,
-``kdissect fields actions`` and the names that ``[keymap]`` in the configuration may use all come from this
-table. An action is the method ``action_…`` of the page or pane; a new one is a line here and that method.
+The bindings of pages and panes (:mod:`kdissect.tui.keys`), the footer, the help and the command palette come
+from this table. So do ``kdissect fields actions`` and the names that ``[keymap]`` in the configuration may
+use. An action is the method ``action_…`` of the page or pane. A new one needs a line here and that method.
 
 Names say what is done, not where: ``sort`` is the same word, and by default the same key, in every list.
 Nothing here imports Textual: the command line reads the table too.

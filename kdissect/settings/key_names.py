@@ -60,7 +60,8 @@ def _character(character: str) -> str | None:
 
 
 def key_names(keys: str) -> list[str]:
-    """The names of keys that stand with blanks between. Those that are none are left out."""
+    """The names of keys in a text, with blanks between them. Words that are not names of keys are left
+    out."""
     return [name for name in map(key_name, keys.split()) if name is not None]
 
 

@@ -19,7 +19,7 @@ def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def recent_files(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The captures, the last first. What cannot be read is none."""
+    """The captures, the last first. Empty if the file cannot be read."""
     try:
         found = json.loads((state_folder(environment) / "recent.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -2,8 +2,8 @@
 
 What was used stands in a file in the state folder, one a line, the newest last, readable by the user only. A
 filter that asks for a secret is not written there, nor is any that was used while secrets are shown: it may
-hold one. Named filters come from ``[filters]`` of the configuration and from ``filters.toml`` beside it; the
-screens write the second only, so that nobody's own file is rewritten.
+hold one. Named filters come from ``[filters]`` of the configuration and from ``filters.toml`` beside it. The
+screens write only the second, so that nobody's own file is rewritten.
 """
 
 from __future__ import annotations

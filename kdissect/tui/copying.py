@@ -1,5 +1,4 @@
-"""What of a line of the tree can be copied: its value, its path, the filter that finds it, its message, its
-bytes; and the commands with which kcat and tshark show it.
+"""A line of the tree → texts to copy: value, path, filter, message, bytes, commands of kcat and tshark.
 
 Secrets are copied as they are shown: not at all.
 """
@@ -27,8 +26,10 @@ escape codes and line feeds do harm whatever is quoted."""
 
 
 def kcat_command(exchange: Exchange, spots: Sequence[Spot]) -> str | None:
-    """What reads the partition that a line of the tree is about, from the offset that stands there; of other
-    lines the first partition with records. None if there is none, or its topic has a name that Kafka refuses.
+    """The command that reads the partition of a line of the tree, from the offset that stands there.
+
+    If the line is not about a partition, the command reads the first partition with records. None without a
+    partition, or if Kafka refuses the name of its topic.
 
     :param spots: the line, after those around it, the outermost first.
     """
@@ -89,7 +90,7 @@ FORMS = ("value", "path", "filter", "JSON", "hex", "kcat command", "tshark comma
 def copied(
     form: str, detail: Detail, spots: Sequence[Spot], options: Options, paths: Sequence[str] = ()
 ) -> str | None:
-    """The text for the clipboard; None if there is none in that form.
+    """The text for the clipboard; None if the line has no such form.
 
     :param form: one of :data:`FORMS`.
     :param spots: the line, after those around it, the outermost first.

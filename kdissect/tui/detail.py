@@ -1,9 +1,9 @@
 """An exchange → what the tree and the bytes pane show of it.
 
 A :class:`Spot` is a line of the tree: a text, and the bytes it was read from. Spots are made when the one
-around them is opened; of many, the first :data:`PAGE`, and one line that stands for the rest and gives way
-to the next when it is chosen (:meth:`Spot.unfold`). A worker makes them, because opening a record set
-unpacks it. Nothing here knows of the terminal.
+around them is opened. If there are many, only the first :data:`PAGE` are made, and one line for the rest.
+That line gives way to the next spots when it is chosen (:meth:`Spot.unfold`). A worker makes them, because
+opening a record set unpacks it. Nothing here knows of the terminal.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ class Spot(NamedTuple):
         return [*faults, *_stretch(self.branch, 0, len(node.children))]
 
     def unfold(self, wanted: Node | None = None) -> list[Spot]:
-        """What comes in the place of a line that stands for others: the next of those, or those around one of
-        them, and lines for what is still not shown.
+        """The spots that replace a line that stands for others, and lines for what is still not shown.
+
+        They are the next of the others, or those around ``wanted``.
 
         :param wanted: a node that must be among them.
         """
@@ -218,7 +219,7 @@ class Detail:
             self._names[id(buffer)] = f"{branch.node.name} unpacked, {plural(len(buffer), 'byte')}"
 
     def hidden(self, data: bytes) -> Ranges:
-        """The ranges of these bytes that must not be shown. Of bytes that it does not know, all."""
+        """The ranges of these bytes that must not be shown: all of them, if the bytes are not known here."""
         known = self._hidden.get(id(data))
         return known[1] if known is not None else [(0, len(data))]
 
@@ -250,7 +251,7 @@ class Detail:
 
     def path_to_line(self, matches: Callable[[str], bool]) -> list[Node]:
         """The nodes around the first line whose name and value match, the outermost first; record sets are
-        opened for it. What only helps to draw, as ``(length)``, is none."""
+        opened for it. A line that only helps to draw, such as ``(length)``, does not count."""
         for spot in self.spots:
             for branch in spot.below:
                 found = _line(branch, matches)
@@ -259,8 +260,8 @@ class Detail:
         return []
 
     def path_to_error(self) -> list[Node]:
-        """The nodes around the first of the gravest error codes of the response, the outermost first; where
-        there is no code but 0, around the first fault."""
+        """The nodes around the first of the gravest error codes of the response, the outermost first. If
+        every code is 0: the nodes around the first fault."""
         below = [branch for spot in self.spots for branch in spot.below]
         grave = self.exchange.error_class
         answer = [
@@ -284,8 +285,8 @@ class Detail:
         return f"{error.name}, {self.exchange.class_of(error.code)}: {error.meaning}"
 
     def path_to_record(self, address: Address) -> list[Node]:
-        """The nodes around a record, the outermost first; as far as there are any, where so many records are
-        in its batch that not all are drawn."""
+        """The nodes around a record, the outermost first. The innermost are missing if its batch has too many
+        records to draw them all."""
         sets = (found for spot in self.spots for found in _record_sets(spot.below))
         for number, path in enumerate(sets):
             if number == address.record_set:

@@ -16,7 +16,7 @@ class CannotEditError(Exception):
 def editor_of(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The command in ``VISUAL`` or ``EDITOR``.
 
-    :raises CannotEditError: there is none.
+    :raises CannotEditError: neither is set, or one cannot be split into words.
     """
     for name in ("VISUAL", "EDITOR"):
         try:

@@ -1,9 +1,9 @@
 """The display filter of the screens: which exchanges are shown.
 
-A filter is answered in two stages. The columns of the index answer at once, of a million rows in
-milliseconds; the rows of which they do not tell are asked themselves, by a process beside the screens
-(:mod:`kdissect.tui.feed.asking`). Rows that come later are answered when they come, and only they; but what
-is slow among all of them changes with them, so that a filter for it is answered anew from time to time.
+A filter is answered in two stages. The columns of the index answer at once: a million rows take milliseconds.
+Where they cannot tell, a process beside the screens asks the exchanges themselves
+(:mod:`kdissect.tui.feed.asking`). Rows that come later are answered when they come; earlier answers stay. But
+later rows change which exchanges are slow, so a filter for slow ones is answered anew from time to time.
 
     index ─► columns ─► certain ──────────────► shown
                      └► open ─► exchanges ─► yes ┘
@@ -132,7 +132,7 @@ class Shown:
     def compiled(self, text: str) -> Filter | None:
         """The filter of a text; None for one that is empty.
 
-        :raises FilterError: it is none.
+        :raises FilterError: the text is not a filter.
         """
         if not text.strip():
             return None
@@ -146,7 +146,7 @@ class Shown:
         return compile_filter(chosen.text, self._options, self._slowness[1])
 
     def count(self, chosen: Filter) -> tuple[int, int]:
-        """How many exchanges a filter would show at least, and at most, as far as the columns tell. Of many
+        """How many exchanges a filter would show at least, and at most, by the columns alone. With many
         different texts it takes a while."""
         found = self._columns(chosen, 0, len(self._index)).masks(chosen)
         return int(np.count_nonzero(found.certain)), int(np.count_nonzero(found.possible))

@@ -1,5 +1,5 @@
-"""Memory of the screens' process: what is let go of goes back to the system, and the collector of cycles does
-not make a key wait."""
+"""Memory of the screens' process. Freed memory goes back to the system. The collector of cycles does not make
+a key wait."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def give_back_large_blocks() -> None:
 
 
 def give_back_holes() -> None:
-    """Give back what lies free between blocks in use: after a long reading it is tens of megabytes, which
-    the GNU C library keeps until it is told (or for ever, where other libraries have no such word)."""
+    """Give back what lies free between blocks in use: tens of megabytes after a long reading. The GNU C
+    library keeps them until it is asked. Other libraries have no such call and keep them for ever."""
     trim = _word("malloc_trim")
     if trim is not None:
         trim(0)
@@ -55,9 +55,9 @@ def keep_what_there_is() -> None:
 def uncollected() -> Iterator[None]:
     """While it lasts, the collector of cycles does not run; many objects made meanwhile are never looked at.
 
-    A message of two million elements is as many objects. None is in a cycle, so that they go when nobody
-    holds them any more; but the collector would go through all of them, again and again while they are made,
-    and every thread stands still for the seconds that takes.
+    A message of two million elements is as many objects. No object is in a cycle, so they go when nobody
+    holds them any more. But the collector would go through all of them, again and again while they are made.
+    Every thread would stand still for these seconds.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -34,7 +34,7 @@ def is_of_interfaces(typed: str) -> bool:
 
 
 class Opener(Protocol):
-    """Begins to decode what was chosen on the screen. Whoever starts the screens decides how that is done."""
+    """Begins to decode what was chosen on the screen. The program that starts the screens decides how."""
 
     def file(self, path: str) -> Feed:
         """A capture in a file.
@@ -127,7 +127,7 @@ class Host(App[None]):
         return found.lines(index.packets)
 
     def share(self) -> str:
-        """How far reading is. Of compressed files that cannot be told: more comes out than goes in."""
+        """How far reading is. This is not known of compressed files: more comes out than goes in."""
         if self.feed.source.is_live:
             return "live"
         total = self.feed.source.bytes_in_all
@@ -171,7 +171,7 @@ class Host(App[None]):
         raise NotImplementedError
 
     def go_back(self) -> bool:
-        """Show the screen from which one came; gives whether there was any."""
+        """Show the screen before this one; gives whether there was one."""
         raise NotImplementedError
 
     def filter_by(self, text: str) -> None:

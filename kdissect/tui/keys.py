@@ -40,8 +40,8 @@ Help = list[tuple[str, list[tuple[str, str]]]]
 
 
 def help_of(screen: Screen[object]) -> Help:
-    """The keys that work on a screen where the focus is: those of the pane first, then the page's own, then
-    those of every page, then those that work everywhere."""
+    """The keys that work where the focus is on a screen. The order: of the pane, of this page, of every page,
+    of everywhere."""
     every_page = {action.id for action in actions_of("page")}
     parts: dict[str, list[tuple[int, str, str]]] = {}
     for key, active in screen.active_bindings.items():

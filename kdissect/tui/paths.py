@@ -41,7 +41,7 @@ def captures_in(folder: str) -> list[str]:
 
 
 def completed(text: str) -> tuple[str, list[str]]:
-    """What was typed, as far as there is only one way to go on, and all the ways there are.
+    """What was typed, completed while there is only one way to go on; and all the ways.
 
     Captures and folders are offered; where the text begins nothing of that kind, any file.
     """

@@ -123,8 +123,11 @@ def is_shown_decoded(row: dict[str, Any], form: str) -> bool:
 
 
 def value_file(row: dict[str, Any], form: str) -> tuple[str, bytes]:
-    """The end of a file's name, and what an editor gets of the value: its bytes as they are, in hex a dump of
-    all of them, of what is shown decoded that, of a secret nothing but that it is one."""
+    """The end of a file's name, and what an editor gets of the value.
+
+    That is the bytes as they are, a dump of them all in hex, or the decoded text if that is shown. If the
+    value is secret, the editor gets only a line that says so.
+    """
     data = row["value"] or b""
     if is_shown_decoded(row, form):
         return ".json", "\n".join(_part(row, "value", form)[1]).encode() + b"\n"

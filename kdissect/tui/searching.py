@@ -1,7 +1,7 @@
-"""What is searched for, and where it occurs: in the texts of the list, in the bytes of messages and of what
-is packed in them, and in the names and values of their trees.
+"""What is searched for, and where it occurs. The search looks at the texts of the list, at the bytes of
+messages (also packed ones), and at the names and values of trees.
 
-A text is looked for without regard to case; ``/…/`` is a regular expression, on RE2; pairs of hex digits
+Capital and small letters of a text are the same. ``/…/`` is a regular expression, on RE2. Pairs of hex digits
 with blanks between, or after ``0x``, are bytes. Bytes that must not be shown are not searched: nothing can be
 learnt of a secret by looking for it.
 
@@ -166,7 +166,7 @@ class Pattern:
         return bool(self.line(Detail(exchange, self._options)))
 
     def line(self, detail: Detail) -> list[Node]:
-        """The nodes around the first line of a tree with it, the outermost first; of bytes there is none."""
+        """The nodes around the first line of a tree with it, the outermost first. Empty for bytes."""
         return [] if self._is_bytes else detail.path_to_line(self.is_in)
 
     def spot(self, exchange: Exchange, detail: Detail | None = None) -> Spot | None:
@@ -249,7 +249,7 @@ def _regex(pattern: str) -> _Compiled:
 
 
 class Search:
-    """Which exchanges have it, as far as they were asked: only those on the way to the next match are."""
+    """Which exchanges have it. Only those on the way to the next match are asked."""
 
     def __init__(self, pattern: Pattern, index: Index, asker: Asker) -> None:
         self.pattern = pattern
@@ -261,8 +261,8 @@ class Search:
         asker.ask(pattern)
 
     def next(self, view: Places, row: int, step: int) -> int | None:
-        """The next row after one (or before, with -1) that has it; None where there is none, or where it is
-        not known yet: then :attr:`is_going_on`."""
+        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
+        is not known: then :attr:`is_going_on`."""
         self._look_at_texts()
         places = view[row + 1 :] if step > 0 else view[:row][::-1]
         hits, open_ = self._hit[places], ~self._asked[places]

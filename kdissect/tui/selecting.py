@@ -45,7 +45,7 @@ _INSIDE = {"RecordBatch": _BATCH, "Record": _RECORD, "Message": _RECORD | {"magi
 
 
 def filter_of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
-    """The filter for the value of a line of the tree; None where there is none, or it must not be told.
+    """The filter for the value of a line of the tree. None if no filter finds it, or if the value is secret.
 
     :param spots: the line, after those around it, the outermost first.
     """

@@ -1,9 +1,9 @@
 """Statistics of what is shown, for the screens: what there is to count goes out, rows come in.
 
 The process that counts is started when a screen asks for the first statistic. It is told of every exchange
-once, in the order in which they were complete, which is what ``kdissect stats`` counts in. A filter that
-is changed begins anew; one whose second stage is still under way is waited for, because exchanges that it
-finds late would come in the wrong order.
+once, in the order in which they were complete, which is what ``kdissect stats`` counts in. When the filter
+changes, counting begins anew. It waits while the second stage of a filter is still under way: exchanges that
+this finds late would come in the wrong order.
 """
 
 from __future__ import annotations

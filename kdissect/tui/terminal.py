@@ -34,8 +34,8 @@ def keyboard_for_stdin() -> int:
 
 
 def end_with_signals(end: Callable[[int], None]) -> None:
-    """Call ``end`` with an exit code, from the event loop that runs, when the system asks the process to end,
-    so that the terminal is left as it was. What who runs us told us to ignore stays ignored."""
+    """Call ``end`` with an exit code when the system asks the process to end. The running event loop calls
+    it, so that the terminal is left as it was. Signals that were ignored at the start stay ignored."""
     loop = asyncio.get_running_loop()
     heard = [each for each in (*ENDING, *HANGING_UP) if signal.getsignal(each) is not signal.SIG_IGN]
     call_at_signals(loop, heard, lambda number: end(SIGNALLED + number))
@@ -54,8 +54,8 @@ def suspend() -> bool:
 def end_with_terminal(end: Callable[[], None]) -> None:
     """Call ``end``, from another thread, when the terminal is gone, and end the process if that does not.
 
-    The system sends SIGHUP then, which who runs us may have told us to ignore (``nohup``); and reading keys
-    from a terminal that is gone gives nothing, again and again, which would keep a processor busy for ever.
+    The system sends SIGHUP then, but the process may ignore it (``nohup``). Reading keys from a terminal that
+    is gone gives nothing, again and again. That would keep a processor busy for ever.
     """
     if sys.platform != "win32" and os.isatty(0):
         Thread(target=_wait, args=(end,), daemon=True, name="hang-up").start()

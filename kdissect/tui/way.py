@@ -1,9 +1,9 @@
 """The way that was taken through the screens, and back along it.
 
 There are two kinds of steps. A *turn* goes to a screen by its number or name: back from there is the screen
-before, under whatever filter is set now. A *jump* follows something (a row's exchanges, a record's exchange,
-the ladder of an exchange): back from there is the screen before with its filter and its exchange. Turning to
-a screen that is on the way already goes back to it, so that turning here and there makes no long way.
+before, under whatever filter is set now. A *jump* follows something: a row's exchanges, a record's exchange,
+the ladder of an exchange. Back from there is the screen before with its filter and its exchange. Turning to a
+screen that is on the way already goes back to it, so that turning here and there makes no long way.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ class Way:
         self._steps = [*self._steps, step][-MOST_STEPS:]
 
     def back(self) -> Step | None:
-        """Take the last step back; None where there is none."""
+        """Take the last step back; None if no step was taken."""
         return self._steps.pop() if self._steps else None

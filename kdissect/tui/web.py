@@ -1,11 +1,11 @@
 """The screens in a browser, through textual-serve (the extra ``web``): each visit runs ``kdissect tui``.
 
-Whoever has the screens sees what the user sees and can do what the user can, and every account of a machine
-reaches its ports. So the address has a random token, which the page and the connection that carries keys
-both need. No cookie keeps it: browsers send those to every port of the machine. Requests are answered only
-under the address that is served (a page elsewhere whose name was made to lead here has another), the
-connection only to a page that came from here. What the page asks of others (a font of Google's) is refused
-by its policy: nothing leaves the machine, the token least of all.
+Anybody who reaches the screens sees what the user sees and can do what the user can. Every account of a
+machine reaches its ports. So the address has a random token, which the page and the connection that carries
+keys both need. No cookie keeps it: browsers send those to every port of the machine. Requests are answered
+only under the address that is served: a page elsewhere whose name was made to lead here has another. The
+connection is answered only to a page that came from here. What the page asks of others (a font of Google's)
+is refused by its policy: nothing leaves the machine, the token least of all.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _evidence(rows: list[Row], errors: list[Row]) -> list[int]:
 
 @rule("aborted-records-read", CRITICAL, CERTAIN, needs=(Positions,))
 def aborted_records_read(facts: Facts) -> Iterator[Finding]:
-    """A reader of committed records was given records of which it is not decided yet whether they count."""
+    """A reader of committed records was given records before it was decided whether they count."""
     beyond = [row for row in facts.rows(Positions) if row["beyond_stable"]]
     for (client_id, topic), rows in together(beyond, "client_id", "topic").items():
         count = sum(row["beyond_stable"] for row in rows)
@@ -104,7 +104,7 @@ def aborted_records_read(facts: Facts) -> Iterator[Finding]:
 
 @rule("acks0-closed", WARNING, LIKELY, needs=(Tcp,), within_ms=100, apart_s=1)
 def acks0_closed(facts: Facts) -> Iterator[Finding]:
-    """A broker closed a connection, because a write of which no answer was asked for failed."""
+    """A broker closed a connection because a write failed for which the producer wanted no answer."""
     rows = facts.rows(Tcp)
     closed = [row for row in rows if row["closed_by"] == "broker"]
     found = [row for row in closed if _after_silent_write(facts, row)]

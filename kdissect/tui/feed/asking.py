@@ -1,9 +1,9 @@
 """A question that needs the exchanges themselves → which of them answer yes, from a process of its own.
 
 Decoding a million exchanges in the process of the screens would make every key wait. An :class:`Asker` hands
-the places of exchanges to its process in portions that take it about :data:`PORTION_SECONDS` each, so that
-answers come early and a question that nobody wants any more costs no more than two portions. It is started by
-the first question, reads the spool itself, and lets everything else go first (``nice``).
+the places of exchanges to its process in portions, each of about :data:`PORTION_SECONDS` of work. So answers
+come early, and a question that nobody wants any more costs at most two portions. The first question starts
+the process. It reads the spool itself, and lets everything else go first (``nice``).
 """
 
 from __future__ import annotations

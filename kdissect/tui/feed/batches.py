@@ -82,7 +82,7 @@ class Feed(Protocol):
 
     @property
     def descriptor(self) -> int:
-        """Of the spool, for processes that read it too."""
+        """The descriptor of the spool, for processes that read it too."""
 
     def poll(self) -> list[Batch | Ended]:
         """What came since the last call."""

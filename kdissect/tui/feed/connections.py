@@ -1,7 +1,7 @@
 """The connections that are over, by number; packed, because there may be a hundred thousand.
 
-They are packed together, :data:`TOGETHER` at a time, because they are much alike. Of those unpacked the last
-ones are kept: who asks for one goes on to the next.
+They are packed together, :data:`TOGETHER` at a time, because they are much alike. The last ones that were
+unpacked are kept, because a screen that asks for one soon asks for the next.
 
 Where the input has several capture points, each may have a row of a connection. The mapping has the one that
 counts.

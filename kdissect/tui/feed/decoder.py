@@ -1,9 +1,9 @@
 """A capture → batches for the index, from a process of its own.
 
 Decoding keeps a processor busy; in the process of the screens it would make every key wait. The decoder
-process sends a :class:`Batch` about ten times a second and, when it is done, :class:`Ended`; the screens
-ask for them with :meth:`Decoder.poll`, which never waits for more. If the process dies, that is told once,
-as an Ended with a reason; what came before stays and, because the frames are in the spool, can be shown.
+process sends a :class:`Batch` about ten times a second, and :class:`Ended` when it is done. The screens ask
+for them with :meth:`Decoder.poll`, which never waits for more. If the process dies, one Ended tells the
+reason. What came before stays, and can be shown, because the frames are in the spool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A capture on standard input → a named pipe for the decoder, and a file from which packets can be saved.
 
 Standard input can be read only once and only here: the decoder is another process, whose standard input is
-not ours. A thread copies what comes to both. Where the disk is full, what comes is still decoded and shown;
-packets that are not in the file then cannot be saved, and saving says so.
+not ours. A thread copies what comes to both. If the disk is full, further packets are still decoded and
+shown, but they are not in the file. They cannot be saved then, and saving says so.
 """
 
 from __future__ import annotations

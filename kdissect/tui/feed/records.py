@@ -3,16 +3,16 @@
     screens ── Ask: some exchanges, the filter ──► process ── Found: how many records now ──► screens
                                     lines of fixed size ──► a file that both have open
 
-The screens hand over a few exchanges at a time, so that neither side waits for the other's pipe, and what is
-asked anew, because the filter is another, does not stand behind the old. Every new question has a higher
-generation; the process begins its file again with it.
+The screens hand over a few exchanges at a time. So neither side waits for the other's pipe, and the question
+of a new filter does not wait behind the old one. Every new question has a higher generation; the process
+begins its file again with it.
 
 Records → lines of fixed size in a temporary file, for a list of which only what is on the screen is read.
 
-A capture of a million exchanges may hold a hundred million records. What a list needs of one takes 256
-bytes, the beginnings of key and value among them, and stands in a file without a name at its row's place:
-the screens keep nothing of a record, and read the lines that they draw. The whole record is read anew from
-the spool, by its place in the index and its address in the exchange.
+A capture of a million exchanges may hold a hundred million records. A list needs 256 bytes of each, the
+beginnings of key and value among them. They stand in a file without a name, at the place of the row. The
+screens keep nothing of a record: they read the lines that they draw. The whole record is read anew from the
+spool, by its place in the index and its address in the exchange.
 
 No more than :data:`MOST_RECORDS` are listed, a file of 244 MiB; a filter chooses others.
 """

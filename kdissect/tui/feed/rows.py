@@ -1,9 +1,9 @@
 """Exchanges → rows of fixed size: what a list needs of an exchange, packed, with its texts by number.
 
-A row is 106 bytes. Texts (addresses, names of clients, topics, errors) repeat; each stands once in a list
-that grows, and a row names it by its place there, where 0 is no text. They are sanitised before they come
-into the list: what is in it can be shown as it is. A row of which one was changed or shortened by that is
-*rough* there: a filter cannot tell from the row what the exchange itself says.
+A row is 106 bytes. Texts (addresses, names of clients, topics, errors) repeat. Each stands once in a list
+that grows. A row names a text by its place in the list; 0 is no text. Texts are sanitised before they come
+into the list: what is in it can be shown as it is. If this changed or shortened a text of a row, the row is
+*rough* there. A filter cannot tell from a rough row what the exchange itself says.
 
 Plain Python, without numpy: the process that decodes needs no more.
 """
@@ -98,7 +98,7 @@ class Texts:
 
 
 def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes:
-    """One row. Decodes the exchange as far as errors, topics and faults need it.
+    """One row. Decodes of the exchange only what errors, topics and faults need.
 
     :param place: where it stands in the spool, ``length`` bytes long.
     """

@@ -51,7 +51,7 @@ class Source(NamedTuple):
 
     @property
     def bytes_in_all(self) -> int:
-        """Of all files."""
+        """The size of all files together."""
         return sum(os.path.getsize(path) for path in self.paths if os.path.isfile(path))
 
 
@@ -70,7 +70,7 @@ def packets_of(source: Source, *, waits: bool, points: Points | None = None) -> 
     """The packets of a source.
 
     :param waits: whether those are waited for that are still to come.
-    :raises CaptureError: there are none to read.
+    :raises CaptureError: the source has no packets to read.
     """
     following: Following
     if source.spool is not None:

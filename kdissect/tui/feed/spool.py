@@ -5,8 +5,8 @@ the topic names it needs. Any process that has the file reads one back by its pl
 decoded is kept, so the file is about as large as the capture, and neither process holds the frames in
 memory. The name is gone when the file is made: it ends with the last process that has it open.
 
-A capture cannot serve instead: it may be a pipe or compressed, and a frame in it may be scattered over
-packets that came twice, in pieces, or in another order.
+A capture cannot serve instead. It may be a pipe or compressed. A frame in it may be scattered over packets
+that came twice, in pieces, or in another order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows of fixed size → columns of equal length that grow, in memory of their own.
 
-What is appended a hundred times a minute must never stand still for long: a full column moves to a larger
-place, and no two columns are full at the same time. Each place is mapped from the system and goes back to it
-when the column has moved out; on the heap it would leave a hole that nothing fits into.
+Rows are appended a hundred times a minute, and this must never take long. So a full column moves to a larger
+place, and no two columns are full at the same time. Each place is mapped from the system, and goes back to it
+when the column has moved out. On the heap it would leave a hole that nothing fits into.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows of figures as rows of a table: columns that fit what stands in them, and an order. Nothing here draws.
 
-Columns in which nothing stands are left out, unless they are always there. Where there is not room for all,
-those that are nice to have go first, then texts give way, then the others of the highest rank go; and in a
-wider table none is narrower (:mod:`kdissect.tui.lists.layout`).
+Columns in which nothing stands are left out, unless they are always there. If there is not room for all, the
+columns that are nice to have go first. Then texts get shorter. Then the others of the highest rank go. No
+column is narrower in a wider table (:mod:`kdissect.tui.lists.layout`).
 """
 
 from __future__ import annotations

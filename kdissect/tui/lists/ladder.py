@@ -61,8 +61,8 @@ def snapshot(index: Index) -> Snapshot:
 
 
 def of_client(columns: Snapshot, place: int, hosts: NDArray[np.uint32]) -> Places:
-    """The exchanges of all connections of the client of one: the same host, and the same client id on one of
-    the connection's exchanges at least.
+    """The exchanges of all connections of the client of one exchange. Such a connection comes from the same
+    host and has the same client id on at least one exchange.
 
     :param hosts: the number of the host of every text that is an address.
     """

@@ -1,8 +1,8 @@
 """How many cells the columns of a list get of those that a table has.
 
-A list says what it wants, the most wanted first. It gets as much of that as there is room for, in that order
-and nothing out of it: so a wider table has all that a narrower one has, and no column gets narrower, or goes,
-where a terminal grows.
+A list says what it wants, the most wanted first. It gets as much of that as there is room for, strictly in
+that order. So a wider table has all that a narrower one has. When a terminal grows, no column gets narrower
+or goes.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def taken(widths: Iterable[int]) -> int:
 
 
 def shortened(text: str, end: str, room: int) -> str:
-    """``text`` with ``end`` after it, in so many cells: where there is no room for all, as much of the text
-    as there is room for beside the end, and where there is no room for that either, the beginning of both."""
+    """``text`` with ``end`` after it, in so many cells. If both do not fit, the text is cut and the end stays
+    whole. If the end does not fit either: the beginning of both."""
     whole = text + end
     if cell_len(whole) <= room:
         return whole

@@ -1,8 +1,8 @@
 """The records of the exchanges that are shown, as rows of a table. Nothing here draws.
 
-Who lists them (:mod:`kdissect.tui.feed.records`) is handed the exchanges bit by bit; what it has found is
-read when it is drawn, a page of lines at a time. Records stand in the order in which they were found: that
-of the exchanges, as far as those were there.
+:mod:`kdissect.tui.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
+when it is drawn, a page of lines at a time. Records stand in the order in which they were found. That is the
+order of the exchanges, unless exchanges came later.
 """
 
 from __future__ import annotations

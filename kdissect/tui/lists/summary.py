@@ -70,8 +70,8 @@ def _pieces(places: Places) -> Iterator[Places]:
 
 
 def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
-    """Of each: the smallest value that so many percent of all do not exceed; None without values. Changes the
-    order of the values."""
+    """For each percentage: the smallest value that so many percent of all do not exceed. None without values.
+    Changes the order of the values."""
     if not len(values):
         return [None] * len(percents)
     ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]

@@ -1,5 +1,5 @@
-"""What can be done with the exchange under the cursor and the line of its tree: mark it, comment on it, copy,
-save, open it in Wireshark."""
+"""Actions on the exchange under the cursor and the line of its tree: mark, comment, copy, save, open in
+Wireshark."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _state(row: Row) -> str:
 
 
 def connection_key(row: Row) -> object:
-    """Of both tables."""
+    """The key of a connection in both tables."""
     if "connection" in row:
         return row["connection"]
     return row["client"], row["client_id"], row["software"], row["software_version"]

@@ -112,8 +112,8 @@ def _order(column: Written) -> Callable[[Row], Any] | None:
 
 
 def numbered(name: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows of a statistic, each with what tells it from all others while more is counted: what it is
-    about, and which it is of those about the same."""
+    """The rows of a statistic, each with a key that stays while more is counted. The key is what the row is
+    about, and its number among the rows about the same."""
     names = [
         each.name
         for each in STATISTICS[name].columns

@@ -189,7 +189,7 @@ HIGH = 50
 
 
 class FindingsTable(VirtualTable):
-    """The list, from which the arrow keys to the left and right lead to the line of time."""
+    """The list. The arrow keys to the left and right lead from it to the line of time."""
 
     class Beside(Message):
         """A key that goes to the left (-1) or to the right (1)."""
@@ -203,9 +203,9 @@ class FindingsTable(VirtualTable):
 
 
 class FindingsPage(StatisticsPage):
-    """What happened, in all of the capture. Above stands a line of time, of which a range can be chosen; then
-    findings, worst first, each effect below its cause; below them all that is said of the one under the
-    cursor. Enter shows its exchanges."""
+    """What happened, in all of the capture. At the top stands a line of time; a range of it can be chosen.
+    Then come the findings, worst first, each effect below its cause. At the bottom stands all that is said
+    about the finding under the cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
     FindingsPage #list { height: 2fr; max-height: 40%; border-top: hkey $panel; }

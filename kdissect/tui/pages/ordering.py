@@ -1,7 +1,7 @@
 """Which exchanges a list shows, in which order, and when it is to be put in order anew.
 
-Ordering a million rows takes a tenth of a second, and while a capture is read there are more of them ten
-times a second: no more than :data:`SHARE` of the time goes into it.
+Ordering a million rows takes a tenth of a second, and while a capture is read, more rows come ten times a
+second. So no more than :data:`SHARE` of the time goes into ordering.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the screens share: the status line at the top, the names of the screens, a line for what was done, the
-keys at the bottom."""
+"""What the screens share: status line at the top, names of screens, a line for what was done, keys at the
+bottom."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Page(Screen[None]):
         """Something was marked or commented (:attr:`Kdissect.marks`)."""
 
     def chosen_place(self) -> int | None:
-        """The place in the index of the exchange under the cursor; None if there is none."""
+        """The place in the index of the exchange under the cursor; None without an exchange."""
         return None
 
     def on_screen_resume(self) -> None:

@@ -37,7 +37,7 @@ class Looks(Protocol):
 
 
 class InterfaceList(OptionList):
-    """The list. It never has the focus; what is chosen in it is somebody else's to decide."""
+    """The list. It cannot have the focus: the page decides which line is chosen."""
 
     DEFAULT_CSS = "InterfaceList { height: auto; max-height: 50%; }"
 
@@ -179,7 +179,7 @@ class Start(Screen[None]):
             interfaces.highlighted = None if is_path else at - len(self._paths)
 
     def action_complete(self) -> None:
-        """Go on with the path as far as there is one way only, and list all the ways."""
+        """Complete the path while there is only one way to go on, and list all the ways."""
         text, paths = completed(self.field.value)
         self._write(text)
         if len(paths) > 1:

@@ -72,7 +72,7 @@ class StatisticsPage(Page):
         raise NotImplementedError
 
     def filter_of(self, row: Row) -> str | None:
-        """The filter that shows the exchanges of a row; None if there is none."""
+        """The filter that shows the exchanges of a row; None if no filter does."""
         return None
 
     def what(self) -> str:

@@ -1,7 +1,7 @@
 """The line in which the display filter stands, and in which it is written.
 
-While it is written, every key tells whether it is a filter yet and how many exchanges it would show; what is
-wrong is marked in the line and said below it, and what may be written at the cursor is offered.
+At every key the line tells whether it is a filter yet, and how many exchanges it would show. A mistake is
+marked in the line and explained below it. What may be written at the cursor is offered.
 """
 
 from __future__ import annotations

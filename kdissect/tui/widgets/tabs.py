@@ -1,4 +1,4 @@
-"""Lines of names of which one is chosen: of the screens, and of what an exchange has."""
+"""Lines of names, one of them chosen: the screens, and what an exchange has."""
 
 from __future__ import annotations
 

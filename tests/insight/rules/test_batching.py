@@ -66,7 +66,10 @@ def test_codecs_of_a_topic() -> None:
     plain = producer(codecs=["none"], batches=90)
     packed = producer(codecs=["lz4"], batches=10, client_id="web")
     (found,) = judged("mixed-codecs", plain, packed)
-    assert found.message == "Producers of sales compress in different ways: lz4 by web and no compression by till."
+    assert (
+        found.message
+        == "Producers of sales compress in different ways: lz4 by web and no compression by till."
+    )
     assert not judged("mixed-codecs", plain, packed | {"batches": 9})
     assert not judged("mixed-codecs", plain, packed | {"client_id": "till"})
 

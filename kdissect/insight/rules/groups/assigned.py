@@ -114,7 +114,7 @@ def _named(members: dict[tuple[str, str], Row], row: Row) -> bool:
 
 @rule("reconcile-slow", WARNING, CERTAIN, needs=(RebalanceSteps, Members), held_s=10, share=0.5)
 def reconcile_slow(facts: Facts) -> Iterator[Finding]:
-    """A member does not give partitions back that it was asked for."""
+    """A member was asked to give partitions back, and does not."""
     members = names_of(facts.rows(Members))
     asked: dict[tuple[str, str], Row] = {}
     late: dict[tuple[str, str], list[tuple[int, Row, int | None]]] = {}

@@ -47,7 +47,7 @@ def when(row: Row) -> int:
 
 
 def over(row: Row) -> int:
-    """When a rebalance was over, as far as that is known."""
+    """The time when a rebalance was over, or the last time that is known of it."""
     known = [row[name] for name in ("synced_ns", "joined_ns", "last_join_ns") if row[name] is not None]
     begun = when(row)
     until = begun + (row["stopped_ns"] or 0)
