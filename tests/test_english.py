@@ -7,7 +7,7 @@ import pytest
 from tests.english import LONGEST, Found, Text, counts, found, sentences, words
 
 
-def test_nothing_is_found_in_texts_that_users_meet_and_docstrings() -> None:
+def test_nothing_is_found() -> None:
     left = {place: count for place, count in counts().items() if count}
     assert not left, "python -m tests.english PLACE lists them"
 

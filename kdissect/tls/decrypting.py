@@ -7,7 +7,7 @@ Rules
 1. Bytes come out only of records that are authentic. A chunk has the packet and the time at which its
    record was whole; its offset counts the bytes that came out of its direction.
 2. A record whose key is not known yet waits for the secret, which may come later. Early data waits until the
-   broker says whether it takes it. The records behind wait too. Data of the other direction waits with it,
+   broker says whether it takes it. The records behind wait too. Data of the other direction also waits,
    because it may be the answer. What waits is bounded; beyond it the connection is dark, and says why. What
    is read out of those that waited keeps their order.
 3. Records that are lost are a Gap. It is exact where the one record that was lost says how long its content
