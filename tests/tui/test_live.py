@@ -35,8 +35,8 @@ def port() -> int:
 
 @pytest.fixture
 def terminal(port: int, tmp_path: Path) -> Iterator[Terminal]:
-    environment = {"TMPDIR": str(tmp_path), "KDISSECT_PAGE": "exchanges"}
-    shown = Terminal("tui", "-i", "lo", "--allow-root", "-f", f"tcp port {port}", **environment)
+    command = ("tui", "-i", "lo", "--allow-root", "-f", f"tcp port {port}")
+    shown = Terminal(*command, TMPDIR=str(tmp_path), KDISSECT_PAGE="exchanges")
     try:
         shown.until(b"0 dropped")
         yield shown
