@@ -28,6 +28,7 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.latency import Latency
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
+from kdissect.analysis.profile import Profile
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.repeats import Repeats
@@ -75,6 +76,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Quorum,
     Replication,
     Graph,
+    Profile,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
