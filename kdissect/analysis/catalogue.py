@@ -34,6 +34,7 @@ from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.share import Share
+from kdissect.analysis.slowest import Slowest
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.timeline import Timeline
@@ -45,6 +46,7 @@ from kdissect.limits import DEFAULTS, Limits
 _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Latency,
+    Slowest,
     Topics,
     Positions,
     Lag,

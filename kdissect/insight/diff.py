@@ -132,9 +132,11 @@ def _seen(area: str, subject: str, old: dict[str, Row] | None, new: dict[str, Ro
     rows = old or new or {}
     count = max((row["count"] for row in rows.values()), default=0)
     how_often = f"{count:,} times"
-    verdict, text = (ONLY_AFTER, f"new: seen {how_often}") if old is None else (ONLY_BEFORE, "not seen again")
-    values = (None, float(count)) if old is None else (float(count), None)
-    return Difference(area, subject, "seen", *values, "", text, verdict, count >= ENOUGH_TO_BE_SEEN)
+    is_enough = count >= ENOUGH_TO_BE_SEEN
+    if old is None:
+        text = f"new: seen {how_often}"
+        return Difference(area, subject, "seen", None, float(count), "", text, ONLY_AFTER, is_enough)
+    return Difference(area, subject, "seen", float(count), None, "", "not seen again", ONLY_BEFORE, is_enough)
 
 
 def _of_subject(
@@ -175,9 +177,9 @@ def _of_row(
         return _of_one_side(area, subject, what, one, other, old, new)
     a, b = one["value"], other["value"]
     is_different = _is_different(one, other)
-    rates = old_side.rate(one), new_side.rate(other)
-    if is_different and rates[0] is not None and rates[1] is not None:
-        is_different = _is_apart(*rates) and (rates[1] > rates[0]) == (b > a)
+    slow, fast = old_side.rate(one), new_side.rate(other)
+    if is_different and slow is not None and fast is not None:
+        is_different = _is_apart(slow, fast) and (fast > slow) == (b > a)
     made = Difference(area, subject, what, a, b, unit, "", SAME, False)
     if not is_different:
         return made

@@ -23,7 +23,7 @@ class _Known(NamedTuple):
     """What one side says of a rule and a subject."""
 
     worst: Finding
-    count: int
+    sightings: int
     """Sightings of all."""
 
 
@@ -48,7 +48,7 @@ def _by_subject(findings: Iterable[Finding]) -> dict[tuple[str, ...], _Known]:
         key = _key(each)
         known = out.get(key)
         worst = each if known is None or _badness(each) > _badness(known.worst) else known.worst
-        out[key] = _Known(worst, each.count + (0 if known is None else known.count))
+        out[key] = _Known(worst, each.count + (0 if known is None else known.sightings))
     return out
 
 
@@ -89,7 +89,7 @@ def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Diffe
 
 def _on_both(one: _Known, other: _Known) -> Difference:
     old, new = one.worst, other.worst
-    values = (old.measure, new.measure) if new.unit else (float(one.count), float(other.count))
+    values = (old.measure, new.measure) if new.unit else (float(one.sightings), float(other.sightings))
     made = _difference(new, values, "", SAME)
     grown = _growth(old, new, made.ratio)
     if not grown:

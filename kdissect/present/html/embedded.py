@@ -223,10 +223,12 @@ def _finding(row: Row, steps: Any) -> Finding:
 
 def _context(value: Mapping[str, Any]) -> Context:
     optional = ("first_ns", "last_ns")
-    counts = {
+    counts: dict[str, Any] = {
         name: None if name in optional and value[name] is None else _int(value[name]) for name in _COUNTS
     }
-    some = {name: Some(_int(value[name][0]), tuple(map(_int, _list(value[name][1])))) for name in _SOME}
+    some: dict[str, Any] = {
+        name: Some(_int(value[name][0]), tuple(map(_int, _list(value[name][1])))) for name in _SOME
+    }
     spoken = tuple(
         Spoken(_text(protocol), _text(port), _int(number))
         for protocol, port, number in _list(value["spoken"])
