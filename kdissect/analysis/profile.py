@@ -1,8 +1,8 @@
 """What a capture is like: rates, shares, means and percentiles with their margins, of each API, broker,
 client, topic and group. ``kdissect diff`` compares the profiles of two captures.
 
-Client ids and groups whose names differ only in what was drawn by lot or counted up are one: a service that
-starts again is the same service. Their names have ``*`` in those places.
+A service that starts again is the same service, though its client id may hold a new random part or the next
+number. So client ids and group names that differ in such parts only are one; ``*`` stands for these parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
-from kdissect.analysis.slices import Counted, Estimate, Times
+from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
 from kdissect.analysis.versions import replica_id_of
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -34,7 +34,7 @@ PERCENTS = (50, 90, 99)
 _DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
 
 
-class _Key(NamedTuple):
+class _ProfileKey(NamedTuple):
     subject: Topic
     """Of areas that are no topics, their name stands for the topic's."""
     area: str
@@ -50,25 +50,25 @@ class _Measure:
     __slots__ = ("counted", "times")
 
     def __init__(self) -> None:
-        self.counted: Counted | None = None
-        self.times: Times | None = None
+        self.counted: SlicedSums | None = None
+        self.times: SlicedTimes | None = None
 
     def count(self, ns: int, total: int, count: int = 1) -> None:
         if self.counted is None:
-            self.counted = Counted()
+            self.counted = SlicedSums()
         self.counted.add(ns, total, count)
 
     def time(self, ns: int, duration_ns: int) -> None:
         if self.times is None:
-            self.times = Times()
+            self.times = SlicedTimes()
         self.times.add(ns, duration_ns)
 
     def merge(self, later: _Measure) -> None:
         if later.counted is not None:
-            self.counted = self.counted or Counted()
+            self.counted = self.counted or SlicedSums()
             self.counted.merge(later.counted)
         if later.times is not None:
-            self.times = self.times or Times()
+            self.times = self.times or SlicedTimes()
             self.times.merge(later.times)
 
 
@@ -218,18 +218,18 @@ class Profile(Statistic):
 
     def _count(self, subject: Topic, area: str, what: str, kind: str, ns: int, total: int) -> None:
         """Count one, which comes to a total."""
-        row = self._rows.row(_Key(subject, area, what, kind))
+        row = self._rows.row(_ProfileKey(subject, area, what, kind))
         if row is not None:
             row.count(ns, total)
 
     def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
         """Count one of those that something else counts."""
-        row = self._rows.row(_Key(subject, area, what, SHARE, of))
+        row = self._rows.row(_ProfileKey(subject, area, what, SHARE, of))
         if row is not None:
             row.count(ns, 1, 0)
 
     def _time(self, subject: Topic, area: str, what: str, ns: int, duration_ns: int) -> None:
-        row = self._rows.row(_Key(subject, area, what, PERCENTILE))
+        row = self._rows.row(_ProfileKey(subject, area, what, PERCENTILE))
         if row is not None:
             row.time(ns, duration_ns)
 
@@ -285,9 +285,9 @@ def _rows(key: _Named, measure: _Measure, named: Mapping[_Named, _Measure]) -> I
     yield _row(key, key.what, _unit(key), (counted.count, counted.total), estimate, counted)
 
 
-def _part_of(part: Counted, base: Counted) -> Counted:
+def _part_of(part: SlicedSums, base: SlicedSums) -> SlicedSums:
     """What a part comes to among all that were counted."""
-    out = Counted()
+    out = SlicedSums()
     out.merge(base)
     for each in out.slices.values():
         each.total = 0
@@ -308,7 +308,7 @@ def _row(
     unit: str | None,
     counts: tuple[int, int | None],
     estimate: Estimate,
-    span: Counted | Times,
+    span: SlicedSums | SlicedTimes,
 ) -> Row:
     count, total = counts
     return {

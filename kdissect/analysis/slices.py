@@ -106,7 +106,7 @@ class Sliced(Generic[S]):
         return _STUDENT[min(len(self.slices) - 1, len(_STUDENT)) - 1] if len(self.slices) > 1 else 0.0
 
 
-class Counted(Sliced[Sums]):
+class SlicedSums(Sliced[Sums]):
     """What is counted: exchanges, or records in them; and what it comes to: bytes, errors."""
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
@@ -118,7 +118,7 @@ class Counted(Sliced[Sums]):
         found.count += count
         found.total += total
 
-    def merge(self, later: Counted) -> None:
+    def merge(self, later: SlicedSums) -> None:
         """Add what was counted later."""
         self._add(later, Sums)
 
@@ -171,7 +171,7 @@ class Counted(Sliced[Sums]):
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
 
 
-class Times(Sliced[Histogram]):
+class SlicedTimes(Sliced[Histogram]):
     """Durations, ns."""
 
     def add(self, ns: int, duration_ns: int) -> None:
@@ -182,7 +182,7 @@ class Times(Sliced[Histogram]):
             found = self.slices[number] = Histogram()
         found.add(duration_ns)
 
-    def merge(self, later: Times) -> None:
+    def merge(self, later: SlicedTimes) -> None:
         """Add what was counted later."""
         self._add(later, Histogram)
 

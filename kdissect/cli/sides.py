@@ -37,7 +37,7 @@ class Side(NamedTuple):
 def side_of(path: str, given: dict[str, Any]) -> Side:
     """Read a file.
 
-    :raises Unreadable: it is none of the three, or damaged.
+    :raises Unreadable: it is something else, or damaged.
     """
     kept = kept_report(path, given)
     if kept is not None:

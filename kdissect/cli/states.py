@@ -49,7 +49,7 @@ _OTHERS = frozenset(
 
 
 def is_state(start: bytes) -> bool:
-    """Whether a file that begins so is a state."""
+    """Whether a file is a state, by its first bytes."""
     return start.startswith(_MAGIC)
 
 

@@ -1,9 +1,9 @@
 """Two reports → what changed between them. Only what is significant counts as a change.
 
-A number changed if it was counted often enough on both sides, differs by a fifth or more, and the margins of
-the two do not meet (:mod:`kdissect.analysis.slices`). Times must differ by a millisecond, too, and shares by
-one in a hundred: less than that depends on the machine's mood. A rate must differ both over the time in which
-something was active and over the whole capture.
+A number changed if three things hold. It was counted often enough on both sides. It differs by a fifth or
+more. The margins of the two do not meet (:mod:`kdissect.analysis.slices`). Times must differ by a millisecond,
+too, and shares by one in a hundred: smaller differences come from the machine. A rate must differ both over
+the time in which something was active and over the whole capture.
 """
 
 from __future__ import annotations
@@ -327,8 +327,8 @@ def _rebalances(before: _Side, after: _Side) -> Iterator[Difference]:
 
 
 def are_events_different(counts: tuple[int, int], spans_s: tuple[float, float]) -> bool:
-    """Whether two counts of rare events come from different rates: by a fifth or more, by three events or
-    more, and by more than 2.58 standard deviations."""
+    """Whether two counts of rare events come from different rates. The rates must differ by a fifth, by three
+    events, and by 2.58 standard deviations."""
     (a, b), (s, t) = counts, spans_s
     if not s or not t:
         return False

@@ -15,7 +15,16 @@ from kdissect.limits import DEFAULTS, Limits
 
 TABLES = (
     *("timeline", "latency", "latency,broker", "slowest", "topics", "delivery", "groups", "lag", "lag,1s"),
-    *("rebalances", "rebalance_steps", "stays", "assignments", "share", "transactions", "producers"),
+    *(
+        "rebalances",
+        "rebalance_steps",
+        "members",
+        "stays",
+        "assignments",
+        "share",
+        "transactions",
+        "producers",
+    ),
     *("clients", "versions", "connections", "errors", "cluster_brokers", "cluster_partitions"),
     *("cluster_topics", "cluster_configs", "cluster_changes", "quorum", "replication", "exposure", "graph"),
     "profile",

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.slices import MOST_SLICES, SHORTEST_SHIFT, Counted, Times
+from kdissect.analysis.slices import MOST_SLICES, SHORTEST_SHIFT, SlicedSums, SlicedTimes
 
 WIDTH = 1 << SHORTEST_SHIFT
 
 
-def counted(totals: list[int], count: int = 10) -> Counted:
+def counted(totals: list[int], count: int = 10) -> SlicedSums:
     """So much in each slice, one after the other."""
-    out = Counted()
+    out = SlicedSums()
     for at, total in enumerate(totals):
         out.add(at * WIDTH, total, count)
     return out
@@ -33,7 +33,7 @@ def test_one_slice_has_no_margin() -> None:
     """However much it holds: all of it met the same moment."""
     one = counted([1_000], 1_000)
     assert one.mean() == (1.0, None, None)
-    times = Times()
+    times = SlicedTimes()
     for _ in range(1_000):
         times.add(0, 5)
     assert times.percentile(times.all(), 50) == (5, None, None)
@@ -47,7 +47,7 @@ def test_a_share_of_none_has_a_margin() -> None:
 
 
 def test_a_slow_slice_widens_the_margin_of_a_percentile() -> None:
-    steady, shaken = Times(), Times()
+    steady, shaken = SlicedTimes(), SlicedTimes()
     for at in range(10):
         for _ in range(100):
             steady.add(at * WIDTH, 100)
@@ -63,7 +63,10 @@ EVENTS = st.lists(st.tuples(st.integers(-(10**13), 10**13), st.integers(0, 10**9
 
 @given(events=EVENTS, at=st.integers(0, 60))
 def test_parts_that_are_merged_are_the_whole(events: list[tuple[int, int]], at: int) -> None:
-    whole, parts = (Counted(), Times()), ((Counted(), Times()), (Counted(), Times()))
+    whole, parts = (
+        (SlicedSums(), SlicedTimes()),
+        ((SlicedSums(), SlicedTimes()), (SlicedSums(), SlicedTimes())),
+    )
     for place, (ns, value) in enumerate(events):
         for each in (whole, parts[place >= at]):
             each[0].add(ns, value)

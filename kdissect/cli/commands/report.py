@@ -103,10 +103,10 @@ class _Run:
                 load(self._given["state"])  # says what is wrong, if it is there
                 raise Wrong(f"--state {self._given['state']}: there is no such file, and no capture is given")
             return found
-        found = [kept for path in self._paths if (kept := kept_report(path, self._given)) is not None]
-        if found and (len(self._paths) > 1 or self._given["state"] is not None):
+        known = [kept for path in self._paths if (kept := kept_report(path, self._given)) is not None]
+        if known and (len(self._paths) > 1 or self._given["state"] is not None):
             raise Wrong("a report or a state cannot be added to anything: give it alone, or give captures")
-        return found[0] if found else None
+        return known[0] if known else None
 
     def _write(self, file: BinaryIO, report: Report) -> None:
         if self._given["form"] == "html":

@@ -1,8 +1,6 @@
 """Pages: one file each, which ask nothing of any network.
 
-page       the frame: head, policy, style, script; how text gets into a page
-svg        plots
-embedded   a report inside of its page, as JSON; written and read
-panels     what a report shows
-report  diff   the pages
+``report`` and ``diff`` make pages. ``page`` is the frame of all of them, ``svg`` draws plots, and ``sheet``
+makes tables. The panels of a report stand in ``head``, ``times``, ``groups`` and ``cluster``. ``embedded``
+writes a report into its page as JSON, and reads it again.
 """

@@ -15,7 +15,7 @@ _MOST_EDGES = 50
 
 
 def clients(sheet: Sheet) -> str:
-    """Who they are, what they speak, whether Kafka 4 understands them, their connections and errors."""
+    """Names, software, versions, readiness for Kafka 4, errors and connections of clients."""
     readiness = Counter(row["verdict"] for row in sheet.rows("versions"))
     breaking = {row["client_id"] for row in sheet.rows("versions") if row["verdict"] == VERDICTS[0]}
     if not readiness:
@@ -247,7 +247,7 @@ _HEADINGS = ("clients", "brokers", "topics", "groups")
 
 
 def graph(sheet: Sheet) -> str:
-    """Who exchanges what with whom: clients on the left, then topics, then groups."""
+    """Flows between clients, brokers, topics and groups."""
     rows = sorted(sheet.rows("graph"), key=lambda row: -(row["bytes"] or 0))
     kinds: dict[str, int] = {}
     found = []
@@ -304,7 +304,8 @@ def rest(sheet: Sheet) -> str:
         table(("why", "rules", "which"), rows, "Rules that could not judge", (1,)),
         table(("table", "left out"), left_out, "Counts that a limit left out", (1,)),
         f'<h3>Make it again</h3><p><code class="command">{text(again, None)}</code></p>'
-        '<p class="note">The tables are inside of this page: <code>kdissect report THIS.html -T ndjson</code> '
-        "prints them, <code>kdissect diff BEFORE AFTER</code> compares two reports.</p>",
+        '<p class="note">The tables are inside of this page: '
+        "<code>kdissect report THIS.html -T ndjson</code> prints them, "
+        "<code>kdissect diff BEFORE AFTER</code> compares two reports.</p>",
     ]
     return section("rest", "What was not judged", parts)

@@ -37,7 +37,7 @@ class NoReportError(Exception):
 
 
 def is_report(start: bytes) -> bool:
-    """Whether a file that begins so is a report."""
+    """Whether a file is a report, by its first bytes."""
     return start.lstrip()[:9].lower() == b"<!doctype" and MARK.encode() in start
 
 
@@ -196,7 +196,7 @@ def _finding(row: Row, steps: Any) -> Finding:
         category=row["category"] or "",
         subject=subject,
         message=row["message"] or "",
-        subject_text=row["subject"] or "",
+        subject_text="" if row["subject"] == subject.text() else row["subject"] or "",
         count=_int(row["count"]),
         measure=row["measure"],
         unit=row["unit"] or "",

@@ -8,7 +8,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, plural, size
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
-from kdissect.present.html.svg import Band, Bar, Lane, Line, Span, bars, figure, lanes, lines
+from kdissect.present.html.svg import Band, Bar, Lane, LaneSpan, Line, bars, figure, lanes, lines
 
 _MOST_DRAWN = 6
 """Topics with bars, groups with lanes."""
@@ -185,14 +185,13 @@ def _lag_lines(sheet: Sheet) -> str:
             series.pop()
         series.append((at, float(sum(known.values()))))
     most = sorted(points.items(), key=lambda each: -max(value or 0 for _, value in each[1]))[:_MOST_DRAWN]
-    series = [Line(group, each) for group, each in most if len(each) > 1]
+    drawn = [Line(group, each) for group, each in most if len(each) > 1]
     about = "Lag of groups over time: " + "; ".join(
-        f"{line.name} at most {max(value or 0 for _, value in line.points):,.0f}" for line in series
+        f"{line.name} at most {max(value or 0 for _, value in line.points):,.0f}" for line in drawn
     )
-    drawn = lines(series, sheet.axis, lambda value: f"{value:,.0f}", about)
-    return figure(
-        "Lag of groups", drawn, "records, all partitions together", [line.name for line in series], True
-    )
+    content = lines(drawn, sheet.axis, lambda value: f"{value:,.0f}", about)
+    names = [line.name for line in drawn]
+    return figure("Lag of groups", content, "records, all partitions together", names, True)
 
 
 def _gantts(sheet: Sheet) -> Iterator[str]:
@@ -210,7 +209,9 @@ def _gantts(sheet: Sheet) -> Iterator[str]:
             for row in rebalances.get(group, ())
             if (band := sheet.band(row["begin_ns"], row["synced_ns"], _told(row))) is not None
         ]
-        drawn = lanes(_members(sheet, stays[group]), sheet.axis, f"Members of {group} over time", bands)
+        begins = sorted(row["begin_ns"] for row in rebalances.get(group, ()) if row["begin_ns"] is not None)
+        members = _members(sheet, group, stays[group], begins)
+        drawn = lanes(members, sheet.axis, f"Members of {group} over time", bands)
         lead = (
             "each bar is a generation of a member, with its partitions; thin: it joins; shaded: a rebalance"
         )
@@ -223,7 +224,17 @@ def _told(row: Row) -> str:
     return f"generation {row['generation']}: {row['trigger'] or 'unknown'}{who}{stopped}"
 
 
-def _members(sheet: Sheet, stays: list[Row]) -> list[Lane]:
+def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> list[Lane]:
+    """Lanes of a group's members.
+
+    :param begins: when its rebalances began, ns since the epoch: a member keeps its partitions until then,
+        unless it leaves.
+    """
+    ends = {
+        row["member_id"]: row["left_ns"] or row["last_ns"]
+        for row in sheet.rows("members")
+        if (row["group"] or "") == group
+    }
     members: dict[str, list[Row]] = {}
     for row in sorted(stays, key=lambda row: row["first_ns"] or 0):
         members.setdefault(row["member_id"] or "", []).append(row)
@@ -236,14 +247,18 @@ def _members(sheet: Sheet, stays: list[Row]) -> list[Lane]:
             if first is None or last is None:
                 continue
             start = row["sync_ns"] or first
+            last = min(
+                max(last, ends.get(member) or last), next((ns for ns in begins if ns > start), sheet.last_ns)
+            )
             assigned = "" if row["assigned"] is None else plural(row["assigned"], "partition")
-            what = f"{names.get(member, member)}, generation {row['generation']}: {assigned or 'assignment unknown'}"
-            spans.append(Span(sheet.s(start), sheet.s(max(last, start)), number, what, assigned))
+            name = names.get(member, member)
+            what = f"{name}, generation {row['generation']}: {assigned or 'assignment unknown'}"
+            spans.append(LaneSpan(sheet.s(start), sheet.s(max(last, start)), number, what, assigned))
             if row["join_ns"] is not None:
-                told = f"{names.get(member, member)} joins generation {row['generation']}"
+                told = f"{name} joins generation {row['generation']}"
                 if row["duration_ns"] is not None:
                     told += f" for {duration(row['duration_ns'])}"
-                spans.append(Span(sheet.s(row["join_ns"]), sheet.s(start), number, told, is_stop=True))
+                spans.append(LaneSpan(sheet.s(row["join_ns"]), sheet.s(start), number, told, is_stop=True))
         out.append(Lane(names.get(member, member), spans))
     return out
 
@@ -295,10 +310,11 @@ def transactions(sheet: Sheet) -> str:
                 continue
             end = row["end_ns"] or row["last_ns"] or begin
             outcome = row["outcome"] or "unknown"
-            what = f"{name}: {outcome} after {duration(max(0, end - begin))}, {plural(row['records'] or 0, 'record')}"
+            records = plural(row["records"] or 0, "record")
+            what = f"{name}: {outcome} after {duration(max(0, end - begin))}, {records}"
             shade = _OUTCOMES.get(outcome, 7)
             is_bad = outcome in ("timed-out", "fenced")
-            spans.append(Span(sheet.s(begin), sheet.s(end), shade, what, outcome, is_bad))
+            spans.append(LaneSpan(sheet.s(begin), sheet.s(end), shade, what, outcome, is_bad))
         made.append(Lane(name, spans))
     drawn = lanes(made, sheet.axis, "Transactions over time")
     parts = [

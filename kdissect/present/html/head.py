@@ -42,9 +42,31 @@ def head(sheet: Sheet, links: list[tuple[str, str]]) -> str:
         f'<header>{switch()}<p class="brand">kdissect report</p><h1>{text(_title(sheet))}</h1>'
         f'<p class="verdict">{text(verdict(sheet), None)}</p>'
         f'<ul class="counts" aria-label="Findings by severity">{shown}</ul>'
-        f'<dl class="facts">{listed}</dl></header>'
+        f'<dl class="facts">{listed}</dl>{_notes(sheet)}</header>'
         f'<nav aria-label="Parts of the report"><ul>{way}</ul></nav>'
     )
+
+
+_WORDS = {CRITICAL: "critical finding", WARNING: "warning"}
+
+
+def _notes(sheet: Sheet) -> str:
+    """What is to be known of the capture itself."""
+    found = [each for each in sheet.report.findings if each.category == CAPTURE]
+    told = "".join(
+        f"<li><b>{text(each.id)}</b> {text(each.message, None)}"
+        f"<details><summary>What to do</summary>{_paragraphs(each.fix)}{_command(sheet, each)}</details></li>"
+        for each in found
+    )
+    return f'<ul class="notes" aria-label="Notes on the capture">{told}</ul>' if told else ""
+
+
+def _command(sheet: Sheet, each: Finding) -> str:
+    """What shows a finding."""
+    if not each.filter:
+        return ""
+    command = shlex.join(("kdissect", *sheet.made.arguments, "-Y", each.filter))
+    return f'<code class="command">{text(command, None)}</code>'
 
 
 def _title(sheet: Sheet) -> str:
@@ -57,35 +79,35 @@ def verdict(sheet: Sheet) -> str:
     report = sheet.report
     causes = [each for each in report.findings if each.category != CAPTURE and each.because is None]
     grave = [each for each in causes if each.severity in (CRITICAL, WARNING)]
-    counts = Counter(each.severity for each in grave)
+    counts = Counter(each.severity for each in report.findings if each.category != CAPTURE)
     if grave:
         worst = grave[0]
         told = " and ".join(
-            plural(counts[severity], f"{severity} finding")
-            for severity in (CRITICAL, WARNING)
-            if counts[severity]
+            plural(counts[severity], _WORDS[severity]) for severity in (CRITICAL, WARNING) if counts[severity]
         )
         return f"{told[:1].upper()}{told[1:]}. The worst: {worst.message}"
     if not report.context.exchanges:
         return "No Kafka was found in what was captured."
     minor = sum(each.severity == NOTICE for each in causes)
     if minor:
-        return f"Nothing is wrong. {plural(minor, 'notice')} {'costs' if minor == 1 else 'cost'} time or money, or will matter one day."
+        does = "costs" if minor == 1 else "cost"
+        return f"Nothing is wrong. {plural(minor, 'notice')} {does} time or money, or will matter one day."
     return "Nothing is wrong in what was captured."
 
 
 def findings(sheet: Sheet) -> str:
     """Cards, worst first; effects below their cause."""
-    found = sheet.report.findings[:MOST_CARDS]
+    every = [each for each in sheet.report.findings if each.category != CAPTURE]
+    found = every[:MOST_CARDS]
     if not found:
-        nothing = f"<p>No finding: {plural(sheet.report.rules, 'rule')} looked at {text(captured_text(sheet.report.context))}.</p>"
-        return section("findings", "Findings", [nothing])
+        looked = f"{plural(sheet.report.rules, 'rule')} looked at {captured_text(sheet.report.context)}"
+        return section("findings", "Findings", [f"<p>No finding: {text(looked)}.</p>"])
     keys: set[str] = set()
     cards = []
     for each in found:
         cards.append(_card(sheet, each, each.because in keys))
         keys.add(each.key)
-    left = len(sheet.report.findings) - len(found)
+    left = len(every) - len(found)
     if left:
         cards.append(
             f'<p class="more">{plural(left, "more finding")}: kdissect explain --all prints them.</p>'
@@ -107,9 +129,7 @@ def _card(sheet: Sheet, each: Finding, is_effect: bool) -> str:
         rows += [("why", _paragraphs(each.cause)), ("do", _paragraphs(each.fix))]
         if each.configs:
             rows.append(("set", "<code>" + "</code>, <code>".join(map(text, each.configs)) + "</code>"))
-    if each.filter:
-        command = shlex.join(("kdissect", *sheet.made.arguments, "-Y", each.filter))
-        rows.append(("see", f'<code class="command">{text(command, None)}</code>'))
+    rows.append(("see", _command(sheet, each)))
     listed = "".join(f"<dt>{name}</dt><dd>{content}</dd>" for name, content in rows if content)
     when = _when(sheet, each)
     return (

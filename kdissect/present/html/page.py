@@ -1,7 +1,7 @@
 """The frame of a page, and how text gets into it.
 
-A page asks nothing of any network, and nothing in it can: its policy allows the style and the script that
-kdissect wrote, by their checksums, and nothing else. Text reaches a page through :func:`text` only.
+A page asks nothing of any network, and nothing in it can. Its policy allows one style and one script, those
+of kdissect, by their checksums. Text reaches a page through :func:`text` only.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def table(
     :param numbers: which columns hold numbers; such a cell may be ``(shown, value to sort by)``.
     :param more: rows that are left out.
     """
-    right = set(numbers)
+    right = set(numbers) - {0}
     head = "".join(
         f'<th scope="col"{" class=n" if at in right else ""}>{text(name)}</th>'
         for at, name in enumerate(headings)

@@ -60,8 +60,8 @@ def _page(report: Report, made: Made, most: int) -> str:
             '<main id="content">',
             *drawn.values(),
             "</main>",
-            f"<footer><p>Made by kdissect {text(__version__)}. It holds names, addresses, counts and times; no key and "
-            "no value of a record, no password and no token.</p></footer>",
+            f"<footer><p>Made by kdissect {text(__version__)}. It holds names, addresses, counts and times; "
+            "no key and no value of a record, no password and no token.</p></footer>",
             embedded(report, kept, most),
         ],
         MARK,

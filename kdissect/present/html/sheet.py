@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from kdissect.analysis.declared import BYTES, DURATION
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.judge import Report
 from kdissect.present.columns import Column
@@ -39,6 +40,7 @@ class Sheet:
         self.made = made
         self.most = most
         self.first_ns = report.context.first_ns or 0
+        self.last_ns = report.context.last_ns or 0
         self.axis = TimeAxis(0.0, max(report.context.span_s, 1e-6))
 
     def rows(self, name: str) -> list[Row]:
@@ -89,7 +91,7 @@ class Sheet:
 
     def _cell(self, column: Column, row: Row, clock: Clock) -> object:
         (value,) = [column.value(row, PLAIN)]
-        text = shown(column, value, clock)
+        text = "0" if value == 0 and column.unit in (DURATION, BYTES) else shown(column, value, clock)
         return (text, value) if _is_number(column) else text
 
 
@@ -98,4 +100,4 @@ def _is_number(column: Column) -> bool:
 
 
 def _is_empty(column: Column, value: Any) -> bool:
-    return value is None or value in ("", []) or (column.rare and value == 0)
+    return value is None or value in ("", []) or (value == 0 and (column.rare or column.unit == DURATION))

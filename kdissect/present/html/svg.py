@@ -1,14 +1,14 @@
 """Plots as SVG, drawn here, readable without a script: lines over time, stacked bars, bars in lanes, flows.
 
-Colours are classes of the page's style, so they follow its theme. No plot tells things apart by colour alone:
-lines have dashes, bars have labels, and each part says what it is where the pointer or a reader of screens
-asks. Texts that are given are not yet made safe.
+Colours are classes of the page's style, so they follow its theme. No plot tells things apart by colour alone.
+Lines have dashes, bars have labels, and each part says what it is under the pointer. Texts that are given are
+not yet made safe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import floor, log10
+from math import floor, log2, log10
 from typing import NamedTuple
 
 from kdissect.present.html.page import text
@@ -39,7 +39,8 @@ def figure(title: str, content: str, lead: str = "", legend: Sequence[str] = (),
     if not content:
         return ""
     more = f" {text(lead, None)}" if lead else ""
-    return f"<figure><figcaption><b>{text(title)}</b>{more}</figcaption>{_legend(legend, dashes)}{content}</figure>"
+    heading = f"<figcaption><b>{text(title)}</b>{more}</figcaption>"
+    return f"<figure>{heading}{_legend(legend, dashes)}{content}</figure>"
 
 
 def _legend(names: Sequence[str], dashes: bool) -> str:
@@ -61,8 +62,13 @@ def shade(number: int) -> str:
     return f"c{number % SHADES + 1}"
 
 
-def ticks(most: float, about: int = 4) -> list[float]:
-    """Round numbers from 0 on that reach ``most``."""
+def ticks(most: float, about: int = 4, unit: float = 1.0) -> list[float]:
+    """Round numbers from 0 on that reach ``most``.
+
+    :param unit: what they are multiples of: ``1 << 20`` for bytes that are shown in MiB.
+    """
+    if unit != 1.0:
+        return [each * unit for each in ticks(most / unit, about)]
     if most <= 0:
         return [0.0]
     rough = most / about
@@ -114,7 +120,8 @@ class TimeAxis(NamedTuple):
             if each <= width * 1.001:
                 x = self.x(self.first + each)
                 anchor = "end" if x > WIDE - 40 else "mid"
-                yield f'<text class="soft {anchor}" x="{x:.1f}" y="{y + 16:.1f}">{moment(self.first + each)}</text>'
+                told = moment(self.first + each)
+                yield f'<text class="soft {anchor}" x="{x:.1f}" y="{y + 16:.1f}">{told}</text>'
 
 
 def moment(s: float) -> str:
@@ -134,16 +141,19 @@ def lines(
     bands: Sequence[Band] = (),
     high: int = 130,
     first_shade: int = 0,
+    binary: bool = False,
 ) -> str:
     """Lines over time.
 
     :param shown: a value for people.
+    :param binary: whether values are bytes, which people count by powers of 1024.
     :param first_shade: the colour of the first.
     """
     values = [value for line in series for _, value in line.points if value is not None]
     if not values or max(values) <= 0:
         return ""
-    steps = ticks(max(values), 3)
+    unit = 1024.0 ** floor(log2(max(1.0, *values)) / 10) if binary else 1.0
+    steps = ticks(max(values), 3, unit)
     most, base = steps[-1], high + 8.0
 
     def y(value: float) -> float:
@@ -211,8 +221,9 @@ def _hits(
                 told.append(f"{line.name}: {shown(max(known))}")
         told += [band.what for band in bands if band.from_s <= max(end, s) and band.to_s >= s][:4]
         x, wide = axis.x(s), max(axis.x(end) - axis.x(s), 3)
-        tip = text("\n".join(told), None).replace("\\n", "&#10;")
-        yield f'<rect class="hit" x="{x:.1f}" y="8" width="{wide:.1f}" height="{base - 8:.1f}" data-tip="{tip}"/>'
+        tip = "&#10;".join(text(each) for each in told)
+        place = f'x="{x:.1f}" y="8" width="{wide:.1f}" height="{base - 8:.1f}"'
+        yield f'<rect class="hit" {place} data-tip="{tip}"/>'
 
 
 # -- bars -------------------------------------------------------------------------------------------
@@ -243,8 +254,8 @@ def bars(rows: Sequence[Bar], parts: Sequence[str], shown: Callable[[float], str
             if part > 0:
                 tip = text(f"{row.name}: {parts[number]} {shown(part)}")
                 out.append(
-                    f'<rect class="f {shade(number)}" x="{x:.1f}" y="{y}" width="{max(wide, 1):.1f}" height="17" '
-                    f'data-tip="{tip}"/>'
+                    f'<rect class="f {shade(number)}" x="{x:.1f}" y="{y}" width="{max(wide, 1):.1f}" '
+                    f'height="17" data-tip="{tip}"/>'
                 )
                 if wide > 64:
                     out.append(_inside(x + 5, y + 13, shown(part)))
@@ -260,7 +271,7 @@ def _inside(x: float, y: float, label: str) -> str:
 # -- lanes ------------------------------------------------------------------------------------------
 
 
-class Span(NamedTuple):
+class LaneSpan(NamedTuple):
     """Something that lasted, in a lane."""
 
     from_s: float
@@ -275,11 +286,16 @@ class Lane(NamedTuple):
     """What happened to one, over time."""
 
     name: str
-    spans: list[Span]
+    spans: list[LaneSpan]
 
 
-def lanes(rows: Sequence[Lane], axis: TimeAxis, about: str, bands: Sequence[Band] = ()) -> str:
-    """Bars in lanes over time (Gantt)."""
+def lanes(
+    rows: Sequence[Lane], axis: TimeAxis, about: str, bands: Sequence[Band] = (), labels_beside: bool = False
+) -> str:
+    """Bars in lanes over time (Gantt).
+
+    :param labels_beside: whether a label stands beside its bar where the bar has no room for it.
+    """
     if not any(row.spans for row in rows):
         return ""
     base = len(rows) * 24 + 6.0
@@ -293,18 +309,25 @@ def lanes(rows: Sequence[Lane], axis: TimeAxis, about: str, bands: Sequence[Band
     for at, row in enumerate(rows):
         y = at * 24 + 4
         out.append(
-            f'<text class="end" x="{LEFT - 8}" y="{y + 13}">{text(row.name, 11)}<title>{text(row.name)}</title></text>'
+            f'<text class="end" x="{LEFT - 8}" y="{y + 13}">{text(row.name, 11)}'
+            f"<title>{text(row.name)}</title></text>"
         )
         for span in row.spans:
             x, wide = axis.x(span.from_s), axis.x(span.to_s) - axis.x(span.from_s)
             kind = "stop" if span.is_stop else f"f {shade(span.shade)}"
             top, tall = (y + 5, 7) if span.is_stop else (y, 17)
             out.append(
-                f'<rect class="{kind}" x="{x:.1f}" y="{top}" width="{max(wide, 1.5):.1f}" height="{tall}" rx="2" '
-                f'data-tip="{text(span.what)}"/>'
+                f'<rect class="{kind}" x="{x:.1f}" y="{top}" width="{max(wide, 1.5):.1f}" height="{tall}" '
+                f'rx="2" data-tip="{text(span.what)}"/>'
             )
             if span.label and wide > 12 + 7 * len(span.label):
                 out.append(_inside(x + 5, y + 13, span.label))
+            elif span.label and labels_beside:
+                is_left = x > WIDE / 2
+                place = (
+                    f'class="soft end" x="{x - 6:.1f}"' if is_left else f'class="soft" x="{x + wide + 6:.1f}"'
+                )
+                out.append(f'<text {place} y="{y + 13}">{text(span.label)}</text>')
     out += axis.draw(base)
     return plot(out, base + 24, about)
 

@@ -8,7 +8,7 @@ from kdissect.insight.rule import CAPTURE
 from kdissect.present.form import duration, size
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
-from kdissect.present.html.svg import Band, Bar, Lane, Line, Span, bars, figure, lanes, lines
+from kdissect.present.html.svg import Band, Bar, Lane, LaneSpan, Line, bars, figure, lanes, lines
 
 _MOST_LANES = 12
 _MOST_MARKS = 60
@@ -67,6 +67,7 @@ def timeline(sheet: Sheet) -> str:
                 "Bytes of requests and responses a second over time",
                 bands,
                 90,
+                binary=True,
             ),
             legend=("requests", "responses"),
             dashes=True,
@@ -129,11 +130,11 @@ def _seen(sheet: Sheet, bands: list[Band]) -> str:
             continue
         grave = {CRITICAL: 1, WARNING: 4}.get(each.severity, 0)
         what = f"{each.severity} {each.id}: {each.where}"
-        span = Span(
+        span = LaneSpan(
             sheet.s(each.first_ns), sheet.s(each.last_ns), grave, what, f"{each.id} · {each.where}"[:80]
         )
         rows.append(Lane(each.severity, [span]))
-    return lanes(rows[:_MOST_LANES], sheet.axis, "When each finding was seen", bands)
+    return lanes(rows[:_MOST_LANES], sheet.axis, "When each finding was seen", bands, True)
 
 
 _PARTS = {
