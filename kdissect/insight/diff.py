@@ -1,9 +1,9 @@
 """Two reports → what changed between them. Only what is significant counts as a change.
 
 A number changed if three things hold. It was counted often enough on both sides. It differs by a fifth or
-more. The margins of the two do not meet (:mod:`kdissect.analysis.slices`). Times must differ by a millisecond,
-too, and shares by one in a hundred: smaller differences come from the machine. A rate must differ both over
-the time in which something was active and over the whole capture.
+more. The margins of the two do not meet (:mod:`kdissect.analysis.slices`). Times must also differ by one
+millisecond, and shares by one in a hundred: smaller differences come from the machine. A rate must differ
+both over the time in which something was active and over the whole capture.
 """
 
 from __future__ import annotations

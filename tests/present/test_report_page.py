@@ -3,62 +3,27 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdissect.analysis.catalogue import STATISTICS
-from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.context import Context, Some, Spoken
+from kdissect.analysis.fold import SECOND
+from kdissect.insight.context import Context
 from kdissect.insight.diff import differences
-from kdissect.insight.finding import Finding, Step, Subject
-from kdissect.insight.judge import NotJudged, Report
-from kdissect.insight.whole import TABLES, whole_judge
+from kdissect.insight.judge import Report
+from kdissect.insight.whole import TABLES
 from kdissect.present.diffs import summary
 from kdissect.present.html.diff import diff_page
 from kdissect.present.html.embedded import NoReportError, is_report, report_of
 from kdissect.present.html.report import LARGEST, report_page
 from kdissect.present.html.sheet import Made
 from kdissect.present.html.svg import ticks
-from kdissect.reading import read
 from tests.amount import times
-from tests.cli.run import CAPTURES
-
-HOSTILE = (
-    *(
-        "</script><script>alert(1)</script>",
-        '"><img src=x onerror=alert(1)>',
-        "'onload='alert(1)",
-        "<!--",
-        "]]>",
-    ),
-    *(
-        "\x1b[2J",
-        "\u202eabc",
-        "\x00",
-        "\n</svg>",
-        "javascript:alert(1)",
-        "&lt;b&gt;",
-        "${1}",
-        "</style>",
-        "é" * 300,
-    ),
-)
-MADE = Made(("a.pcapng",), ("a.pcapng",))
-
-
-@cache
-def report(name: str) -> Report:
-    """The report of a capture."""
-    judge = whole_judge()
-    for event in read(CAPTURES / name, on_fault=judge.feed, on_connection=judge.feed):
-        judge.feed(event)
-    return judge.report()
+from tests.present.reports import HOSTILE, MADE, hostile, hostile_report, report
 
 
 class Elements(HTMLParser):
@@ -153,46 +118,6 @@ def test_panels_stand_in_their_order() -> None:
     ]
     assert found == wanted
     assert '<section id="transactions"' in report_page(report("transactions-kafka39.pcapng"), MADE)
-
-
-def hostile(columns: Any, text: str) -> Row:
-    """A row whose texts are all that text."""
-    out: Row = {}
-    for number, column in enumerate(columns):
-        values: dict[str, Any] = {"text": text, "texts": [text], "bool": True, "int64s": [1]}
-        out[column.name] = values.get(column.type, number if column.type != "float64" else 1.5)
-        if column.name.endswith("_ns"):
-            out[column.name] = number * SECOND
-    return out
-
-
-def hostile_report(text: str) -> Report:
-    tables = {name: [hostile(STATISTICS[name.partition(",")[0]].columns, text)] * 3 for name in TABLES}
-    for row in tables["graph"]:
-        row |= {"from_kind": "client", "to_kind": "topic"}
-    for row in tables["profile"]:
-        row |= {"area": "client", "kind": "rate"}
-    subject = Subject(*[text] * 6, partition=1, group=text, member_id=text, transactional_id=text)
-    finding = Finding(
-        text,
-        "critical",
-        "certain",
-        text,
-        subject,
-        text,
-        text,
-        unit=text,
-        measure=1.0,
-        first_ns=SECOND,
-        last_ns=2 * SECOND,
-        steps=(Step(SECOND, text, 1),),
-        cause=text,
-        fix=text,
-        configs=(text,),
-        filter=text,
-    )
-    context = Context(0, 9 * SECOND, exchanges=9, with_gaps=Some(1, (1,)), spoken=(Spoken(text, text, 1),))
-    return Report([finding], [NotJudged(text, text)], context, tables, 1, {})
 
 
 @pytest.mark.parametrize("text", HOSTILE)

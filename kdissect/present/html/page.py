@@ -85,7 +85,7 @@ def table(
         else ""
     )
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{text(caption)}">'
         f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>{under}"
     )

@@ -25,10 +25,9 @@ def plot(drawing: Iterable[str], high: float, about: str, wide: int = WIDE) -> s
 
     :param about: what it shows, for those who do not see it.
     """
-    return (
-        f'<div class="plot"><svg viewBox="0 0 {wide} {high:.0f}" width="{wide}" height="{high:.0f}" '
-        f'role="img" aria-label="{text(about, None)}">{"".join(drawing)}</svg></div>'
-    )
+    size = f'viewBox="0 0 {wide} {high:.0f}" width="{wide}" height="{high:.0f}"'
+    drawn = f'<svg {size} role="img" aria-label="{text(about, None)}">{"".join(drawing)}</svg>'
+    return f'<div class="plot" tabindex="0" role="group" aria-label="Plot">{drawn}</div>'
 
 
 def figure(title: str, content: str, lead: str = "", legend: Sequence[str] = (), dashes: bool = False) -> str:
