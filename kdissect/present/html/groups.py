@@ -223,7 +223,13 @@ def _named_rebalances(sheet: Sheet) -> list[Row]:
     """Rebalances with names of clients where those of members stand."""
     names = _client_names(sheet)
     return [
-        {**row, **{name: [names.get(each, each) for each in row[name]] for name in ("waited_for", "missing")}}
+        {
+            **row,
+            **{
+                name: [names.get(each, each) for each in row[name] or ()]
+                for name in ("waited_for", "missing")
+            },
+        }
         for row in sheet.rows("rebalances")
     ]
 
