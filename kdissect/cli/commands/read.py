@@ -14,12 +14,14 @@ from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.formats import FOLLOW
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.listing import Listing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.shown_packets import ShownPacketsWriter
+from kdissect.cli.streams import Follow
 from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
 
@@ -60,6 +62,8 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    if given["form"] == FOLLOW:
+        return Follow(paths, given, load_config()).run()
     return _Read(paths, given, load_config()).run()
 
 
