@@ -11,7 +11,7 @@ from importlib.resources import files
 
 TOPICS = (
     *("read", "explain", "filter", "stats", "screens", "live", "tls", "secrets", "log", "bytes", "client"),
-    "spark",
+    *("spark", "wireshark"),
     *("damage", "speed", "python", "design"),
 )
 """Names of the pages, in the order in which they are listed."""

@@ -18,6 +18,7 @@ cdef class Conversation:
     cdef public tuple _framers
     cdef public object _held
     cdef public object _limits
+    cdef public object _listener
     cdef public object _origin
     cdef public object _preambles
     cdef public tuple _proxied

@@ -13,7 +13,7 @@ little more than its Duplex: a scan of ports opens many connections where no end
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
@@ -78,6 +78,10 @@ class Connection(NamedTuple):
     connection counts once."""
 
 
+Listener = Callable[["Conversation", Side, Chunk | Gap | Fault], None]
+"""Is given what reassembly gives out, as it comes: whose bytes, of which side, and the piece."""
+
+
 class Conversation:
     """The machine of one connection. ``number`` is its place among the connections of the capture.
 
@@ -92,6 +96,7 @@ class Conversation:
         "_framers",
         "_held",
         "_limits",
+        "_listener",
         "_origin",
         "_preambles",
         "_proxied",
@@ -115,8 +120,13 @@ class Conversation:
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
         secrets: Secrets | None = None,
+        listener: Listener | None = None,
     ) -> None:
+        """
+        :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
+        """
         self.number = number
+        self._listener = listener
         self._limits = limits
         self._broker_ports = broker_ports
         self._secrets = secrets
@@ -233,6 +243,12 @@ class Conversation:
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
         """Both ends. The one that opened the connection comes first, if that was seen."""
         return self._duplex.endpoints
+
+    @property
+    def ends_as_seen(self) -> tuple[Endpoint, Endpoint]:
+        """Both ends. The one that sent the first packet comes first."""
+        first, other = self._duplex.endpoints
+        return (other, first) if self._duplex.first_is_other else (first, other)
 
     @property
     def is_closed(self) -> bool:
@@ -380,7 +396,10 @@ class Conversation:
 
     def _take(self, pieces: Iterable[Piece], packet: int, out: list[Event]) -> None:
         """Append what pieces of the streams bring to light."""
+        listener = self._listener
         for side, piece in pieces:
+            if listener is not None:
+                listener(self, side, piece)
             if isinstance(piece, Chunk):
                 chunk = piece
                 self._bytes[side] += len(chunk.data)

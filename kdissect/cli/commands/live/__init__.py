@@ -154,7 +154,7 @@ class _Live:
                     self._print(reading, file, None if shown is None else shown.found)
                 finally:
                     if shown is not None and packets is not None:
-                        shown.write(packets, reading.packets, reading.secrets)
+                        shown.write(packets, reading.packets, reading.secrets, reading.interfaces)
             session.stop()
             return self._end(session, reading)
 
