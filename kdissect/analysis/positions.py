@@ -290,7 +290,8 @@ class Positions(Statistic):
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
                 ns, number = told_ns(exchange), exchange.number
-                self._moves.add(key, ns, number, NONE, *told, news, code or 0, len(records))
+                came = news if news or not exchange.response.is_cut else NONE
+                self._moves.add(key, ns, number, NONE, *told, came, code or 0, len(records))
                 if news:
                     size += len(records)
                     brought.append((row, partition.get("highWatermark", -1)))
