@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.aborted import has_unnamed, is_beyond
 from kdissect.analysis.affiliations import Affiliations, Speaker
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -148,6 +149,15 @@ class Positions(Statistic):
             kept=True,
         ),
         column("beyond_stable_exchanges", "int64s", "the first and the last of them"),
+        column(
+            "aborted_unnamed",
+            "int64",
+            "answers to a reader of committed records with batches of a transaction that a marker behind "
+            "them aborts, though the answer does not name it as aborted",
+            rare=True,
+            kept=True,
+        ),
+        column("aborted_unnamed_exchanges", "int64s", "the first and the last of them"),
         column(
             "reading",
             "int64s",
@@ -295,9 +305,12 @@ class Positions(Statistic):
                 if news:
                     size += len(records)
                     brought.append((row, partition.get("highWatermark", -1)))
-                    if reads_committed and found is not None and _is_beyond(found, partition):
+                    if reads_committed and found is not None and is_beyond(found, partition):
                         row.beyond_stable.add(ns, number)
                         row.beyond_stable_count += 1
+                    if reads_committed and found is not None and has_unnamed(found, partition):
+                        row.aborted_unnamed.add(ns, number)
+                        row.aborted_unnamed_count += 1
         if size >= NEARLY * asked.get("maxBytes", size + 1):
             for row, high in brought:
                 row.full += row.batches.end is not None and row.batches.end < high
@@ -406,6 +419,8 @@ class Positions(Statistic):
             "full": row.full,
             "beyond_stable": row.beyond_stable_count,
             "beyond_stable_exchanges": row.beyond_stable.numbers,
+            "aborted_unnamed": row.aborted_unnamed_count,
+            "aborted_unnamed_exchanges": row.aborted_unnamed.numbers,
             "reading": [ns for spell in moved.reading for ns in spell],
             "stalled": stall.answers if stall is not None else 0,
             "stalled_at": stall.offset if stall is not None else None,
@@ -436,11 +451,3 @@ class Positions(Statistic):
             return None
         who = Speaker(address(fetcher.client), fetcher.client_id)
         return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)
-
-
-def _is_beyond(found: SharedSet, partition: dict[str, Any]) -> bool:
-    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
-    stable, end = partition.get("lastStableOffset", -1), found.batches.end
-    if stable < 0 or end is None or end <= stable:
-        return False
-    return any(not each.is_control and each.base_offset >= stable for each in found.headers)
