@@ -1,7 +1,7 @@
 """Whether a reader of committed records was given what it must not count (KIP-98).
 
-A broker gives such a reader only what stands before the last stable offset. It names the aborted transactions of
-that, and the reader leaves out their batches.
+A broker gives such a reader only what stands before the last stable offset. It names the aborted transactions
+of that, and the reader leaves out their batches.
 """
 
 from __future__ import annotations

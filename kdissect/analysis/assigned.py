@@ -30,7 +30,7 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
     return _partitions(found.values.get("assignedPartitions"))
 
 
-class Told(NamedTuple):
+class JoinContent(NamedTuple):
     """What a JoinGroup tells the leader. None where it does not, or cannot be read."""
 
     topics: list[str] | None = None
@@ -43,26 +43,26 @@ class Told(NamedTuple):
     """Up to where a worker of Connect has read the topic with its configurations."""
 
 
-def told_by_join(request: dict[str, Any]) -> Told:
-    """What a JoinGroup tells, by the first of its protocols that can be read and tells what the member has;
-    else by the first that can be read."""
-    first: Told | None = None
+def told_by_join(request: dict[str, Any]) -> JoinContent:
+    """What a JoinGroup tells, by the first of its protocols that can be read. One of Connect that tells what
+    the worker has comes before others."""
+    first: JoinContent | None = None
     for each in request.get("protocols") or ():
         found = decode_field("JoinGroupRequest", [request, each], "metadata", each.get("metadata"))
         if not isinstance(found, Embedded) or found.struct is None or found.faults:
             continue
         if "configOffset" not in found.values:
             owned = held_of(found.values.get("ownedPartitions"), "topic")
-            return Told(found.values.get("topics"), owned)
+            return JoinContent(found.values.get("topics"), owned)
         allocation = decode_field(found.name, [found.values], "allocation", found.values.get("allocation"))
         held = None
         if isinstance(allocation, Embedded) and allocation.struct is not None and not allocation.faults:
             held = held_of(allocation.values.get("assignment"), "connector", "tasks")
-        told = Told(None, held, found.values.get("url"), found.values.get("configOffset"))
+        told = JoinContent(None, held, found.values.get("url"), found.values.get("configOffset"))
         if held is not None:
             return told
         first = first or told
-    return first or Told()
+    return first or JoinContent()
 
 
 def assigned_by_heartbeat(response: dict[str, Any]) -> int | None:

@@ -152,8 +152,8 @@ class Positions(Statistic):
         column(
             "aborted_unnamed",
             "int64",
-            "answers to a reader of committed records with batches of a transaction that a marker behind "
-            "them aborts, though the answer does not name it as aborted",
+            "answers to a reader of committed records that bring a transaction and the marker that aborts it, "
+            "and do not name it as aborted",
             rare=True,
             kept=True,
         ),
@@ -277,6 +277,7 @@ class Positions(Statistic):
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
         sets: dict[tuple[str | None, int | None], SharedSet] = {}
+        is_cut = exchange.response is not None and exchange.response.is_cut
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.message is exchange.response:
@@ -300,7 +301,7 @@ class Positions(Statistic):
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
                 ns, number = told_ns(exchange), exchange.number
-                came = news if news or not exchange.response.is_cut else NONE
+                came = NONE if is_cut and not news else news
                 self._moves.add(key, ns, number, NONE, *told, came, code or 0, len(records))
                 if news:
                     size += len(records)

@@ -204,8 +204,8 @@ class Session:
         return self._feed_response(frame, packet)
 
     def gap(self, direction: Direction, packet: int = 0) -> None:
-        """Bytes of a direction were not captured. ``packet`` settled it: some of them may have come behind
-        what was read before it, though a gap is told in one piece, where it begins."""
+        """Bytes of a direction were not captured, as ``packet`` settled. A gap is told in one piece, where it
+        begins. Some of its bytes may have come behind what was read before that packet."""
         self._expected.lose()
         if direction is not _TO_BROKER:
             self._is_latest = False

@@ -98,7 +98,7 @@ def test_without_any_offer_nobody_knows_who_limits_it() -> None:
 
 def test_a_version_that_the_broker_answers_to_anyone_is_offered() -> None:
     """Where the capture begins after ApiVersions."""
-    part = {"opened": False}
+    part: dict[str, Any] = {"opened": False}
 
     def answered(version: int, error: int = 0) -> Exchange:
         out = made("Heartbeat", version, BEAT, {"errorCode": error, "throttleTimeMs": 0}, (5, 6), 1)
@@ -109,9 +109,9 @@ def test_a_version_that_the_broker_answers_to_anyone_is_offered() -> None:
         return made("Heartbeat", 0, BEAT, None, (3, 4))
 
     assert judged([beat(), over(**part)], "Heartbeat")[0][2] == "unknown"
-    both = [beat(), answered(1), over(**part)]
+    both: list[Event] = [beat(), answered(1), over(**part)]
     assert {row[0]: row[2] for row in judged(both, "Heartbeat")} == {0: "client", 1: "unknown"}
-    refused = [beat(), answered(1, UNSUPPORTED_VERSION), over(**part)]
+    refused: list[Event] = [beat(), answered(1, UNSUPPORTED_VERSION), over(**part)]
     assert {row[0]: row[2] for row in judged(refused, "Heartbeat")} == {0: "unknown", 1: "unknown"}
 
 
