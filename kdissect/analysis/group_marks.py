@@ -167,6 +167,7 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
     told = told_by_join(request)
+    is_cut = exchange.response is not None and exchange.response.is_cut  # then members may be absent
     return Join(
         exchange.request.frame.last_ns,
         exchange.number,
@@ -190,7 +191,7 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
         told.owned,
         tuple(
             (each.get("memberId") or "", each.get("groupInstanceId"))
-            for each in response.get("members") or ()
+            for each in (() if is_cut else response.get("members") or ())
         ),
         bool(error) and error in exchange.routine,
         told.worker,
@@ -205,7 +206,7 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
     told_ns, error, is_lost = answer_of(exchange)
     given, delay = _assignment("SyncGroupResponse", [response], response, Context(request))
     assigned = []
-    for each in request.get("assignments") or ():
+    for each in () if exchange.request.is_cut else request.get("assignments") or ():
         theirs, late = _assignment("SyncGroupRequest", [request, each], each, Context())
         assigned.append((each.get("memberId") or "", theirs))
         delay = late if delay is None else delay

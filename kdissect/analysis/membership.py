@@ -259,8 +259,9 @@ class Membership(Fold):
         if member is not None:
             member.types.add("classic")
             member.joins += 1
-            member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
-            member.subscribed = set(told_by_join(request).topics or ())
+            if exchange.request is not None and not exchange.request.is_cut:
+                member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
+                member.subscribed = set(told_by_join(request).topics or ())
             member.session_ms = request.get("sessionTimeoutMs", member.session_ms)
             member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)

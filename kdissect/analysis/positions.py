@@ -152,8 +152,8 @@ class Positions(Statistic):
         column(
             "aborted_unnamed",
             "int64",
-            "answers to a reader of committed records that bring a transaction and the marker that aborts it, "
-            "and do not name it as aborted",
+            "answers to a reader of committed records with a transaction and the marker that aborts it, that "
+            "do not name it as aborted",
             rare=True,
             kept=True,
         ),

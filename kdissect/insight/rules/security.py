@@ -374,7 +374,7 @@ def authorization_denied(facts: Facts) -> Iterator[Finding]:
         name = getattr(subject, kind) if kind is not None else None
         words = named(_OPERATIONS.get(row["api"], (f"use {row['api']} for", ""))[0] for row in rows)
         operations = sorted({_OPERATIONS[row["api"]][1] for row in rows if row["api"] in _OPERATIONS})
-        user = subject.principal or "a user that did not log in here"
+        user = subject.principal or "a user that the capture does not name"
         what = f"the {kind.replace('_', ' ')} {name}" if kind is not None else "the cluster"
         count = sum(row["count"] for row in rows)
         yield facts.finding(
