@@ -563,7 +563,7 @@ class Conversation:
             return
         framer = self._framers[side]
         if isinstance(piece, Gap):
-            self._session.gap(framer.direction)
+            self._session.gap(framer.direction, piece.packet)
         events = framer.feed(piece, self._witnesses[side])
         if events:
             self._pair(side, events, packet, out)
