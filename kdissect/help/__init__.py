@@ -10,7 +10,20 @@ from functools import cache
 from importlib.resources import files
 
 TOPICS = (
-    *("read", "explain", "filter", "stats", "screens", "live", "tls", "secrets", "log", "bytes", "client"),
+    *(
+        "read",
+        "explain",
+        "filter",
+        "stats",
+        "screens",
+        "live",
+        "tls",
+        "secrets",
+        "scrub",
+        "log",
+        "bytes",
+        "client",
+    ),
     "spark",
     *("damage", "speed", "python", "design"),
 )

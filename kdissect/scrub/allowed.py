@@ -1,7 +1,7 @@
 """The allow-list: what of a message a scrubbed capture keeps, and what becomes of everything else.
 
-Numbers, times, sizes, flags and error codes stay, and so do words that Kafka and its clients bring along
-(:data:`KEPT_NAMES`): they name nothing of who sent them. A field's meaning says what becomes of its text or
+Numbers, times, sizes, flags and error codes stay. Words that Kafka and its clients bring along stay too
+(:data:`KEPT_NAMES`). They say nothing about who sent them. A field's meaning says what becomes of its text or
 bytes. A text that has no other meaning is a :data:`NAME`; bytes of which nothing else is known are left out.
 The definitions say what bytes hold and what is a secret (:mod:`kdissect.protocol.traits`).
 """
@@ -125,7 +125,7 @@ _PLAIN_NUMBER = re.compile(r"\d{1,10}")
 
 @lru_cache(maxsize=65_536)
 def kept_end(name: str) -> str:
-    """The end of a name that stays; empty where there is none."""
+    """The end of a name that stays, or nothing."""
     return next((end for end in _ENDS if name.endswith(end) and len(name) > len(end)), "")
 
 

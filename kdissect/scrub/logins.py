@@ -1,7 +1,7 @@
 """SASL tokens → tokens of the same mechanism and length that log nobody in: names, and no secrets.
 
-What :mod:`kdissect.session.sasl` reads of them is still there: who logs in, and until when. Of mechanisms
-that it does not read nothing is kept.
+What :mod:`kdissect.session.sasl` reads of them is still there: who logs in, and until when. Tokens of other
+mechanisms become zeros.
 """
 
 from __future__ import annotations

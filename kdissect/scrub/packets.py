@@ -1,15 +1,15 @@
 """The headers of a packet → headers that tell the same of the connection, and nothing of its owner.
 
-Written are: types and lengths of layers, VLAN tags, labels and network identifiers, hop limits, IP and TCP
-flags, ports, sequence numbers, windows, and the TCP options that say how a connection works. Hardware
-addresses, padding and everything that headers may carry beside that are zeros. IP addresses become others.
-Checksums are calculated anew; where bytes are missing for that, a number stands that only says which packets
-had the same one.
+These stay: types and lengths of layers, VLAN tags, labels, network identifiers, hop limits, flags, ports,
+sequence numbers and windows. The TCP options that say how a connection works stay too. Hardware addresses,
+padding and everything else in headers become zeros. IP addresses become others. Checksums are calculated
+anew. Where bytes are missing for that, a number stands that only says which packets had the same one.
 """
 
 from __future__ import annotations
 
 from struct import Struct
+from struct import error as StructError  # noqa: N812 - it is one
 from typing import NamedTuple
 
 from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP
@@ -93,7 +93,7 @@ class Headers:
             return layers if self._link(layers, packet.link_type, room) else None
         except DecodeError:
             return None
-        except (IndexError, ValueError):
+        except (IndexError, ValueError, StructError):
             return None  # it ends inside a header
 
     def _link(self, layers: Layers, kind: int, room: int) -> bool:

@@ -1,9 +1,9 @@
 """A key, and what it turns names and bytes into: others of the same form and length, each into its own.
 
 Names go through a Feistel network over their characters, as in FF1 (NIST SP 800-38G), with another function
-in its rounds. So two names never become the same token, whatever their length, and a name becomes the same
-token in every file that is scrubbed with the key. What is kept as it is (:mod:`kdissect.scrub.allowed`) is
-stepped over: no other name becomes that.
+in its rounds. So two names never become the same token, however short they are. A name becomes the same
+token in every file that is scrubbed with the key. Names that stay as they are (:mod:`kdissect.scrub.allowed`)
+are stepped over: no other name becomes one of them.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     first     packets ─► Dissector ─► messages ─► Streams     what became of the bytes of each connection
     second    packets ─► headers, and the bytes of Streams at their place ─► packets
 
-Whatever is not in a message that was decoded was never written into the Streams. So the second reading cannot
-write it: its place has filler. Connections in which there are bytes and no message are left out. The
+Bytes that are in no decoded message were never written into the Streams. So the second reading cannot write
+them: their place has filler. Connections in which there are bytes and no message are left out. The
 sequence numbers stay.
 
-Connections in TLS that can be decrypted are written in the clear, without what TLS adds: a packet has the
-bytes that came out of the records that it completed, and their sequence numbers count those bytes.
+Connections in TLS that can be decrypted are written in the clear, without what TLS adds. A packet has the
+bytes that came out of the records that it completed. Its sequence number counts those bytes.
 """
 
 from __future__ import annotations

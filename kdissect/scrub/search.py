@@ -4,8 +4,8 @@
     messages   every text and every bytes in messages, and every record, also for short names
     packets    the addresses of every layer
 
-A hit in a word that the allow-list keeps is none: a topic may be called ``consumer``, too. Short names, below
-:data:`SURE_BYTES`, also stand in tokens by chance; there a hit in a token is none.
+A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Names below
+:data:`SURE_BYTES` also stand in tokens by chance. So a hit of theirs in a token does not count either.
 """
 
 from __future__ import annotations

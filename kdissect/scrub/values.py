@@ -6,6 +6,8 @@ A :class:`Scrubber` has the key, and collects what it took away. So the result c
 
 from __future__ import annotations
 
+import re
+
 from kdissect.protocol.traits import secret_field_names
 from kdissect.scrub.addresses import Addresses, is_telling
 from kdissect.scrub.allowed import (
@@ -31,6 +33,7 @@ LEAST_BYTES = 4
 """Shorter names and values are in every file by chance: nobody looks for them."""
 MOST_BYTES = 64
 """So much is remembered of what was taken away, from its beginning: who finds that finds the whole."""
+_TEXT = re.compile(rb"[\x20-\x7e]{6,}")
 _ID_BYTES = 8
 """An id that begins with so many bytes of zero is one of Kafka's own (``Uuid.RESERVED``)."""
 _BROKERS = (4, 8)
@@ -55,6 +58,12 @@ class Taken:
             self.texts.add(before[:MOST_BYTES])
             if after:
                 self.tokens.add(after)
+
+    def add_unknown(self, data: bytes) -> None:
+        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered: the
+        numbers may stand elsewhere, too, and be kept there."""
+        for text in _TEXT.findall(data):
+            self.add(text)
 
 
 class Scrubber:
@@ -101,6 +110,10 @@ class Scrubber:
         """An id of 16 bytes."""
         return data if not any(data[:_ID_BYTES]) else self.key(data)
 
+    def is_secret(self, field: str) -> bool:
+        """Whether the field is one of those that are or may be secrets."""
+        return field in self._secret_fields
+
     def text(self, field: str, text: str, around: dict[str, object]) -> str:
         """The text of a field.
 
@@ -111,7 +124,7 @@ class Scrubber:
             return self._setting(text, around)
         if meaning == TEXT:
             return self._prose(text)
-        if field in self._secret_fields:
+        if self.is_secret(field):
             return self.filled(text)
         if field == "resourceName" and around.get("resourceType") in _BROKERS:
             meaning = NUMBER_OR_NAME
@@ -148,7 +161,7 @@ class Scrubber:
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text as it was captured, be it UTF-8 or not."""
+    """The bytes of a text as it was captured, UTF-8 or not."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -106,7 +106,9 @@ class _Work:
         self._spool, self._complaints = spool, complaints
 
     def write(self, key: bytes | None, file: BinaryIO) -> Counts:
-        """Write the result; a key is made where there is none.
+        """Write the result.
+
+        :param key: None for one that is made, and forgotten.
 
         :raises Refused: something that was taken away is still there.
         """
@@ -116,8 +118,8 @@ class _Work:
                 break
             if key is not None:
                 raise Refused(
-                    "nothing is written: by this key an address of the capture becomes another one of it, so "
-                    "nobody can tell whether one is left; give another --key"
+                    "nothing is written: this key turns an address of the capture into another one of it, "
+                    "which nobody could tell apart; give another --key"
                 )
             scrubber, scrubbing = self._read(None, None)
         with closing(packets_of(self._paths, self._limits)) as capture:
