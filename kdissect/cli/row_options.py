@@ -128,7 +128,7 @@ def printer_of(
     if form == "tree":
         return TreePrinter(output, options, given["dump"])
     if form != "text":
-        if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form):
+        if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form, options):
             return RecordsPrinter(table, form, file, options)
         return TablePrinter(table, form, file, options, flush, keep)
     if given["fields"]:

@@ -92,7 +92,7 @@ class _Parser:
         """:param space: the namespace around it."""
         self._count += 1
         if self._count > MOST_TYPES:
-            raise SchemaError(f"a schema of more than {MOST_TYPES:,} types")
+            raise SchemaError(f"a schema may have {MOST_TYPES:,} types at most")
         if depth > DEEPEST_SCHEMA:
             raise SchemaError(f"types nested deeper than {DEEPEST_SCHEMA}")
         if isinstance(said, str):

@@ -66,5 +66,5 @@ def _unpacked(block: bytes, codec: str, at: int) -> bytes:
     except zlib.error as error:
         raise DecodeError(str(error), at, "bad-compressed-data") from None
     if stream.unconsumed_tail:
-        raise DecodeError(f"a block of more than {LARGEST_BLOCK:,} bytes", at, "decompression-limit")
+        raise DecodeError(f"a block unpacks to over {LARGEST_BLOCK:,} bytes", at, "decompression-limit")
     return out

@@ -1,12 +1,10 @@
 """Bytes of a key or value, and the record's headers → where its schema's id stands.
 
-| registry | before the value | in a header |
-|---|---|---|
-| Confluent | 0, id as int32 | ``__key_schema_id``, ``__value_schema_id``: 0 and id, or 1 and a GUID |
-| Apicurio | 0, id as int64 | ``apicurio.key.globalId`` … ``apicurio.value.contentId``, int64 or int32 |
-| AWS Glue | 3, compression (0 none, 5 zlib), UUID | |
-| Azure | four zeros, 32 hex digits | ``content-type``: ``avro/binary+ID`` |
-| Avro's single objects | C3 01, the schema's fingerprint | |
+* Confluent: 0 and the id as int32. Or a header ``__value_schema_id``: 0 and the id, or 1 and a GUID.
+* Apicurio: 0 and the id as int64. Or a header ``apicurio.value.globalId`` or ``….contentId``.
+* AWS Glue: 3, the compression (0 none, 5 zlib) and a UUID.
+* Azure: four zeros and 32 hex digits. Or a header ``content-type``, ``avro/binary+ID``.
+* Avro's single objects: C3 01 and the schema's fingerprint.
 
 The sources are the registries' serializers: ``PrefixSchemaIdSerializer`` and ``HeaderSchemaIdSerializer``
 (Confluent), ``Legacy8ByteIdHandler`` and ``KafkaSerdeHeaders`` (Apicurio), AWS's

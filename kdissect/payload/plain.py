@@ -33,7 +33,7 @@ def as_key(key: Any) -> str:
 def decode_json(data: bytes, start: int = 0) -> Any:
     """The JSON value that the bytes from ``start`` on are.
 
-    :raises DecodeError: they are none, or nested too deep.
+    :raises DecodeError: they are not JSON, or it is nested too deep.
     """
     try:
         text = data[start:].decode("utf-8")

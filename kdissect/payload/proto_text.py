@@ -144,7 +144,7 @@ class _Parser:
 
     def __init__(self, text: str, named: dict[str, ProtoMessage | ProtoEnum]) -> None:
         if len(text) > LONGEST:
-            raise SchemaError(f"a file of more than {LONGEST:,} characters")
+            raise SchemaError(f"a file may have {LONGEST:,} characters at most")
         self._tokens = _tokens(text)
         self._token = ""
         self._named = named

@@ -47,7 +47,7 @@ def message_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[ProtoMessa
     """The message that Confluent's indexes name, and where the value begins. The indexes are a count and
     numbers, zigzag varints; a count of 0 stands for the first message.
 
-    :raises DecodeError: there are none, or no such message.
+    :raises DecodeError: there are no indexes, or there is no such message.
     """
     cursor = Cursor(data, start)
     count = cursor.read_varint()
@@ -332,7 +332,7 @@ _SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
 
 
 def raw_fields(data: bytes, start: int = 0, depth: int = 0) -> list[dict[str, Any]]:
-    """The fields of a message of which no schema is known: numbers and wire types, never names.
+    """The fields of a message whose schema is not known: numbers and wire types, never names.
 
     :raises DecodeError: the bytes are not Protobuf's.
     """

@@ -259,7 +259,7 @@ def _full_name(schema: Schema) -> str | None:
 
 def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
     """A schema as a registry writes it: ``{"subject", "version", "id", "schemaType", "schema",
-    "references"}``. None if it is none."""
+    "references"}``. None for anything else."""
     text, kind, id = said.get("schema"), said.get("schemaType") or AVRO, said.get("id")
     if not isinstance(text, str) or kind not in KINDS:
         return None

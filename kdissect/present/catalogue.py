@@ -41,8 +41,8 @@ _DECODED_COLUMNS = (
     dict_column(
         "keyFormat",
         "json",
-        "with --decode-as or --schemas: what the key is: format, confidence (certain, likely, possible), "
-        "registry, schema, name, envelope, compression; problem and offset if it cannot be decoded",
+        "with --decode-as or --schemas: what the key is. Format, confidence (certain, likely, possible), "
+        "registry, schema, name, envelope, compression. Problem and offset if it cannot be decoded",
         True,
     ),
     dict_column("valueFormat", "json", "the same of the value", True),

@@ -1,12 +1,10 @@
 """A folder of schemas → :class:`~kdissect.payload.schemas.Schemas`.
 
-| file | what it is |
-|---|---|
-| ``101.avsc``, ``101.proto``, ``101.json`` | the schema with the id 101; a GUID is an id too |
-| ``orders-value.avsc`` … | the schema of the subject ``orders-value`` |
-| ``common/money.proto`` | for imports, by its path in the folder |
-| ``….json`` with ``schema`` | what a registry answered, one object or a list |
-| a log directory with ``_schemas-0`` | the topic in which Confluent's registry keeps its schemas |
+* ``101.avsc``, ``101.proto``, ``101.json``: the schema with the id 101. A GUID is an id too.
+* ``orders-value.avsc``: the schema of the subject ``orders-value``.
+* ``common/money.proto``: for imports, by its path in the folder.
+* ``….json`` with a member ``schema``: what a registry answered, one object or a list.
+* A log directory with ``_schemas-0``, the topic in which Confluent's registry keeps its schemas.
 """
 
 from __future__ import annotations

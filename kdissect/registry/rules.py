@@ -1,11 +1,11 @@
 """``--decode-as TOPIC=FORM`` → :class:`~kdissect.payload.decoder.Rule`.
 
-orders*=avro:order.avsc            a schema from a file
-orders=protobuf:shop.proto#Order   a message of a file
-clicks:key=int64                   of keys; without a side, of values
-*=auto                             by what the bytes are, which also takes back an earlier rule
-raw, json, text, uuid, cbor …      a form without a schema
-NAME                               a decoder that is installed (entry point ``kdissect.payloads``)
+* ``orders*=avro:order.avsc``: a schema from a file.
+* ``orders=protobuf:shop.proto#Order``: a message of a file.
+* ``clicks:key=int64``: for keys. Without a side, a rule is for values.
+* ``*=auto``: by what the bytes are. This also takes back an earlier rule.
+* ``raw``, ``json``, ``text``, ``uuid``, ``cbor`` …: a form without a schema.
+* ``NAME``: a decoder that is installed (entry point ``kdissect.payloads``).
 """
 
 from __future__ import annotations
