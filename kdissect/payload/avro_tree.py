@@ -48,12 +48,19 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
     except DecodeError as error:
         root.is_decoded = False
         root.fault = fault("payload", error.reason, offset=error.offset)
-    root.end = cursor.position
-    if cursor.position < cursor.end:
-        rest = Node("(rest)", "bytes", data[cursor.position :], cursor.position, cursor.end)
-        root.children.append(rest)
+        _close(root)
+    if root.end < cursor.end:
+        root.children.append(Node("(rest)", "bytes", data[root.end :], root.end, cursor.end))
         root.end = cursor.end
     return root
+
+
+def _close(node: Node) -> None:
+    """Let nodes that broke off end where the last of their children does."""
+    if node.children:
+        last = node.children[-1]
+        _close(last)
+        node.end = last.end
 
 
 def _child(parent: Node, name: str, avro: AvroType, cursor: Cursor, depth: int) -> Node:

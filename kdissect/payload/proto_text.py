@@ -27,8 +27,11 @@ SCALARS = frozenset(
     )
 )
 
+_KEYS = sorted(SCALARS - {"double", "float", "bytes"})
+"""What a map's keys may be."""
+
 _TOKEN = re.compile(
-    r"\s+|//[^\n]*|/\*.*?\*/"
+    r"\s+|//[^\n]*|/\*.*?(?:\*/|\Z)"
     r"|(?P<token>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_][\w.]*|\.[A-Za-z_][\w.]*"
     r"|[-+]?(?:\d[\w.]*(?:(?<=[eE])[-+]\d+)?|\.\d\w*)|[-{}\[\]()<>=;,:+/])",
     re.DOTALL,
@@ -67,18 +70,25 @@ class ProtoField:
 class ProtoMessage:
     """A message type."""
 
-    __slots__ = ("by_number", "fields", "name", "nested")
+    __slots__ = ("_names", "by_number", "fields", "name", "nested")
 
     def __init__(self, name: str) -> None:
         self.name = name
         """The full name."""
         self.fields: list[ProtoField] = []
         self.by_number: dict[int, ProtoField] = {}
+        self._names: set[str] = set()
         self.nested: list[ProtoMessage] = []
         """In the order of the file, by which message indexes count."""
 
     def add(self, field: ProtoField) -> None:
-        """Add a field."""
+        """Add a field.
+
+        :raises SchemaError: there is one with its name or number.
+        """
+        if field.number in self.by_number or field.name in self._names:
+            raise SchemaError(f"message {self.name} has {field.name!r} or its number {field.number} twice")
+        self._names.add(field.name)
         self.fields.append(field)
         self.by_number[field.number] = field
 
@@ -311,7 +321,7 @@ class _Parser:
 
     def _map(self, message: ProtoMessage, scope: str) -> None:
         self._want("<")
-        key = ProtoField("key", 1, self._name())
+        key = ProtoField("key", 1, self._want(*_KEYS))
         self._want(",")
         value = ProtoField("value", 2, self._name())
         self._want(">")

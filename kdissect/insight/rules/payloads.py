@@ -1,7 +1,7 @@
-"""What is in records: formats that do not belong together, schemas that nobody knows, bytes that need not be.
+"""What is in records: formats that do not belong together, schemas that nobody knows, needless bytes.
 
-These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers, never what a
-key or value holds.
+These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers. They never
+say what a key or value holds.
 """
 
 from __future__ import annotations
