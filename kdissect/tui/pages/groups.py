@@ -11,6 +11,7 @@ from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import duration, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import GROUP, Subject, subject
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import (
     MOST_TEXT,
@@ -287,6 +288,9 @@ class GroupsPage(StatisticsPage):
     def notes(self) -> list[str]:
         meaning = f"{JOINING} join to sync   {WAITING} {NOT_FINISHED}   3 generation or epoch   {LEFT} left"
         return [*super().notes(), meaning]
+
+    def subject_of(self, row: Row) -> Subject | None:
+        return subject(GROUP, row["group"])
 
     def filter_of(self, row: Row) -> str | None:
         return f"group == {quoted(row['group'])}"

@@ -8,6 +8,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.form import bars, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import CLIENT, TOPIC, Subject, subject
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import Column, Figures, address, number, rare, time_span, words
 from kdissect.tui.pages.statistics import GroupedPage
@@ -110,6 +111,12 @@ class LatencyPage(GroupedPage):
         shown = {heading.title for heading in self.rows.headings(width)}
         legends = {"Spread": "spread: <100 µs … >3 s", "Waited": "waited: sure/maybe"}
         return [*super().notes(), *(text for title, text in legends.items() if title in shown)]
+
+    def subject_of(self, row: Row) -> Subject | None:
+        for name, kind in (("client_id", CLIENT), ("topic", TOPIC)):
+            if row[name] is not None:
+                return subject(kind, row[name])
+        return None
 
     def filter_of(self, row: Row) -> str | None:
         parts = [f"api == {quoted(row['api'])}"]
