@@ -322,6 +322,24 @@ ACTIONS: tuple[Action, ...] = (
         "explain",
         True,
     ),
+    # -- groups
+    _A(
+        "rebalance-before",
+        "groups",
+        ", <",
+        "Rebalance before",
+        "the rebalance before this one",
+        "rebalance(-1)",
+    ),
+    _A(
+        "next-rebalance",
+        "groups",
+        ". >",
+        "Next rebalance",
+        "the next rebalance; Esc: all of the time",
+        "rebalance(1)",
+        True,
+    ),
     # -- figures
     _A("group", "grouped", "g", "Group", "put the figures together in another way", "group", True),
     _A("save", "statistics", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),

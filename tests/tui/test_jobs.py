@@ -44,7 +44,7 @@ SHIPPED = (
         "one consumer's rebalance",
         "member-killed",
         ("4", "comma"),
-        ("generation 3", "session-timeout", "fraud-2", "stood still"),
+        ("generation 2 → 3", "session-timeout", "fraud-2", "stood still"),
     ),
     Job(
         "a record by its key, and its bytes",

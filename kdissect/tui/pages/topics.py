@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
 from kdissect.present.form import bars, plural, size
 from kdissect.tui.feed.counting import Asked
@@ -27,14 +26,11 @@ from kdissect.tui.lists.figures import (
     rate,
     words,
 )
+from kdissect.tui.lists.lag_lines import POINTS, USUAL, step_of, thinned
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
 
 TOPIC, PARTITION, GROUP, CLIENT = "topic", "partition", "group", "client"
-_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600)
-"""Seconds between the points of a line of lag."""
-_POINTS = 16
-"""Of a line of lag, at most."""
 
 
 def _batch_sizes(row: Row) -> str:
@@ -98,7 +94,7 @@ GROUP_COLUMNS = (
     number("Committed", "committed", 1),
     number("End of log", "log_end", 1),
     LAG,
-    Column("Over time", lambda row: bars(row["line"]), None, 1, False, _POINTS),
+    Column("Over time", lambda row: bars(row["line"]), None, 1, False, POINTS),
     number("Most", "lag_max"),
     rate("Grows/s", "lag_per_s", 1),
     rate("In/s", "written_per_s", 3),
@@ -141,17 +137,9 @@ def lag_rows(lag: Iterable[Row], over_time: Iterable[Row]) -> list[Row]:
         if row["ns"] is not None and row["lag"] is not None:
             lines.setdefault((row["group"], row["topic"], row["partition"]), []).append(row["lag"])
     rows = [
-        {**row, "line": _thinned(lines.get((row["group"], row["topic"], row["partition"]), ()))}
-        for row in lag
+        {**row, "line": thinned(lines.get((row["group"], row["topic"], row["partition"]), ()))} for row in lag
     ]
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
-
-
-def _thinned(values: Sequence[int]) -> list[int]:
-    """As many values as a line has points: of those that share one, the largest."""
-    points = min(_POINTS, len(values))
-    cuts = [at * len(values) // points for at in range(points + 1)] if points else []
-    return [max(0, *values[first:last]) for first, last in pairwise(cuts)]
 
 
 def client_rows(positions: Iterable[Row]) -> list[Row]:
@@ -194,6 +182,12 @@ class TopicsPage(GroupedPage):
     """Topics, their partitions, the lag of groups, or that of clients; Enter shows the exchanges of one."""
 
     GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
+    _step = USUAL
+    """Seconds between the points of a line of lag."""
+
+    def on_screen_resume(self) -> None:
+        if self.kdissect.ended is not None:
+            self._step = step_of(self.kdissect.index)
 
     def figures(self) -> Figures:
         return figures()
@@ -202,15 +196,6 @@ class TopicsPage(GroupedPage):
         if grouping == GROUP:
             return ("lag", f"lag,{self._step}s")
         return ("positions",) if grouping == CLIENT else ASKED
-
-    @property
-    def _step(self) -> int:
-        """Seconds between the points of a line of lag: as many as give a line for all of the capture."""
-        index = self.kdissect.index if self.is_attached else None
-        if index is None or self.kdissect.ended is None or index.first_ns is None or index.last_ns is None:
-            return _STEPS[3]
-        wanted = (index.last_ns - index.first_ns) / SECOND / _POINTS
-        return next((step for step in _STEPS if step >= wanted), _STEPS[-1])
 
     def fill(self, counted: Counted) -> None:
         tables = counted.tables

@@ -60,7 +60,7 @@ class Rows(Protocol):
 
 
 class Inked(Protocol):
-    """Rows in which some characters have a colour of their own, wherever they stand."""
+    """Rows in which some characters of the last column have a colour of their own."""
 
     inks: Mapping[str, str]
     """A character: the component class that colours it."""
@@ -223,7 +223,13 @@ class VirtualTable(ScrollView, can_focus=True):
             texts.append(set_cell_size(" " * fill + cell, columns))
         if column is None or column >= len(texts):
             whole = set_cell_size(" ".join(texts), width)
-            return Strip(list(self._inked(whole, style, inks)) if inks else [Segment(whole, style)], width)
+            if not inks or not texts:
+                return Strip([Segment(whole, style)], width)
+            before = " ".join([*texts[:-1], ""])
+            last = set_cell_size(texts[-1], max(0, width - cell_len(before)))
+            return Strip([Segment(before, style), *self._inked(last, style, inks)]).adjust_cell_length(
+                width, style
+            )
         before = "".join(text + " " for text in texts[:column])
         after = " " + " ".join(texts[column + 1 :])
         parts = (before, style), (texts[column], style + _UNDER_CURSOR), (after, style)
