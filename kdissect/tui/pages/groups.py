@@ -203,7 +203,9 @@ class GroupsPage(StatisticsPage):
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield TextPane(id="rebalance")
+        said = TextPane(id="rebalance")
+        said.can_focus = False  # Tab goes from the groups to the members
+        yield said
         yield VirtualTable(self.timeline, id="members")
 
     @property
