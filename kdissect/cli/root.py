@@ -24,6 +24,7 @@ COMMANDS = {
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "cluster": "Captures → brokers, topics, leaders and settings at a time, and what changed.",
     "graph": "Captures → who exchanges what with whom: dot, graphml, mermaid, json.",
+    "scrub": "A capture → one to send away: no names, addresses, contents or secrets.",
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
     "spark": "Many captures → tables, on Spark.",
