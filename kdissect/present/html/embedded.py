@@ -166,6 +166,7 @@ def _value(kind: str, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # half of a pair of surrogates is no text
     return value
 
 
