@@ -54,9 +54,13 @@ def showing(browser: Any, path: Path, **options: Any) -> Iterator[tuple[Any, lis
         if request.url != path.as_uri():
             said.append(request.url)
 
+    def refuse(dialog: Any) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", refuse)
     page.on("request", ask)
     try:
         page.goto(path.as_uri())

@@ -306,10 +306,15 @@ def rest(sheet: Sheet) -> str:
     left_out = [(name, (f"{count:,}", count)) for name, count in report.left_out.items()]
     parts = [
         table(("why", "rules", "which"), rows, "Rules that could not judge", (1,)),
+        sheet.table(
+            "damage",
+            (("kind", "fault"), ("layer", "where"), ("meaning", "what that is"), ("count", "count")),
+            "What is wrong with the captured bytes",
+        ),
         table(("table", "left out"), left_out, "Counts that a limit left out", (1,)),
         f'<h3>Make it again</h3><p><code class="command">{text(again, None)}</code></p>'
         '<p class="note">The tables are inside of this page: '
         "<code>kdissect report THIS.html -T ndjson</code> prints them, "
         "<code>kdissect diff BEFORE AFTER</code> compares two reports.</p>",
     ]
-    return section("rest", "What was not judged", parts)
+    return section("rest", "What was not judged, and faults", parts)
