@@ -8,6 +8,7 @@
     formats  row_options  printers  listing  listed_rows           events → rows, lines, trees
     shown_packets  statistics_output  screen_settings              other outputs
     folding  jobs                                                  events → what is counted; several processes
+    states  sides                                                  what was counted, kept and read again
     capturing                                                      interfaces → packets (live, tui, doctor)
 
 Commands import what stands beside ``commands``, and not each other. stdout is data; everything else goes to
