@@ -159,6 +159,7 @@ local function add_exchange(tree, what, text)
     for _, pair in ipairs(found) do
         add_value(branch, pair[1], pair[2])
     end
+    return title
 end
 
 local function add_finding(tree, severity, id, message)
@@ -168,23 +169,26 @@ local function add_finding(tree, severity, id, message)
     branch:add(fields.severity, severity):set_generated()
     branch:add(fields.message, message):set_generated()
     branch:add_proto_expert_info(severities[severity], id .. ": " .. message)
+    return severity .. " " .. id
 end
 
 function kdissect.dissector(_, _, tree)
     local top
+    local titles = {}
     for _, comment in ipairs({comments()}) do
         local text = visible(tostring(comment.value))
         local what, rest = text:match("^kdissect (%l+): (.*)$")
         local severity, id, message = text:match("^kdissect (%l+) ([%w-]+): (.*)$")
         if what == "exchange" or what == "request" then
             top = top or tree:add(kdissect)
-            add_exchange(top, what, rest)
+            titles[#titles + 1] = add_exchange(top, what, rest)
         elseif severity and severities[severity] then
             top = top or tree:add(kdissect)
-            add_finding(top, severity, id, message)
+            titles[#titles + 1] = add_finding(top, severity, id, message)
         end
     end
     if top then
+        top:append_text(": " .. table.concat(titles, "; "))
         top:set_generated()
     end
 end
