@@ -10,7 +10,7 @@ they cross connections: a client learns a topic's id on one connection and uses 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from kdissect.capture.reader import Item
@@ -112,10 +112,13 @@ class Dissector:
         secrets: KnownSecrets | None = None,
         tells_tcp: bool = True,
         listener: Listener | None = None,
+        watch: Callable[[Conversation, Segment], None] | None = None,
     ) -> None:
         """
         :param listener: hears what reassembly gives out, of all connections.
+        :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
         """
+        self._watch = watch
         self._limits = limits
         self._listener = listener
         self._tells_tcp = tells_tcp
@@ -162,6 +165,10 @@ class Dissector:
         self.names = TopicNames() if names is None else names
         self._names_are_complete = names is not None
         self._names_left_out = 0
+
+    def packets_of(self, number: int) -> tuple[int, ...]:
+        """The packets that carried the segment of the packet ``number``, which was fed last."""
+        return self._segments.packets_of(number)
 
     @property
     def connections(self) -> int:
@@ -375,6 +382,8 @@ class Dissector:
                 self._table[destination, source] = conversation
         was_over = conversation._is_over()
         found = conversation.feed(segment)
+        if self._watch is not None:
+            self._watch(conversation, segment)
         if found:
             step += found
         if conversation._is_over() and not was_over and conversation.number not in self._closed:

@@ -32,6 +32,7 @@ cdef class Conversation:
     cdef public tuple _witnesses
     cdef public int64_t counted_bytes
     cdef public int64_t held_bytes
+    cdef public object decrypted_listener
     cdef public object number
     cdef object __weakref__
 

@@ -20,7 +20,18 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Proxied
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
+from kdissect.model import (
+    SYN,
+    Chunk,
+    Direction,
+    Endpoint,
+    Fault,
+    Frame,
+    Gap,
+    Segment,
+    Skipped,
+    endpoint_text,
+)
 from kdissect.protocol.framing import REST, Framer, Witness
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.pairing import Event, Recognised
@@ -109,6 +120,7 @@ class Conversation:
         "_verdict",
         "_witnesses",
         "counted_bytes",
+        "decrypted_listener",
         "held_bytes",
         "number",
     )
@@ -158,6 +170,8 @@ class Conversation:
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
+        self.decrypted_listener: Callable[[int, Side, Chunk], None] | None = None
+        """Is given the bytes that come out of TLS, with the number of the connection and their side."""
 
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
@@ -212,6 +226,19 @@ class Conversation:
             self._take(((side, chunk),), packet, out)
         self._weigh()
         return out
+
+    def place_of(self, segment: Segment) -> tuple[Side, int, int]:
+        """Where the segment stands that was fed last.
+
+        The first number is its side. The second is the offset of its first byte in what that side sends; 0 as
+        long as nothing is known of that. The third is the offset in what the other side sends up to which it
+        acknowledges; -1 where it says nothing of that.
+        """
+        side = self._duplex._side(segment)
+        ours, theirs = self._duplex.streams[side], self._duplex.streams[1 - side]
+        begin = segment.seq + 1 if segment.flags & SYN else segment.seq
+        heard = -1 if segment.ack is None or theirs._base is None else theirs.offset_of(segment.ack)
+        return side, 0 if ours._base is None else ours.offset_of(begin & 0xFFFFFFFF), heard
 
     @property
     def speaks_tls(self) -> bool:
@@ -425,6 +452,8 @@ class Conversation:
                 message = f"from {self._name(side)}: {piece.message}"
                 out.append(piece._replace(connection=self.number, message=message))
             else:
+                if self.decrypted_listener is not None and isinstance(piece, Chunk):
+                    self.decrypted_listener(self.number, side, piece)
                 out += self._hear(side, piece, packet)
         return out
 
@@ -563,7 +592,7 @@ class Conversation:
             return
         framer = self._framers[side]
         if isinstance(piece, Gap):
-            self._session.gap(framer.direction)
+            self._session.gap(framer.direction, piece.packet)
         events = framer.feed(piece, self._witnesses[side])
         if events:
             self._pair(side, events, packet, out)

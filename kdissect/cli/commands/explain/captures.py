@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from kdissect.cli.commands.explain.state import load, save
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.errors import Unreadable, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
@@ -14,7 +13,9 @@ from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.reading import Reading
+from kdissect.cli.states import load, save
 from kdissect.insight.judge import Judge, Judged
+from kdissect.insight.whole import whole_judge
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
@@ -33,7 +34,8 @@ class Explanation:
         self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, paths, Judge, within=_within(given), is_dear=True)
+        new = Judge if given["state"] is None else whole_judge
+        self._folding = Folding(given, paths, new, within=_within(given), is_dear=True)
         self._config = self._folding.config
         self._state = None if given["state"] is None else load(given["state"])
 
