@@ -139,7 +139,7 @@ class Dissector:
         """How many they are."""
         self._lanes: dict[bytes, Lane] = {}
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
-        self._uses_lanes = listener is None
+        self._uses_lanes = listener is None and watch is None
         """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
         tell a connection, nor where somebody listens, who hears nothing of it."""
         self._tunnelled = Tunnelled(limits)

@@ -26,6 +26,7 @@ from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.latency import Latency
+from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.profile import Profile
@@ -68,6 +69,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Intervals,
     Transactions,
     Producers,
+    Payloads,
     Exposure,
     ClusterBrokers,
     ClusterPartitions,

@@ -65,13 +65,17 @@ def names_of(fields: Iterable[str]) -> list[str]:
     return names
 
 
-def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
+def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = False) -> Table:
     """A table with the columns of these names; without names with all for which there can be a value.
+
+    :param embedded: whether Kafka's own records are decoded.
+    :param payloads: whether keys and values are.
 
     :raises Wrong: there is no such column; the text names the nearest.
     """
-    if not names and not embedded:
-        names = [column.name for column in table.columns if not column.name.endswith("Decoded")]
+    if not names and not payloads:
+        left_out = "Format" if embedded else ("Decoded", "Format")
+        names = [column.name for column in table.columns if not column.name.endswith(left_out)]
     try:
         return table.select(names) if names else table
     except LookupError as error:

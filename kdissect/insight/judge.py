@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -22,6 +23,7 @@ from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.payload.decoder import Decoder
 
 
 class NotJudged(NamedTuple):
@@ -86,9 +88,13 @@ def judge(
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
 
-def of_captures() -> list[Rule]:
-    """The rules of the catalogue that captures are judged by."""
-    return [each for each in RULES.values() if each.category != LOGS]
+def of_captures(deep: bool = False) -> list[Rule]:
+    """The rules of the catalogue that captures are judged by.
+
+    :param deep: those too that need every record unpacked.
+    """
+    rules = [each for each in RULES.values() if each.category != LOGS]
+    return [each for each in rules if deep or not any(need.is_deep for need in each.needs)]
 
 
 def judge_logs(
@@ -120,9 +126,10 @@ class Judge:
     """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
     added, in the order of the events.
 
-    :param rules: which to run; all of the catalogue for captures by default.
+    :param rules: which to run; by default all of the catalogue for captures but those that unpack records.
     :param tables: statistics that are wanted beside, by what ``-z`` would call them. One that a rule needs,
         too, is there once.
+    :param decoder: decodes keys and values, for rules that unpack records.
     """
 
     def __init__(
@@ -130,6 +137,7 @@ class Judge:
         limits: Limits = DEFAULTS,
         rules: Iterable[Rule] | None = None,
         tables: Mapping[str, Statistic] | None = None,
+        decoder: Decoder | None = None,
     ) -> None:
         self._rules = {each.id: each for each in (of_captures() if rules is None else rules)}
         needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
@@ -137,6 +145,9 @@ class Judge:
         by_name = {each.name: each for each in self._statistics.values()}
         self._tables = {text: by_name.get(text, each) for text, each in (tables or {}).items()}
         own = [each for text, each in self._tables.items() if text not in by_name]
+        for each in self._statistics.values():
+            if isinstance(each, Payloads) and decoder is not None:
+                each.use(decoder)
         self._together = Together([*self._statistics.values(), *own])
         self._coverage = Coverage(limits)
 
