@@ -19,6 +19,8 @@ COMMANDS = {
     "read": "Captures → exchanges, records, connections, faults.",
     "live": "The same from an interface, as it happens.",
     "explain": "Captures → what is wrong, why, and what to do.",
+    "report": "Captures → one page with all that is known of them, to be sent.",
+    "diff": "Two captures → what changed: findings, rates, times, errors, versions, sizes.",
     "stats": "Captures → response times, topics, groups, connections, clients, errors, io.",
     "cluster": "Captures → brokers, topics, leaders and settings at a time, and what changed.",
     "graph": "Captures → who exchanges what with whom: dot, graphml, mermaid, json.",

@@ -180,7 +180,7 @@ class Scrubbing:
             self._scrubber.address(end[:-2])
         side, offset, heard = conversation.place_of(segment)
         stream = stream_of(conversation.number, side)
-        conversation.listener = self._hear
+        conversation.decrypted_listener = self._hear
         self._note(segment.packet, stream, offset, heard)
         if segment.length:
             self._said.add(conversation.number)

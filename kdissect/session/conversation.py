@@ -89,6 +89,10 @@ class Connection(NamedTuple):
     connection counts once."""
 
 
+Listener = Callable[["Conversation", Side, Chunk | Gap | Fault], None]
+"""Is given what reassembly gives out, as it comes: whose bytes, of which side, and the piece."""
+
+
 class Conversation:
     """The machine of one connection. ``number`` is its place among the connections of the capture.
 
@@ -103,6 +107,7 @@ class Conversation:
         "_framers",
         "_held",
         "_limits",
+        "_listener",
         "_origin",
         "_preambles",
         "_proxied",
@@ -115,8 +120,8 @@ class Conversation:
         "_verdict",
         "_witnesses",
         "counted_bytes",
+        "decrypted_listener",
         "held_bytes",
-        "listener",
         "number",
     )
 
@@ -127,8 +132,13 @@ class Conversation:
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
         secrets: Secrets | None = None,
+        listener: Listener | None = None,
     ) -> None:
+        """
+        :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
+        """
         self.number = number
+        self._listener = listener
         self._limits = limits
         self._broker_ports = broker_ports
         self._secrets = secrets
@@ -160,7 +170,7 @@ class Conversation:
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
-        self.listener: Callable[[int, Side, Chunk], None] | None = None
+        self.decrypted_listener: Callable[[int, Side, Chunk], None] | None = None
         """Is given the bytes that come out of TLS, with the number of the connection and their side."""
 
     def feed(self, segment: Segment) -> list[Event]:
@@ -260,6 +270,12 @@ class Conversation:
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
         """Both ends. The one that opened the connection comes first, if that was seen."""
         return self._duplex.endpoints
+
+    @property
+    def ends_as_seen(self) -> tuple[Endpoint, Endpoint]:
+        """Both ends. The one that sent the first packet comes first."""
+        first, other = self._duplex.endpoints
+        return (other, first) if self._duplex.first_is_other else (first, other)
 
     @property
     def is_closed(self) -> bool:
@@ -407,7 +423,10 @@ class Conversation:
 
     def _take(self, pieces: Iterable[Piece], packet: int, out: list[Event]) -> None:
         """Append what pieces of the streams bring to light."""
+        listener = self._listener
         for side, piece in pieces:
+            if listener is not None:
+                listener(self, side, piece)
             if isinstance(piece, Chunk):
                 chunk = piece
                 self._bytes[side] += len(chunk.data)
@@ -433,8 +452,8 @@ class Conversation:
                 message = f"from {self._name(side)}: {piece.message}"
                 out.append(piece._replace(connection=self.number, message=message))
             else:
-                if self.listener is not None and isinstance(piece, Chunk):
-                    self.listener(self.number, side, piece)
+                if self.decrypted_listener is not None and isinstance(piece, Chunk):
+                    self.decrypted_listener(self.number, side, piece)
                 out += self._hear(side, piece, packet)
         return out
 
@@ -573,7 +592,7 @@ class Conversation:
             return
         framer = self._framers[side]
         if isinstance(piece, Gap):
-            self._session.gap(framer.direction)
+            self._session.gap(framer.direction, piece.packet)
         events = framer.feed(piece, self._witnesses[side])
         if events:
             self._pair(side, events, packet, out)
