@@ -32,7 +32,7 @@ NUMBER_OR_NAME = "number or name"
 """A number stays, such as a broker's or a subtopology's; else it is a name."""
 
 MEANINGS = {
-    **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host"), HOST),
+    **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host", "userEndPoint"), HOST),
     **dict.fromkeys(("errorMessage", "reason", "statusDetail", "documentation"), TEXT),
     **dict.fromkeys(("batchIndexErrorMessage", "acknowledgeErrorMessage"), TEXT),
     **dict.fromkeys(("protocolType", "protocol", "protocolName", "protocolData"), WORD),
