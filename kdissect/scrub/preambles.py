@@ -7,6 +7,7 @@ Names, passwords, HTTP headers and further fields become filler.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import crc32c
@@ -14,7 +15,7 @@ import crc32c
 from kdissect.model import DecodeError
 from kdissect.scrub.allowed import FILLER
 from kdissect.scrub.values import Scrubber, encoded
-from kdissect.session.proxies import More, read_connect, read_socks5, read_v1, read_v2, reader_of
+from kdissect.session.proxies import More, Reader, read_connect, read_socks5, read_v1, read_v2, reader_of
 
 _CRC32C = 3
 _IPV4, _NAME, _IPV6 = 1, 3, 4
@@ -161,5 +162,10 @@ def _filler(data: bytes) -> bytes:
     return FILLER.encode() * len(data)
 
 
-_WRITERS = {read_v1: _v1, read_v2: _v2, read_socks5: _socks5, read_connect: _connect}
+_WRITERS: dict[Reader, Callable[[Said, Scrubber], Said]] = {
+    read_v1: _v1,
+    read_v2: _v2,
+    read_socks5: _socks5,
+    read_connect: _connect,
+}
 """By what reads them."""
