@@ -1,8 +1,8 @@
 """What is wrong with captures, and what they lack, by capture point and hour.
 
-A fault has a packet and no time. Its hour is that of the last exchange message before it, at the same capture
-point; before the first one it is the hour of that. A fault without a packet has the hour in which its
-connection began. Bytes that a connection lost count in that hour too.
+A fault has a packet and no time. It counts in the hour of the last message before it at its capture point.
+Before the first message, it counts in the hour of that. A fault without a packet counts in the hour in which
+its connection began. Bytes that a connection lost count in that hour too.
 """
 
 from __future__ import annotations

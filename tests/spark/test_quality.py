@@ -71,7 +71,7 @@ def test_faults_and_losses_count_in_their_hours(spark: SparkSession) -> None:
 
 
 def test_the_time_zone_of_the_session_does_not_count(spark: SparkSession) -> None:
-    before = spark.conf.get("spark.sql.session.timeZone")
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
     try:
         assert ("a", "1970-01-01 01:00") in rows(spark, [("a", 0, 20, "tcp", "gap")])
