@@ -6,16 +6,21 @@ something may be wrong, :mod:`kdissect.record.sets` says what.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-import crc32c
-
+from kdissect.later import Later
 from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
 from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of
 from kdissect.record.records import are_sound
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c")
 
 _HEADER_BYTES = BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
