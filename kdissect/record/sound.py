@@ -15,7 +15,7 @@ from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
 from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of
-from kdissect.record.records import are_sound
+from kdissect.record.records import are_sound, has_value
 
 if TYPE_CHECKING:
     import crc32c
@@ -98,6 +98,28 @@ def are_plain(data: bytes) -> bool:
             return False
         position += size
     return True
+
+
+def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
+    """Whether there may be a record whose value begins so in a record set: also where it has compressed
+    batches, those of magic 0 and 1, or anything out of the ordinary."""
+    if not are_plain(data):
+        return True
+    if begin not in data:
+        return False
+    cursor = Cursor(data, 0, len(data), limits)
+    position = 0
+    try:
+        while position < len(data):
+            cursor.position, cursor.end = position + 8, len(data)
+            size = cursor.read_int32() + LOG_OVERHEAD
+            cursor.position = position + _HEADER_BYTES
+            position += size
+            if has_value(cursor, position, begin, limits.elements):
+                return True
+    except DecodeError:
+        return True
+    return bool(cursor.notes)
 
 
 def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> int:

@@ -30,6 +30,7 @@ cdef class Conversation:
     cdef public object _verdict
     cdef public tuple _witnesses
     cdef public int64_t counted_bytes
+    cdef public list ends
     cdef public int64_t held_bytes
     cdef public object number
     cdef object __weakref__
