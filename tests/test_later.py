@@ -10,8 +10,10 @@ import pytest
 
 from kdissect.later import Later
 
-DEAR = ("crc32c", "cramjam", "ctypes", "decimal", "dpkt", "email", "hashlib", "lz4", "numpy", "re2", "scapy")
-DEAR += ("snappy", "statistics", "subprocess", "tomllib", "zstandard")
+DEAR = [
+    *("crc32c", "cramjam", "ctypes", "decimal", "dpkt", "email", "hashlib", "lz4", "numpy", "re2", "scapy"),
+    *("snappy", "statistics", "subprocess", "tomllib", "zstandard"),
+]
 """What takes long to import, and a capture without packets does not need."""
 
 

@@ -57,7 +57,8 @@ def _gzip() -> _Decompressor:
 
 
 def _zstd() -> _Decompressor:
-    return zstandard.ZstdDecompressor().decompressobj()
+    found: _Decompressor = zstandard.ZstdDecompressor().decompressobj()
+    return found
 
 
 def _lz4() -> _Decompressor:
