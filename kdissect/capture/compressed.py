@@ -62,7 +62,8 @@ def _zstd() -> _Decompressor:
 
 
 def _lz4() -> _Decompressor:
-    return lz4_frame.LZ4FrameDecompressor()
+    found: _Decompressor = lz4_frame.LZ4FrameDecompressor()
+    return found
 
 
 _CODECS = {

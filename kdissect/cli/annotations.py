@@ -7,13 +7,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from kdissect.capture.options import COMMENT, Option
 from kdissect.capture.reader import Interface
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.insight.judge import Judge, Judged
 from kdissect.limits import Limits
 from kdissect.model import Packet
 from kdissect.present.comments import (
@@ -25,6 +24,9 @@ from kdissect.present.comments import (
     with_packets,
 )
 from kdissect.present.options import Options
+
+if TYPE_CHECKING:
+    from kdissect.insight.judge import Judge, Judged
 
 FINDINGS, EXCHANGES = KINDS = ("findings", "exchanges")
 """What comments can tell."""
@@ -48,7 +50,11 @@ class Annotations:
         self._options = options
         self._file = file
         self._size = 0
-        self._judge = Judge(limits) if FINDINGS in kinds else None
+        self._judge: Judge | None = None
+        if FINDINGS in kinds:
+            from kdissect.insight.judge import Judge
+
+            self._judge = Judge(limits)
         self._tells_exchanges = EXCHANGES in kinds
         self._exchanges = 0
         self._packets = array("q")
