@@ -1,7 +1,8 @@
-"""The captures that speed is measured on: traffic of real clients again and again, and messages in bulk.
+"""The captures that speed is measured on: traffic of real brokers and clients many times over, and messages
+in bulk that are made for it.
 
-All versions are such that Wireshark 4.0 decodes them too (Produce up to 8, Fetch up to 11), so that tshark
-does the same work, but for ``modern``, whose clients speak newer ones. Broker ports are 9092.
+Those that are made have versions that Wireshark 4.0 decodes too (Produce up to 8, Fetch up to 11), so that
+tshark does the same work; but the clients of ``modern`` speak newer ones. Broker ports are 9092.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.traffic import FILE_HEAD, grow, repeat
+from benchmarks.traffic import FILE_HEAD, REAL, grow, multiply_real
 from kdissect.model import ACK, PSH, SYN
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
@@ -236,17 +237,16 @@ def write(path: Path, size: int, exchanges: Exchanges, segment_bytes: int, conne
             turn += 1
 
 
-def _real(path: Path, size: int) -> None:
-    with open(path, "wb", buffering=1 << 20) as file:
-        repeat(file, "broker-0.9.pcap", size)
-
-
 def _codec(codec: int) -> Callable[[Path, int], None]:
     return lambda path, size: write(path, size, _bulk(Values(), codec), ETHERNET_SEGMENT, 4)
 
 
+def _lab(case: str) -> Callable[[Path, int], None]:
+    return lambda path, size: multiply_real(path, case, size)
+
+
 KINDS: dict[str, Callable[[Path, int], None]] = {
-    "clients": _real,
+    **{case: _lab(case) for case in REAL},
     "modern": grow,
     "dense": lambda path, size: write(path, size, _dense(Values(100)), ETHERNET_SEGMENT, 20),
     **{f"bulk-{name}": _codec(codec) for codec, name in enumerate(CODECS)},

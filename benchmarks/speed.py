@@ -8,6 +8,10 @@ alternate: this checkout compiled and not (or each ``--tree``, other checkouts),
 count, of user and system time. What a run takes on a capture without packets is its start, and is given
 apart.
 
+The first captures are multiples of real ones. tshark is told the ports of their brokers. Of each the table
+says in what share of its packets with Kafka tshark gives up: there it does less than it is compared with.
+``--tshark "chroot FOLDER tshark"`` measures another tshark, which must see the captures under the same paths.
+
 Of the Spark batch, where Spark and Java are installed, all processes of a run count together, and the memory
 of the largest; :mod:`benchmarks.spark` and :mod:`benchmarks.jobs` tell more of what several processes do.
 
@@ -25,11 +29,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import spark
+from benchmarks.traffic import REAL, lab_ports
 
 TOP = Path(__file__).resolve().parents[1]
 CACHE = Path(tempfile.gettempdir()) / "kdissect-benchmarks"
@@ -49,16 +54,17 @@ PATHS: dict[str, tuple[str, ...]] = {
 }
 """Path: what Python is given before the capture."""
 
-_PORTS = tuple(word for port in (9_092, 29_401, 29_402) for word in ("-d", f"tcp.port=={port},kafka"))
+_MADE_PORTS = (9_092, 29_401, 29_402)
 TSHARK: dict[str, tuple[tuple[str, ...], ...]] = {
     "text": (("-Y", "kafka"),),
     "ndjson": (("-T", "ek", "-J", "kafka"), ("-T", "json", "-J", "kafka")),
     "records": (("-V", "-O", "kafka"),),
+    "stats": (("-q", "-z", "io,stat,0"),),
 }
 """Path: what tshark is given for about the same."""
 
-KINDS = ("clients", "dense", "bulk-none", "bulk-gzip", "bulk-snappy", "bulk-lz4", "bulk-zstd", "jumbo")
-MORE_KINDS = ("connections", "metadata", "modern")
+KINDS = (*REAL, "dense", "bulk-none", "bulk-gzip", "bulk-snappy", "bulk-lz4", "bulk-zstd", "jumbo")
+MORE_KINDS = ("connections", "metadata")
 CALM = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH", "KDISSECT_PURE")
 """Variables that change how Python runs: none of them is handed on."""
 
@@ -121,7 +127,9 @@ def compiled_copy(folder: Path) -> Path:
     return folder
 
 
-def programs(path: str, trees: dict[str, Path]) -> Iterator[Program]:
+def programs(
+    path: str, trees: dict[str, Path], tshark: tuple[str, ...], ports: Sequence[int]
+) -> Iterator[Program]:
     """What is measured on a path."""
     calm = {name: value for name, value in os.environ.items() if name not in CALM}
     for name, tree in trees.items():
@@ -129,9 +137,33 @@ def programs(path: str, trees: dict[str, Path]) -> Iterator[Program]:
         has_jobs = {"read", "stats"} & {*PATHS[path]} and _has_jobs(tree)
         one_job = ("--jobs", "1") if has_jobs else ()
         yield Program(name, (sys.executable, "-P", *PATHS[path], *one_job), variables)
-    if shutil.which("tshark"):
+    if shutil.which(tshark[0]):
         for options in TSHARK.get(path, ()):
-            yield Program(f"tshark {' '.join(options)}", ("tshark", *_PORTS, *options, "-r"), calm)
+            command = (*tshark, "-n", *_decode_as(ports), *options, "-r")
+            yield Program(f"tshark {' '.join(options)}", command, calm)
+
+
+def _decode_as(ports: Sequence[int]) -> tuple[str, ...]:
+    return tuple(word for port in ports for word in ("-d", f"tcp.port=={port},kafka"))
+
+
+def ports_of(kind: str) -> Sequence[int]:
+    """The ports of the brokers of a capture."""
+    return lab_ports(kind) if kind in REAL else _MADE_PORTS
+
+
+def tshark_version(tshark: tuple[str, ...]) -> str:
+    """What tshark says of itself: its first line."""
+    run = subprocess.run([*tshark, "--version"], capture_output=True, text=True, check=True)
+    return run.stdout.partition("\n")[0]
+
+
+def given_up(tshark: tuple[str, ...], capture: Path, ports: Sequence[int]) -> float:
+    """In what share of a capture's packets with Kafka tshark gives up inside a message."""
+    command = [*tshark, "-n", *_decode_as(ports), "-Y", "kafka", "-T", "fields", "-e", "_ws.malformed"]
+    run = subprocess.run([*command, "-r", str(capture)], capture_output=True, text=True, check=True)
+    lines = run.stdout.splitlines()
+    return sum(line != "" for line in lines) / max(len(lines), 1)
 
 
 def _has_jobs(tree: Path) -> bool:
@@ -139,14 +171,13 @@ def _has_jobs(tree: Path) -> bool:
     return (tree / "kdissect/cli/jobs.py").exists()
 
 
-def measure(path: str, capture: Path, trees: dict[str, Path], runs: int) -> Iterator[str]:
+def measure(path: str, capture: Path, chosen: Sequence[Program], runs: int) -> Iterator[str]:
     """The lines of a table about one path over one capture."""
     empty = CACHE / "empty.pcap"
     with open(capture, "rb") as file:
         empty.write_bytes(file.read(24))  # the header of the file
     found: dict[str, list[Run]] = {}
     starts: dict[str, list[float]] = {}
-    chosen = list(programs(path, trees))
     for program in chosen:
         run(program, empty)  # what is compiled to bytecode on first use is not counted
     for _ in range(runs):
@@ -160,7 +191,7 @@ def measure(path: str, capture: Path, trees: dict[str, Path], runs: int) -> Iter
         start = statistics.median(starts[name])
         resident = max(one.resident for one in each) / 1e6
         yield (
-            f"{capture.stem.rsplit('-', 2)[0]:<12} {path:<8} {cpu:8.2f} {start:6.2f} "
+            f"{capture.stem.rsplit('-', 2)[0]:<18} {path:<8} {cpu:8.2f} {start:6.2f} "
             f"{(cpu - start) / gigabytes:9.1f} {resident:6.0f} {cpu / first:6.2f}  {name}"
         )
 
@@ -191,6 +222,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--captures", default=",".join((*KINDS, *MORE_KINDS)))
     parser.add_argument("--paths", default=",".join(PATHS))
+    parser.add_argument("--tshark", default="tshark", metavar="COMMAND", help="another tshark")
     parser.add_argument("--tree", action="append", type=Path, help="a checkout, instead of this one")
     parser.add_argument("--profile", type=Path, metavar="FOLDER", help="keep profiles there as text")
     given = parser.parse_args()
@@ -200,13 +232,21 @@ def main() -> int:
         else:
             trees = {"compiled": compiled_copy(Path(folder)), "pure Python": TOP}
         sys.stdout.write(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
-        sys.stdout.write("capture      path      CPU s  start  CPU s/GB    MB  ratio  program\n")
+        sys.stdout.write("capture            path      CPU s  start  CPU s/GB    MB  ratio  program\n")
+        tshark = tuple(given.tshark.split())
+        has_tshark = shutil.which(tshark[0]) is not None
+        if has_tshark:
+            sys.stdout.write(f"{tshark_version(tshark)}\n")
         for kind in given.captures.split(","):
-            capture = capture_of(kind, given.megabytes)
+            capture, ports = capture_of(kind, given.megabytes), ports_of(kind)
+            if has_tshark:
+                share = given_up(tshark, capture_of(kind, 2), ports)
+                sys.stdout.write(f"{kind}: tshark gives up in {share:.1%} of its packets with Kafka\n")
             for path in given.paths.split(","):
                 if path == "spark" and not (importlib.util.find_spec("pyspark") and shutil.which("java")):
                     continue
-                for line in measure(path, capture, trees, given.runs):
+                chosen = list(programs(path, trees, tshark, ports))
+                for line in measure(path, capture, chosen, given.runs):
                     sys.stdout.write(f"{line}\n")
                     sys.stdout.flush()
                 if given.profile is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import kdissect
 from kdissect.capture.files import read_packets
@@ -14,7 +15,13 @@ from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
 
-CAPTURES = Path(__file__).resolve().parents[1] / "captures"
+TOP = Path(__file__).resolve().parents[1]
+CAPTURES = TOP / "captures"
+LAB = TOP / "tests" / "data" / "lab"
+"""Captures of real brokers and clients, with what they said of it themselves."""
+REAL = ("java44-on-44", "cluster43-combined", "streams-protocol-2", "librdkafka-new", "broker-0.9")
+REAL += ("kafkajs-on-39",)
+"""Those of them that speed is measured on."""
 KINDS = ("basic-kafka43", "consumer-group-kip848", "errors", "share-group-kafka43", "transactions-kafka39")
 """Captures that are repeated, one after another."""
 
@@ -104,16 +111,29 @@ def _exchanges_in(frames: Iterable[bytes]) -> int:
     return sum(isinstance(event, Exchange) for event in events)
 
 
-def repeat(file: BinaryIO, name: str, size: int) -> None:
-    """Write a capture of this directory again and again, with other addresses and times, until the file has
-    so many bytes."""
-    packets = _packets(CAPTURES / name)
+def multiply_real(path: Path, case: str, size: int) -> None:
+    """Write a capture of :data:`LAB` again and again, until the file has so many bytes. Each copy has other
+    addresses, so that all of its connections are others."""
+    packets = _packets(lab_capture(case))
     start, number = _BEGIN_NS, 0
-    file.write(FILE_HEAD)
-    while file.tell() < size:
-        file.writelines(_moved(packets, bytes((10, number >> 16, number >> 8 & 0xFF, number & 0xFF)), start))
-        start += packets[-1].timestamp_ns - packets[0].timestamp_ns + _PAUSE_NS
-        number += 1
+    with open(path, "wb", buffering=1 << 20) as file:
+        file.write(FILE_HEAD)
+        while file.tell() < size:
+            shift = bytes((number // 200 & 0xFF, number % 200))
+            file.writelines(_moved(packets, shift, start))
+            start += packets[-1].timestamp_ns - packets[0].timestamp_ns + _PAUSE_NS
+            number += 1
+
+
+def lab_capture(case: str) -> Path:
+    """The capture of a case."""
+    return next((LAB / case).glob("capture.pcap*"))
+
+
+def lab_ports(case: str) -> list[int]:
+    """The ports of its brokers."""
+    ports: list[int] = json.loads((LAB / case / "case.json").read_text())["ports"]
+    return ports
 
 
 class _Again:
@@ -171,5 +191,10 @@ def _moved(packets: list[Packet], address: bytes, start: int) -> Iterator[bytes]
 
 
 def _between(data: bytes, address: bytes) -> bytes:
-    """A frame between ends with this address."""
-    return data[:26] + address + address + data[34:]
+    """A frame between ends with this address; two bytes are added to the middle of both ends' own."""
+    if len(address) == 4:
+        return data[:26] + address + address + data[34:]
+    ends = bytearray(data[26:34])
+    for at in (0, 4):
+        ends[at + 1], ends[at + 2] = ends[at + 1] + address[0] & 0xFF, ends[at + 2] + address[1] & 0xFF
+    return data[:26] + ends + data[34:]

@@ -7,7 +7,7 @@ from kdissect.model cimport Packet, Segment
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
 
-cdef int64_t _LINGER_NS
+cdef int64_t _LINGER_NS, _NEVER
 
 cdef class Numbering:
     cdef public int64_t connections
@@ -42,6 +42,7 @@ cdef class Dissector:
     cdef public dict _lanes
     cdef public bint _uses_lanes
     cdef public list _lingering
+    cdef public int64_t _lingers_since
     cdef public dict _holding
     cdef public int64_t _held_bytes
     cdef public list _late
@@ -60,7 +61,10 @@ cdef class Dissector:
     cdef list _take_short(self, Packet packet, bytes ends)
     @cython.locals(conversation=Conversation, lane=Lane)
     cdef _open_lane(self, bytes ends, Segment segment)
-    cdef _close_lanes(self, bytes first, bytes other)
+    @cython.locals(lane=Lane)
+    cdef _close_lanes(self, Conversation conversation)
+    @cython.locals(silent_ns=int64_t)
+    cdef bint _has_lingered(self, int64_t now_ns) except -1
     cdef list _close_step(self, Conversation conversation, packet, list step)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)

@@ -18,7 +18,7 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
@@ -41,6 +41,8 @@ retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later i
 
 _LINGER_NS = LINGER_NS
 """The same, compiled a number of C, which nobody else can import."""
+_NEVER = (1 << 63) - 1
+"""Behind any time."""
 
 LINGERING = 1_000
 """So many entries of connections that were forgotten otherwise may be left over before they are taken out."""
@@ -151,6 +153,8 @@ class Dissector:
         """Those that are over, by number: forgotten when they have lingered."""
         self._lingering: list[tuple[int, int]] = []
         """The same, a heap by the time since when each is waited for; some may be forgotten by now."""
+        self._lingers_since = _NEVER
+        """The earliest of these times."""
         self._holding: dict[Conversation, int] = {}
         """What everything costs that waits, by connection; the one that waits longest first."""
         self._held_bytes = 0
@@ -260,7 +264,7 @@ class Dissector:
         if lane is None or self._older:
             return None
         timestamp_ns = packet.timestamp_ns
-        if self._lingering and timestamp_ns - self._lingering[0][0] > _LINGER_NS:
+        if timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns):
             return None
         conversation = lane.conversation
         step = conversation.take(packet.number, timestamp_ns, lane.side, self._segments, packet.data)
@@ -278,11 +282,18 @@ class Dissector:
             lane.conversation = conversation
             lane.side = 0 if segment.source == conversation.endpoints[0] else 1
             self._lanes[ends] = lane
+            if conversation.ends is None:
+                conversation.ends = []
+            conversation.ends.append(ends)
 
-    def _close_lanes(self, first: Endpoint, other: Endpoint) -> None:
-        """Another connection may have these ends."""
-        for one, two in ((first, other), (other, first)):
-            self._lanes.pop(one[:-2] + two[:-2] + one[-2:] + two[-2:], None)
+    def _close_lanes(self, conversation: Conversation) -> None:
+        """Another connection may have its ends from now on."""
+        if conversation.ends is not None:
+            for ends in conversation.ends:
+                lane = self._lanes.get(ends)
+                if lane is not None and lane.conversation is conversation:
+                    del self._lanes[ends]
+            conversation.ends = None
 
     def _learn_secrets(self, key_log: bytes) -> list[Event]:
         """Take in lines of a key log; what waited for them comes out."""
@@ -338,7 +349,7 @@ class Dissector:
         source, destination = segment.source, segment.destination
         key: Key = (source, destination, network) if network else (source, destination)
         step: list[_Step] = []
-        if self._lingering:
+        if timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns):
             self._forget_lingering(timestamp_ns, step)
         if network and self._uses_lanes:
             self._uses_lanes = False
@@ -368,8 +379,6 @@ class Dissector:
                 number, segment, self._limits, self._ports, self.secrets, self._listener
             )
             self._remembered += 1
-            if self._lanes:
-                self._close_lanes(source, destination)
             if self._table.get(key) is not before:
                 before = None  # a limit made it forgotten
             self._table[key] = conversation
@@ -447,7 +456,7 @@ class Dissector:
     def _hand_over(self, conversation: Conversation, other: Conversation) -> None:
         """Let the endpoints of one connection lead to another one between the same."""
         first, last = conversation.endpoints
-        self._close_lanes(first, last)
+        self._close_lanes(conversation)
         for key in self._tunnelled.replace(conversation, other) or ((first, last), (last, first)):
             self._table[key] = other
 
@@ -487,7 +496,7 @@ class Dissector:
         if older is not None:
             self._hand_over(conversation, older)
         first, other = conversation.endpoints
-        self._close_lanes(first, other)
+        self._close_lanes(conversation)
         for key in self._tunnelled.remove(conversation) or ((first, other), (other, first)):
             if self._table.get(key) is conversation:
                 del self._table[key]
@@ -504,6 +513,12 @@ class Dissector:
             # Most were evicted, or their endpoints were used again.
             self._lingering = [each for each in self._lingering if each[1] in self._closed]
             heapify(self._lingering)
+        self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
+
+    def _has_lingered(self, now_ns: int) -> bool:
+        """Whether the connection that lingers longest is to be forgotten."""
+        silent_ns = now_ns - self._lingers_since  # compiled, it overflows between absurd times: negative then
+        return silent_ns > _LINGER_NS or silent_ns < 0
 
     def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
         """Forget the connections that have lingered."""
@@ -515,6 +530,7 @@ class Dissector:
             if conversation.is_waited_for(now_ns, LINGER_NS):
                 self._wait_for(conversation, now_ns)  # it went on
             self._forget(conversation, now_ns, step)
+        self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
 
     def _forget(self, conversation: Conversation, now_ns: int, step: list[_Step]) -> None:
         """Give out the row of a connection that is over, unless it went on."""

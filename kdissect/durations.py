@@ -4,7 +4,6 @@ configuration and in display filters."""
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 _SECOND = 1_000_000_000
 DURATIONS = {
@@ -34,4 +33,6 @@ def duration_ns(text: str, unit: str = "s") -> int:
     scale = DURATIONS.get(unit if found is None else found[2] or unit)
     if found is None or scale is None:
         raise ValueError(f"{text} is no span of time: the form is {FORM}")
+    from fractions import Fraction
+
     return int(Fraction(found[1]) * scale)

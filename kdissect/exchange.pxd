@@ -4,7 +4,7 @@ from kdissect.message cimport Message
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
-from kdissect.record.sound cimport are_plain, is_sound
+from kdissect.record.sound cimport is_sound, may_have_value
 
 @cython.freelist(64)
 @cython.no_gc
@@ -53,6 +53,10 @@ cdef class Exchange:
     cdef bint _is_sound(self, tuple messages, bint unpacks) except -1
     cpdef _place(self, Message message, name, bytes value, topic, topic_id, partition)
 
+cdef tuple _NOT_RECOGNISED
+
+@cython.locals(exchange=Exchange)
+cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
 @cython.locals(seen=Survey, places=list, data=bytes, start=bytes)
 cdef bint _may_name_topics(Message message) except -1
 @cython.locals(cursor=Cursor)

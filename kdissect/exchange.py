@@ -23,12 +23,14 @@ from kdissect.protocol.select import Selection, first_true, pick, selection
 from kdissect.protocol.survey import Place, find_places, route
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
-from kdissect.record.sound import are_plain, is_sound
+from kdissect.record.sound import is_sound, may_have_value
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
 
 new_tuple = tuple.__new__
+
+_NOT_RECOGNISED = (0, 0, 0)
 
 METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
@@ -584,6 +586,24 @@ class Exchange:
                 yield topic_id, name, message.frame.last_packet
 
 
+def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: Endpoint) -> Exchange:
+    """``Exchange(connection, client_endpoint, broker_endpoint)``, made part by part: compiled, that is
+    several times faster than the call."""
+    exchange = Exchange.__new__(Exchange)
+    exchange.connection = connection
+    exchange.client_endpoint, exchange.broker_endpoint = client_endpoint, broker_endpoint
+    exchange.request = exchange.response = exchange.missing = exchange.inferred = None
+    exchange.number, exchange.recognised = 0, _NOT_RECOGNISED
+    exchange.session_faults, exchange.topic_names = [], NO_NAMES
+    exchange.embedded = exchange.is_encrypted = exchange.breaks_quota = False
+    exchange.proxied = exchange.principal = exchange.seen = None
+    exchange.routine = ()
+    exchange.behind_ns = exchange.behind_correlation_id = exchange.network_ns = None
+    exchange.throttle_ns = exchange.think_ns = exchange.after_api_key = None
+    exchange._faults = exchange._base_offsets = None
+    return exchange
+
+
 def _between(message: Message) -> int | None:
     """From its first byte to its last, ns; None where two absurd times are too far apart."""
     between = int(message.frame.last_ns) - int(message.frame.first_ns)
@@ -599,7 +619,7 @@ def _may_name_topics(message: Message) -> bool:
     start, places = topic_record_start(), seen.records
     for at in range(0, len(places), 2):
         data = message.frame.payload[places[at] : places[at + 1]]
-        if start in data or not are_plain(data):
+        if may_have_value(data, start, message.limits):
             return True
     return False
 

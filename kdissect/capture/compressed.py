@@ -14,13 +14,18 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from io import BufferedIOBase
-from typing import NamedTuple, Protocol
-
-import lz4.frame
-import zstandard
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kdissect.faults import fault
+from kdissect.later import Later
 from kdissect.model import Fault
+
+if TYPE_CHECKING:
+    import lz4.frame as lz4_frame
+    import zstandard
+else:
+    lz4_frame = Later("lz4.frame")
+    zstandard = Later("zstandard")
 
 SUFFIXES = (".gz", ".zst", ".lz4")
 """What names of compressed files usually end in; it is only looked at where names are all there is."""
@@ -43,13 +48,28 @@ class _Codec(NamedTuple):
     new: Callable[[], _Decompressor]
     input_bytes: int
     """Fed at once. The greatest ratios are 1,030 (gzip), 32,700 (zstd) and 255 (lz4)."""
-    error: type[Exception]
+    error: Callable[[], type[Exception]]
+    """Gives what it raises."""
+
+
+def _gzip() -> _Decompressor:
+    return zlib.decompressobj(wbits=31)
+
+
+def _zstd() -> _Decompressor:
+    found: _Decompressor = zstandard.ZstdDecompressor().decompressobj()
+    return found
+
+
+def _lz4() -> _Decompressor:
+    found: _Decompressor = lz4_frame.LZ4FrameDecompressor()
+    return found
 
 
 _CODECS = {
-    "gzip": _Codec(lambda: zlib.decompressobj(wbits=31), 1 << 12, zlib.error),
-    "zstd": _Codec(lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10, zstandard.ZstdError),
-    "lz4": _Codec(lz4.frame.LZ4FrameDecompressor, 1 << 14, RuntimeError),
+    "gzip": _Codec(_gzip, 1 << 12, lambda: zlib.error),
+    "zstd": _Codec(_zstd, 1 << 10, lambda: zstandard.ZstdError),
+    "lz4": _Codec(_lz4, 1 << 14, lambda: RuntimeError),
 }
 
 
@@ -126,7 +146,7 @@ class Pieces(Iterator[bytes]):
                 while part and not (name == "gzip" and not frame.input_bytes and not part.strip(b"\0")):
                     try:
                         piece = frame.decompress(part)
-                    except codec.error as error:
+                    except codec.error() as error:
                         yield from filter(None, [b"".join(gathered), *frame.salvage(part)])
                         words = f"the {name} data is damaged ({error}); what follows cannot be unpacked"
                         offset = self._offset - len(data) + at
@@ -189,7 +209,7 @@ class _Frame:
         for part in [*self._inputs, *(data[i : i + 1] for i in range(len(data)))]:
             try:
                 piece = decompressor.decompress(part)
-            except self._codec.error:
+            except self._codec.error():
                 return
             if len(piece) > skip:
                 yield piece[skip:]

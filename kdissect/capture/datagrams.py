@@ -7,11 +7,10 @@ reads, this reads alike: the tests hold one against the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from struct import Struct
 from typing import Any
-
-import dpkt
 
 from kdissect.capture.fragments import Fragment, FragmentKey, Fragments, fits
 from kdissect.capture.links import IPV4, IPV6, LINK_TYPES, carried, network
@@ -24,8 +23,7 @@ from kdissect.wording import plural
 TCP = 6
 AUTHENTICATION = 51
 _FRAGMENT = 44
-_ENCRYPTED = 50
-EXTENSIONS = frozenset(dpkt.ip6.EXT_HDRS_CLS) - {_ENCRYPTED}
+EXTENSIONS = frozenset((0, 43, _FRAGMENT, AUTHENTICATION, 60))
 """Headers that may stand between IPv6 and TCP: hop-by-hop options, routing, fragment, authentication,
 destination options. What is encrypted ends the search."""
 
@@ -164,7 +162,7 @@ class DatagramReader:
             layers += 1
             if layers > self._limits.layers:
                 raise DecodeError(f"more than {self._limits.layers} extension headers", 0, "too-many-layers")
-            header = _guarded(dpkt.ip6.EXT_HDRS_CLS[protocol], data, "IPv6 extension header")
+            header = _guarded(_extension_headers()[protocol], data, "IPv6 extension header")
             if header.length > len(data):
                 raise _cut("IPv6 extension", data, header.length)
             protocol_here, protocol = protocol, header.nxt
@@ -234,6 +232,15 @@ def _segment(
         int.from_bytes(data[14:16], "big") if has_checksum else -1,
         data[20:header_bytes] if header_bytes > TIMESTAMP_HEADER or flags & SYN else b"",
     )
+
+
+@cache
+def _extension_headers() -> Mapping[int, Callable[[bytes], Any]]:
+    """What reads each of them. dpkt takes long to import, and few captures need it."""
+    import dpkt
+
+    found: Mapping[int, Callable[[bytes], Any]] = dpkt.ip6.EXT_HDRS_CLS
+    return found
 
 
 def _guarded(parse: Callable[[bytes], Any], data: bytes, what: str) -> Any:

@@ -82,6 +82,7 @@ class PcapReader(Reader):
         major, minor, snap_length, link = Struct(order + "4xHH8xII").unpack_from(header)
         if major != 2 or minor > NEWEST_MINOR:
             raise CaptureError(f"a pcap file of version {major}.{minor}; 2.0 to 2.{NEWEST_MINOR} can be read")
+        self._is_little, self._is_newest = order == "<", minor == NEWEST_MINOR
         record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
         self._record: Callable[[bytes, int], RecordHeader] = (
             record if minor == NEWEST_MINOR else _older(record, minor == MIXED_MINOR)
@@ -108,10 +109,11 @@ class PcapReader(Reader):
         header_bytes, limit, size = self._header_bytes, self._limits.packet_bytes, len(buffer)
         interface = self._interface
         assert interface is not None
-        form = (self._record, header_bytes, self._scale, limit)
+        form = (self._is_little, header_bytes, self._scale, limit)
         while True:
             before = len(items)
-            at = _ordinary(buffer, at, items, self._number, form, self._link_type, interface)
+            if self._is_newest:
+                at = _ordinary(buffer, at, items, self._number, form, self._link_type, interface)
             self._number += len(items) - before
             start = at + header_bytes
             if start > size:
@@ -217,7 +219,7 @@ def _ordinary(
     at: int,
     items: list[Item],
     number: int,
-    form: tuple[Callable[[bytes, int], RecordHeader], int, int, int],
+    form: tuple[bool, int, int, int],
     link_type: int,
     interface: int,
 ) -> int:
@@ -225,13 +227,18 @@ def _ordinary(
     where another one begins.
 
     :param number: that of the packet before.
-    :param form: what reads a record's header, how many bytes that has, nanoseconds in a unit of the fraction,
-        and the bytes that a packet may have.
+    :param form: whether numbers have their lowest byte first, the bytes of a record's header, nanoseconds in
+        a unit of the fraction, and the bytes that a packet may have.
     """
-    record, header_bytes, scale, limit = form
+    is_little, header_bytes, scale, limit = form
     raw, size = buffer, len(buffer)
     while at + header_bytes <= size:
-        seconds, fraction, captured, wire_length = record(buffer, at)
+        if is_little:
+            seconds, fraction = _little(raw, at), _little(raw, at + 4)
+            captured, wire_length = _little(raw, at + 8), _little(raw, at + 12)
+        else:
+            seconds, fraction = _big(raw, at), _big(raw, at + 4)
+            captured, wire_length = _big(raw, at + 8), _big(raw, at + 12)
         start = at + header_bytes
         end = start + captured
         if not captured or captured > limit or captured > wire_length or end > size:
@@ -246,6 +253,18 @@ def _ordinary(
         items.append(packet)
         at = end
     return at
+
+
+def _little(raw: bytes, at: int) -> int:
+    """A number of 32 bits, lowest byte first."""
+    high = raw[at + 3]  # a number of its own: compiled, a byte would have no room to the left
+    return high << 24 | raw[at + 2] << 16 | raw[at + 1] << 8 | raw[at]
+
+
+def _big(raw: bytes, at: int) -> int:
+    """A number of 32 bits, highest byte first."""
+    high = raw[at]
+    return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
 
 
 def _older(

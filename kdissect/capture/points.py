@@ -18,7 +18,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
-from statistics import median
 from typing import NamedTuple
 
 from kdissect.capture.compressed import SUFFIXES
@@ -158,6 +157,8 @@ def _is_copy(one: Segment, other: Segment) -> bool:
 def _ahead(apart: dict[_Sent, list[int]]) -> int:
     """By how much one clock is ahead of another: what the network takes is added one way, and taken off
     the other."""
+    from statistics import median
+
     found = [
         (median(there) + median(apart[sent[::-1]])) / 2
         for sent, there in apart.items()

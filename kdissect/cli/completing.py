@@ -10,18 +10,25 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from kdissect.present.columns import Table
 
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def _beginning(incomplete: str, offered: Iterable[tuple[str, str]]) -> list[CompletionItem]:
     """Those that begin so, without regard to case."""
     low = incomplete.lower()
-    return [CompletionItem(text, help=meaning) for text, meaning in offered if text.lower().startswith(low)]
+    return [_item(text, meaning) for text, meaning in offered if text.lower().startswith(low)]
+
+
+def _item(text: str, meaning: str) -> CompletionItem:
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(text, help=meaning)
 
 
 def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -33,7 +40,7 @@ def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[Com
     while len(found) == 1 and found[0].text.endswith("."):
         incomplete = incomplete[: found[0].start] + found[0].text
         found = complete(incomplete)
-    return [CompletionItem(incomplete[: each.start] + each.text, help=each.meaning) for each in found]
+    return [_item(incomplete[: each.start] + each.text, each.meaning) for each in found]
 
 
 def a_column_of(tables: Mapping[str, Table]) -> Complete:

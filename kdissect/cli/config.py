@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -145,6 +144,8 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) ->
     except (OSError, UnicodeDecodeError) as error:
         raise Wrong(f"{path}: cannot be read: {error}") from None
     try:
+        import tomllib
+
         found = tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or Python's own about a number of thousands of digits
         raise Wrong(f"{path}: {error}") from None

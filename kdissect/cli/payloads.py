@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Wrong
 from kdissect.model import CaptureError
-from kdissect.payload.decoder import Decoder
-from kdissect.registry.folders import learn_logs, read_schemas, schema_folders
-from kdissect.registry.rules import rule_of
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import Decoder
 
 _OPTIONS = (
     click.option(
@@ -49,6 +49,10 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     folders = given["schemas"] or config.schemas
     if not rules and not folders:
         return None
+    from kdissect.payload.decoder import Decoder
+    from kdissect.registry.folders import read_schemas
+    from kdissect.registry.rules import rule_of
+
     try:
         schemas = read_schemas(folders, config.limits)
     except CaptureError as error:
@@ -66,6 +70,8 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
 
 def learn_of_logs(decoder: Decoder, paths: Iterable[str], config: Config) -> None:
     """Take in the schemas that log directories hold themselves, before their records are shown."""
+    from kdissect.registry.folders import learn_logs, schema_folders
+
     learn_logs(decoder.schemas, schema_folders(paths), config.limits)
 
 

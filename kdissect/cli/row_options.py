@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -22,11 +22,13 @@ from kdissect.cli.printers import (
     TreePrinter,
     goes_in_pieces,
 )
-from kdissect.payload.decoder import Decoder
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
 from kdissect.present.options import BYTES_FORMS, Options
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import Decoder
 
 FIELDS = click.option(
     "-e",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 
@@ -23,6 +22,8 @@ class Causes(NamedTuple):
 @cache
 def causes() -> Mapping[str, Causes]:
     """The table by the name of the error."""
+    from importlib.resources import files
+
     text = (files("kdissect.insight") / "errors.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return dict(map(_line, lines))

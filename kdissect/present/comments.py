@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdissect import __version__
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import SEVERITIES, Finding
-from kdissect.insight.judge import Judged
 from kdissect.present.columns import EXCHANGES, Column, Table
 from kdissect.present.form import plural
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from kdissect.insight.judge import Judged
 
 OURS = "kdissect "
 """How comments of kdissect begin."""

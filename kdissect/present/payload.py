@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
-from uuid import UUID
 
 from kdissect.present.hexdump import hexdump
 from kdissect.present.sanitise import CUT, LONGEST, sanitise
@@ -53,7 +52,7 @@ def framing_of(
     for name, said in reversed(headers):
         if name == f"__{side}_schema_id" and said is not None:
             if len(said) == 17 and said[0] == 1:
-                return Framing(str(UUID(bytes=said[1:])), 0)
+                return Framing(_guid_text(said[1:].hex()), 0)
             if len(said) == 5 and said[0] == 0:
                 return Framing(str(int.from_bytes(said[1:], "big")), 0)
     number = int.from_bytes(data[1:5], "big", signed=True)
@@ -181,3 +180,8 @@ def _indented(text: str) -> Iterator[str]:
 
 def _at(depth: int, line: list[str]) -> str:
     return "  " * min(depth, _DEEPEST_INDENT) + "".join(line)
+
+
+def _guid_text(digits: str) -> str:
+    """A GUID in its usual form (RFC 9562)."""
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

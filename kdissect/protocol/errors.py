@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 FATAL, RETRIABLE, ROUTINE = "fatal", "retriable", "routine"
@@ -78,6 +77,8 @@ class KafkaError(NamedTuple):
 @cache
 def errors() -> Mapping[int, KafkaError]:
     """The table by code, in the order of the codes."""
+    from importlib.resources import files
+
     text = (files("kdissect.protocol") / "errors.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return {each.code: each for each in map(_error, lines)}

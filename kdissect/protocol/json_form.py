@@ -12,12 +12,17 @@ import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from decimal import Decimal
 from json.encoder import encode_basestring_ascii
 from math import isfinite, isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kdissect.later import Later
 from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct, is_default
+
+if TYPE_CHECKING:
+    import decimal
+else:
+    decimal = Later("decimal")
 
 Hook = Callable[[list[dict[str, Any]], Struct, Field, Any, dict[str, Any]], bool]
 """``hook(ancestors, struct, field, value, out)``: may write a string, bytes or records field, or an array of
@@ -147,7 +152,7 @@ def java_double(value: float) -> str:
         return json.dumps(_scalar(value))
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    sign, digits, exponent = decimal.Decimal(repr(value)).normalize().as_tuple()
     first, *rest = map(str, digits)
     return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{int(exponent) + len(rest)}"
 

@@ -17,15 +17,16 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.protocol.checking import check
 from kdissect.protocol.definition import Document, parse
 
-Entry = tuple[str, Traversable]
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+Entry = tuple[str, "Traversable"]
 """An API's name or a class's group, and the file."""
 
 
@@ -50,6 +51,8 @@ def vendors_in(folder: Traversable) -> list[Traversable]:
 
 def package_folder() -> Traversable:
     """The definitions that come with kdissect."""
+    from importlib.resources import files
+
     return files("kdissect.protocol") / "definitions"
 
 

@@ -11,13 +11,13 @@ from kdissect.protocol.schema import Field, Struct
 from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches, told_by
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
-PARTITION, OFFSET = 13, 14
+PARTITION, OFFSET, SESSION = 13, 14, 15
 """The steps of a program. Numbers of two bytes follow some of them, highest first:
 
 | step | what it does | numbers |
 |---|---|---|
 | ``PASS`` | passes bytes | how many |
-| ``ERROR``, ``ACKS``, ``THROTTLE`` | reads an integer that is asked for | |
+| ``ERROR``, ``ACKS``, ``THROTTLE``, ``SESSION`` | reads an integer that is asked for | |
 | ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
 | ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
 | ``PARTITION``, ``OFFSET`` | passes a partition's number or base offset, notes it for places | |
@@ -39,6 +39,8 @@ OPEN = 0xFFFF
 
 THROTTLE_FIELD = "throttleTimeMs"
 """An int32, of most responses."""
+SESSION_FIELD = "sessionId"
+"""An int32, of a Fetch: the fetch session (KIP-227)."""
 
 NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 """What a string names."""
@@ -139,6 +141,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
             return bytes((ACKS,))
         if field.name == THROTTLE_FIELD:
             return bytes((THROTTLE,))
+        if field.name == SESSION_FIELD and field.type == "int32":
+            return bytes((SESSION,))
         if opcode == plan.INT32 and _tells(struct, field):
             return bytes((PARTITION,))
         if opcode == plan.INT64 and field.name == OFFSET_FIELD:
@@ -212,7 +216,7 @@ def _asks(field: Field) -> bool:
     """Whether anything is asked of a field."""
     if field.struct is not None:
         return any(_asks(each) for each in field.struct.fields)
-    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD):
+    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD, SESSION_FIELD):
         return True
     return field.type == "records" or names_one(field, GROUP) or names_one(field, TRANSACTIONAL_ID)
 

@@ -2,10 +2,10 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION
 cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, BESIDE_ID, TELLS, TEACHES
 cdef str RECORD_FIELD, OFFSET_FIELD
-cdef int64_t _UNUSUAL, _SHORT
+cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
 cdef Py_ssize_t _MOST_IDS
 cdef dict _ids
 cdef bytes _ZERO
@@ -23,6 +23,7 @@ cdef class Survey:
     cdef public list groups
     cdef public list transactional_ids
     cdef public int throttle_ms
+    cdef public int session_id
     cdef public list places
     cdef public str topic
     cdef public str topic_id
@@ -62,7 +63,7 @@ cdef int64_t _walk_tags(
 cdef int64_t _varint(const unsigned char* raw, int64_t position, int64_t end) noexcept
 @cython.locals(value=cython.int)
 cdef int _int16(const unsigned char* raw, int64_t at) noexcept
-@cython.locals(high=int64_t, value=int64_t)
+@cython.locals(high=int64_t)
 cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
 @cython.locals(text=str)

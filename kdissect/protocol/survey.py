@@ -37,6 +37,7 @@ from kdissect.protocol.program import (
     PASS,
     RECORD_FIELD,
     RECORDS,
+    SESSION,
     STRUCT,
     TAGS,
     TEACHES,
@@ -59,6 +60,13 @@ _ids: dict[bytes, str] = {}
 _ZERO = bytes(16)
 _SHORT = 64
 """A string up to so many bytes is looked at byte by byte: is it ASCII?"""
+_PLAIN_BYTES = 6
+"""Of the program of a struct that has only numbers, and no tagged fields that are known."""
+
+_LOW = 0xFFFF_FFFF
+"""The lower 32 bits; compiled, a number of C. Written out in an expression it would be an object."""
+_NO_VARINT = -1 << 32
+"""What is below 0, and so are its upper bits."""
 
 _UNUSUAL = -1
 """What a walk gives in place of a position where something is out of the ordinary."""
@@ -68,8 +76,8 @@ class Survey:
     """What was found."""
 
     __slots__ = (
-        *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "taught", "throttle_ms"),
-        *("partition", "places", "topic", "topic_id", "transactional_ids"),
+        *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "session_id", "taught"),
+        *("partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
 
     def __init__(self) -> None:
@@ -90,6 +98,8 @@ class Survey:
         self.transactional_ids: list[str] | None = None
         self.throttle_ms = 0
         """How long a response says that a quota holds the client back, ms."""
+        self.session_id = 0
+        """The fetch session of a Fetch; 0 where it has none."""
         self.places: list[Place] | None = None
         """Record sets and base offsets with their partitions; None where nobody asks for them."""
         self.topic: str | None = None
@@ -141,7 +151,7 @@ def _nothing(limits: Limits) -> Survey:
     """What is found before anything is."""
     # Made part by part: compiled, that is several times faster than a call of the class.
     found = Survey.__new__(Survey)
-    found.acks, found.error, found.throttle_ms = -1, 0, 0
+    found.acks, found.error, found.throttle_ms, found.session_id = -1, 0, 0, 0
     found.mentions, found.records = [], []
     found.errors = found.taught = found.groups = found.transactional_ids = None
     found.places = found.topic = found.topic_id = found.partition = None
@@ -185,7 +195,7 @@ def _walk(
             if form & COMPACT:
                 size = _varint(raw, position, end)
                 position = size >> 32
-                size = (size & 0xFFFFFFFF) - 1
+                size = (size & _LOW) - 1
                 if position < 0:
                     return _UNUSUAL
             elif step == TEXT:
@@ -238,7 +248,7 @@ def _walk(
             if form & COMPACT:
                 count = _varint(raw, position, end)
                 position = count >> 32
-                count = (count & 0xFFFFFFFF) - 1
+                count = (count & _LOW) - 1
                 if position < 0:
                     return _UNUSUAL
             else:
@@ -258,6 +268,12 @@ def _walk(
                         return _UNUSUAL
                     position += count * width
                 else:
+                    if length == _PLAIN_BYTES and program[at] == PASS and program[at + 3] == TAGS:
+                        # As the versions that a broker has: numbers, and hardly ever a tagged field.
+                        width = program[at + 1] << 8 | program[at + 2]
+                        while count > 0 and end - position > width and raw[position + width] == 0:
+                            position += width + 1
+                            count -= 1
                     while count > 0:
                         position = _walk(code, at, at + length, data, position, end, found, limits)
                         if position < 0:
@@ -307,7 +323,7 @@ def _walk(
                     position = count >> 32
                     if position < 0:
                         return _UNUSUAL
-                    is_there = count & 0xFFFFFFFF != 0
+                    is_there = count & _LOW != 0
                 else:
                     if position >= end or (raw[position] != 1 and raw[position] != 0xFF):
                         return _UNUSUAL
@@ -329,6 +345,11 @@ def _walk(
             if end - position < 4:
                 return _UNUSUAL
             found.throttle_ms = _int32(raw, position)
+            position += 4
+        elif step == SESSION:
+            if end - position < 4:
+                return _UNUSUAL
+            found.session_id = _int32(raw, position)
             position += 4
         elif step == PARTITION:
             if end - position < 4:
@@ -361,7 +382,7 @@ def _walk_tags(
     raw, program = data, code
     head = _varint(raw, position, end)
     position = head >> 32
-    count = head & 0xFFFFFFFF
+    count = head & _LOW
     if position < 0:
         return _UNUSUAL
     found._elements -= count
@@ -372,13 +393,13 @@ def _walk_tags(
         count -= 1
         head = _varint(raw, position, end)
         position = head >> 32
-        tag = head & 0xFFFFFFFF
+        tag = head & _LOW
         if position < 0 or tag <= previous:
             return _UNUSUAL
         previous = tag
         head = _varint(raw, position, end)
         position = head >> 32
-        size = head & 0xFFFFFFFF
+        size = head & _LOW
         if position < 0 or size > end - position:
             return _UNUSUAL
         known = at
@@ -405,9 +426,9 @@ def _varint(raw: bytes, position: int, end: int) -> int:
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return -1 << 32 if value >> 32 else position << 32 | value
+            return _NO_VARINT if value >> 32 else position << 32 | value
         shift += 7
-    return -1 << 32
+    return _NO_VARINT
 
 
 def _int16(raw: bytes, at: int) -> int:
@@ -417,8 +438,9 @@ def _int16(raw: bytes, at: int) -> int:
 
 def _int32(raw: bytes, at: int) -> int:
     high = raw[at]
-    value = high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
-    return value - 0x1_0000_0000 if high > 0x7F else value
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
 
 def _is_ascii(raw: bytes, at: int, size: int) -> bool:

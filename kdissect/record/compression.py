@@ -16,16 +16,22 @@ from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
 from threading import local
-from typing import Any, NamedTuple, Protocol
-
-import lz4.frame
-import snappy
-import zstandard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kdissect.faults import fault
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, MIB, Limits
 from kdissect.model import Fault
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    import lz4.frame as lz4_frame
+    import snappy
+    import zstandard
+else:
+    lz4_frame = Later("lz4.frame")
+    snappy = Later("snappy")
+    zstandard = Later("zstandard")
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 """Names of the codec ids, as Kafka's ``CompressionType`` has them."""
@@ -158,10 +164,10 @@ def _lz4_at_once(data: bytes, room: int) -> bytes | None:
     _kept.lz4 = None
     try:
         if context is None:
-            context = lz4.frame.create_decompression_context()
+            context = lz4_frame.create_decompression_context()
         else:
-            lz4.frame.reset_decompression_context(context)
-        found, used, is_whole = lz4.frame.decompress_chunk(context, data, max_length=room)
+            lz4_frame.reset_decompression_context(context)
+        found, used, is_whole = lz4_frame.decompress_chunk(context, data, max_length=room)
     except (RuntimeError, ValueError):
         return None
     if not is_whole or used != len(data):
@@ -223,7 +229,7 @@ def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
     while position < len(data) or not data:
         if legacy:
             _mend_lz4_header(source, position)  # type: ignore[arg-type]
-        position = _one_stream(lz4.frame.LZ4FrameDecompressor, source, position, out, bound)
+        position = _one_stream(lz4_frame.LZ4FrameDecompressor, source, position, out, bound)
 
 
 def _one_stream(
@@ -421,8 +427,8 @@ def compress(codec: int, data: bytes, magic: int = 2) -> bytes:
             chunks += (_int32.pack(len(chunk)), chunk)
         return b"".join(chunks)
     if codec == 3:
-        frame: bytes = lz4.frame.compress(
-            data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+        frame: bytes = lz4_frame.compress(
+            data, block_size=lz4_frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
         )
         if magic > 0:
             return frame

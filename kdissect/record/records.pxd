@@ -48,6 +48,8 @@ cpdef object read_records(
 )
 @cython.locals(least=int64_t, place=_RecordParts, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
 cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t room) except? -2
+@cython.locals(least=int64_t, place=_RecordParts, position=Py_ssize_t, size=int64_t, size_of_begin=Py_ssize_t, data=bytes)
+cpdef bint has_value(Cursor cursor, Py_ssize_t end, bytes begin, int64_t room) except -1
 @cython.locals(found=int64_t)
 cpdef int64_t sum64(int64_t base, int64_t delta) noexcept
 @cython.locals(rows=object)

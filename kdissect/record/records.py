@@ -292,6 +292,29 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     return granted - room if found == count and not cursor.notes else -1
 
 
+def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
+    """Whether the value of a record from the cursor to ``end`` begins so.
+
+    :param room: the most records and headers that are allowed.
+    :raises DecodeError: one is broken, or they are more.
+    """
+    place = _RecordParts()
+    position = cursor.position
+    least, size_of_begin, data = SMALLEST_RECORD, len(begin), cursor.data
+    while position < end:
+        cursor.position, cursor.end = position, end
+        size = cursor.read_varint()
+        position = cursor.position
+        if size < least or size > end - position or room <= 0:
+            raise DecodeError("records of another form", position)
+        _scan(cursor, place, position, position + size, room)
+        if place.value_size >= size_of_begin and data.startswith(begin, place.value_at):
+            return True
+        room -= 1 + place.headers
+        position += size
+    return False
+
+
 def _grow(columns: Columns, used: int) -> int:
     """Room for as many records again, 8 at least; gives the numbers that there is room for."""
     rows = columns.rows[:used]  # the old ones are in use

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-
-import crc32c
+from typing import TYPE_CHECKING
 
 from kdissect.faults import fault
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
@@ -37,6 +37,11 @@ from kdissect.record.messages import (
 )
 from kdissect.record.records import Record, wrap64
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c")
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.record.messages cimport Contents, contents_of
-from kdissect.record.records cimport are_sound
+from kdissect.record.records cimport are_sound, has_value
 
 cdef int64_t _HEADER_BYTES, _LEAST_0, _LEAST_1, NEWEST_CODEC, NEWEST_OF_MESSAGES, CODEC_BITS, CRC_START, SMALLEST_BATCH, LOG_OVERHEAD
 
@@ -15,3 +15,5 @@ cpdef bint is_sound(bytes data, Py_ssize_t start, Py_ssize_t end, limits, bint u
 cdef int64_t _sound_message(Cursor cursor, int64_t position, int64_t end, bint unpacks) except -2
 @cython.locals(cursor=Cursor, position=int64_t, end=int64_t, size=int64_t)
 cpdef bint are_plain(bytes data) except -1
+@cython.locals(cursor=Cursor, position=int64_t, size=int64_t)
+cpdef bint may_have_value(bytes data, bytes begin, limits) except -1

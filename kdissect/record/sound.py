@@ -6,16 +6,21 @@ something may be wrong, :mod:`kdissect.record.sets` says what.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-import crc32c
-
+from kdissect.later import Later
 from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
 from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of
-from kdissect.record.records import are_sound
+from kdissect.record.records import are_sound, has_value
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c")
 
 _HEADER_BYTES = BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
@@ -93,6 +98,28 @@ def are_plain(data: bytes) -> bool:
             return False
         position += size
     return True
+
+
+def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
+    """Whether there may be a record whose value begins so in a record set: also where it has compressed
+    batches, those of magic 0 and 1, or anything out of the ordinary."""
+    if not are_plain(data):
+        return True
+    if begin not in data:
+        return False
+    cursor = Cursor(data, 0, len(data), limits)
+    position = 0
+    try:
+        while position < len(data):
+            cursor.position, cursor.end = position + 8, len(data)
+            size = cursor.read_int32() + LOG_OVERHEAD
+            cursor.position = position + _HEADER_BYTES
+            position += size
+            if has_value(cursor, position, begin, limits.elements):
+                return True
+    except DecodeError:
+        return True
+    return bool(cursor.notes)
 
 
 def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import crc32c
-
+from kdissect.later import Later
 from kdissect.record.batch import (
     BATCH_HEADER,
     CODEC_BITS,
@@ -23,6 +23,11 @@ from kdissect.record.batch import (
 from kdissect.record.compression import compress
 from kdissect.record.messages import LOG_OVERHEAD
 from kdissect.record.records import Record
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c")
 
 
 def write_varint(value: int) -> bytes:

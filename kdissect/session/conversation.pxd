@@ -31,6 +31,7 @@ cdef class Conversation:
     cdef public object _verdict
     cdef public tuple _witnesses
     cdef public int64_t counted_bytes
+    cdef public list ends
     cdef public int64_t held_bytes
     cdef public object decrypted_listener
     cdef public object number

@@ -121,6 +121,7 @@ class Conversation:
         "_witnesses",
         "counted_bytes",
         "decrypted_listener",
+        "ends",
         "held_bytes",
         "number",
     )
@@ -165,6 +166,8 @@ class Conversation:
         self._bytes = [0, 0]
         self._skipped = 0
         self._flushed = False
+        self.ends: list[bytes] | None = None
+        """Of its short ways, for whoever has them."""
         self.counted_bytes = 0
         """What whoever adds up over all connections has counted of that."""
         self.held_bytes = 0

@@ -16,6 +16,7 @@ from typing import Any
 from kdissect.exchange import Exchange
 from kdissect.message import Request, Response
 from kdissect.names import METADATA_TOPIC
+from kdissect.protocol.apis import FETCH
 from kdissect.protocol.errors import Bound, errors
 
 MOST_RUNS = 64
@@ -148,9 +149,12 @@ class Expected:
 def _about(exchange: Exchange) -> frozenset[object]:
     """Groups, transactional ids and the fetch session of a request."""
     about: set[object] = {*exchange.groups, *exchange.transactional_ids}
-    asked = exchange.request.body() if exchange.api == "Fetch" and exchange.request is not None else {}
-    if asked.get("sessionId"):
-        about.add(asked["sessionId"])
+    asked = exchange.request
+    if asked is not None and asked.api_key == FETCH:
+        seen = asked.survey()
+        session_id = asked.body().get("sessionId") if seen is None else seen.session_id
+        if session_id:
+            about.add(session_id)
     return frozenset(about)
 
 

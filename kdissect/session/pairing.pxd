@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.exchange cimport Exchange
+from kdissect.exchange cimport Exchange, begin_exchange
 from kdissect.message cimport Message, Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame, Value
 from kdissect.protocol.header cimport read_correlation_id

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kdissect.exchange import Exchange
+from kdissect.exchange import Exchange, begin_exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token, bare_frame, parse_request, parse_response
@@ -604,7 +604,7 @@ class Session:
 
     def _exchange(self, frame: Frame, packet: int) -> Exchange:
         self.exchanges += 1
-        exchange = Exchange(self._connection, self._client, self._broker)
+        exchange = begin_exchange(self._connection, self._client, self._broker)
         exchange.recognised = (packet, self._connection, frame.offset)
         exchange.inferred = self._inferred
         exchange.principal = self.login.principal

@@ -13,11 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import crc32c
-
+from kdissect.later import Later
 from kdissect.model import DecodeError, Endpoint, endpoint_text
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c")
 
 V2_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 V1_BYTES = 107

@@ -4,15 +4,22 @@ running programs, the network. Where the system does not offer that, it goes on 
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from kdissect.later import Later
 from kdissect.system import landlock, seccomp
 from kdissect.system.landlock import Allowed
+
+if TYPE_CHECKING:
+    import socket
+    import subprocess
+    import tempfile
+else:
+    socket = Later("socket")
+    subprocess = Later("subprocess")
+    tempfile = Later("tempfile")
 
 __all__ = ["Allowed", "Confinement", "confine", "in_force", "means"]
 

@@ -7,14 +7,20 @@ calls are all there is to it.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import struct
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from kdissect.later import Later
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = Later("ctypes")
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls, of the same numbers on all processors."""

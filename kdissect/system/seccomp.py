@@ -9,12 +9,18 @@ them.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import platform
 import struct
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from kdissect.later import Later
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = Later("ctypes")
 
 _SET_FILTER, _IS_THERE = 1, 2
 _ALL_THREADS = 1

@@ -6,12 +6,17 @@ authentic under this key and sequence number, so a wrong guess of either never p
 
 from __future__ import annotations
 
-import hmac
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from kdissect.later import Later
 from kdissect.tls.crypto import Aead, decrypt_cbc
 from kdissect.tls.keys import KeyBlock, hash_bytes, next_traffic_secret, traffic_keys
 from kdissect.tls.suites import Suite
+
+if TYPE_CHECKING:
+    import hmac
+else:
+    hmac = Later("hmac")
 
 Opened = tuple[int, bytes]
 """The content's type and the content."""

@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from hashlib import sha256
 from io import BytesIO
+from typing import TYPE_CHECKING
 
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.tls.keys import MASTER_BYTES
 from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, Remembered
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Later("hashlib")
 
 RANDOM_BYTES = 32
 ENCRYPTED_BYTES = 8
@@ -45,7 +51,7 @@ def premaster_name(encrypted: bytes) -> bytes:
 
 def session_name(word: bytes) -> bytes:
     """The name of a session, by its id or ticket; a ticket may have 64 KiB."""
-    return word if len(word) <= SESSION_ID_BYTES else sha256(word).digest()
+    return word if len(word) <= SESSION_ID_BYTES else hashlib.sha256(word).digest()
 
 
 def _lines(key_log: bytes) -> Iterator[bytes]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import hmac
-from hashlib import new as new_hash
+from typing import TYPE_CHECKING
+
+from kdissect.later import Later
+
+if TYPE_CHECKING:
+    import hashlib
+    import hmac
+else:
+    hashlib = Later("hashlib")
+    hmac = Later("hmac")
 
 MASTER_BYTES = 48
 
 
 def hash_bytes(name: str) -> int:
     """How long the values of a hash are."""
-    return new_hash(name).digest_size
+    return hashlib.new(name).digest_size
 
 
 def expand_label(secret: bytes, label: str, length: int, hash_name: str, context: bytes = b"") -> bytes:

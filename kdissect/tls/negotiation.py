@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import new as new_hash
+from typing import TYPE_CHECKING
 
+from kdissect.later import Later
 from kdissect.tls import crypto
 from kdissect.tls.ciphers import Opener, Opener13, openers_12
 from kdissect.tls.handshake import (
@@ -22,6 +23,11 @@ from kdissect.tls.keylog import Secrets, premaster_name, session_name
 from kdissect.tls.keys import extended_master_secret, master_secret
 from kdissect.tls.remembered import MASTER, PREMASTER
 from kdissect.tls.suites import Suite, suite, suite_name
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Later("hashlib")
 
 CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC = "clear", "early", "handshake", "traffic"
 """What protects a direction, in the order in which it changes. TLS 1.2 knows the first and the last."""
@@ -212,6 +218,6 @@ class Negotiation:
         if asked is None or said is None or chosen is None:
             return None
         if EXTENDED_MASTER_SECRET in said.extensions:
-            session_hash = new_hash(chosen.hash, self._transcript).digest()
+            session_hash = hashlib.new(chosen.hash, self._transcript).digest()
             return extended_master_secret(premaster, session_hash, chosen.hash)
         return master_secret(premaster, asked.random, said.random, chosen.hash)

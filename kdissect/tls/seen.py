@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kdissect.later import Later
 from kdissect.tls.crypto import read_certificate
 from kdissect.tls.handshake import (
     ALPN,
@@ -19,6 +19,11 @@ from kdissect.tls.handshake import (
 )
 from kdissect.tls.handshake import server_name as read_server_name
 from kdissect.tls.suites import suite_name
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Later("hashlib")
 
 SOON = timedelta(days=30)
 """A certificate that expires in that time should be renewed."""
@@ -121,7 +126,7 @@ EXPIRED, NOT_YET = "expired", "not valid yet"
 
 def certificate(der: bytes, now: datetime) -> dict[str, Any]:
     """A certificate as it is shown; of one that cannot be read, its fingerprint."""
-    said: dict[str, Any] = {"sha256": sha256(der).hexdigest()}
+    said: dict[str, Any] = {"sha256": hashlib.sha256(der).hexdigest()}
     found = read_certificate(der)
     if found is None:
         return said

@@ -1,0 +1,47 @@
+"""Modules that are imported later, and what a start must not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kdissect.later import Later
+
+DEAR = [
+    *("crc32c", "cramjam", "ctypes", "decimal", "dpkt", "email", "hashlib", "lz4", "numpy", "re2", "scapy"),
+    *("snappy", "statistics", "subprocess", "tomllib", "zstandard"),
+]
+"""What takes long to import, and a capture without packets does not need."""
+
+
+def test_a_module_has_its_attributes_when_they_are_asked_for() -> None:
+    text = Later("string")
+    assert "string" not in vars(text)
+    assert text.digits == "0123456789"
+    assert "digits" in vars(text)
+    assert text.digits == "0123456789"
+
+
+def test_what_is_not_there_is_missing_when_it_is_asked_for() -> None:
+    nowhere = Later("kdissect_has_no_such_module")
+    with pytest.raises(ImportError):
+        assert nowhere.anything
+    with pytest.raises(AttributeError):
+        assert Later("string").anything
+
+
+def test_a_start_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(
+        bytes.fromhex("4d3cb2a1020004000000000000000000") + (65_535).to_bytes(4, "little") + b"\1\0\0\0"
+    )
+    code = (
+        "import sys; before = {*sys.modules}; from kdissect.cli import main; "
+        f"main(['read', '-q', '--jobs', '1', {str(path)!r}]); "
+        f"print(*({{*sys.modules}} - before) & {{*{DEAR!r}}})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
