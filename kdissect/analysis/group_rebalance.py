@@ -126,6 +126,18 @@ class GroupLine:
         for member, who in self.clients.items():
             shared.setdefault((address(who.client), who.client_id), set()).add(member)
         self._members_of = shared
+        self.joins = [mark for mark in self.marks if isinstance(mark, Join)]
+        self._marks_of: dict[str, list[Mark]] = {}
+        """By member. A group that lives long has thousands, and each member is asked for often."""
+        for mark in self.marks:
+            if not isinstance(mark, Leave):
+                self._marks_of.setdefault(mark.member, []).append(mark)
+        self._runs_of: dict[str, list[RepeatedMark]] = {}
+        for runs in (beats, commits):
+            for key, run in runs.items():
+                self._runs_of.setdefault(key.member, []).append(run)
+        for refusal, run in refusals.items():
+            self._runs_of.setdefault(refusal.member, []).append(run)
         connections = {who.connection for who in self.clients.values()}
         connections |= {mark.who.connection for mark in self.marks}
         self._connections = connections
@@ -162,15 +174,11 @@ class GroupLine:
     def last_sign(self, member: str, until_ns: int) -> int | None:
         """The last time before another at which a member was heard of."""
         found: int | None = None
-        for runs in (self.beats, self.commits):
-            for key, run in runs.items():
-                if key.member == member and run.first_ns <= until_ns:
-                    found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
-        for refusal, run in self.refusals.items():
-            if refusal.member == member and run.first_ns <= until_ns:
+        for run in self._runs_of.get(member, ()):
+            if run.first_ns <= until_ns:
                 found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
-        for mark in self.marks:
-            if not isinstance(mark, Leave) and mark.member == member and mark.ns <= until_ns:
+        for mark in self._marks_of.get(member, ()):
+            if not isinstance(mark, Leave) and mark.ns <= until_ns:
                 told = mark.told_ns if mark.told_ns is not None and mark.told_ns <= until_ns else mark.ns
                 found = most(found, told)
         return found

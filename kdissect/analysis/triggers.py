@@ -191,7 +191,7 @@ def _expired(line: GroupLine, window: Window, told: RepeatedMark) -> Trigger | N
 def session_of(line: GroupLine, member: str, instance: str | None) -> int | None:
     """The session timeout that a member asked for, ms; where that was not captured, the longest that any
     other member of the group asks for."""
-    joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.session_ms is not None]
+    joins = [mark for mark in line.joins if mark.session_ms is not None]
     own = [mark.session_ms for mark in joins if mark.member == member]
     if not own and instance is not None:
         own = [mark.session_ms for mark in joins if mark.instance == instance]

@@ -193,7 +193,7 @@ def _tells(struct: Struct, field: Field) -> bool:
 @cache
 def tells_places(struct: Struct) -> bool:
     """Whether each struct with places says first which partition it is about, and nothing of that in tagged
-    fields; and whether the places have the names that are noted."""
+    fields. The places must also have the names that are noted."""
     if not _has_places(struct):
         return True
     is_inside = False

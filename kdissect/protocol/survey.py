@@ -137,8 +137,8 @@ def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> 
 
 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
-    """The record sets, or base offsets, of the struct that begins at the cursor and fills the bytes to their
-    end; None where it has to be decoded."""
+    """The record sets, or base offsets, of the struct that begins at the cursor. It must fill the bytes to
+    their end. None where it has to be decoded."""
     if not way.tells_places:
         return None
     found = _nothing(cursor.limits)
