@@ -74,7 +74,7 @@ class Host(App[None]):
         super().__init__()
         self.settings, self.options, self.remembered = settings, options, remembered
         """Of these ``remembered`` are the filters that were used or saved."""
-        self.columns = settings.columns
+        self.columns = settings.columns or settings.before.columns
         """Those of the list of exchanges; none for as many as there is room for."""
         self.marks = Marks()
         self.way = Way()
