@@ -436,7 +436,7 @@ class FindingsPage(StatisticsPage):
             self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
-        """Take back one thing: all of the text, a range that is begun, a range that is chosen or a filter, the
+        """Take back one thing: all of the text, a range that is begun, one that is chosen or a filter, the
         screen; gives whether there was any."""
         app = self.kdissect
         if self.has_class("-whole"):
