@@ -327,7 +327,7 @@ ACTIONS: tuple[Action, ...] = (
     _A(
         "rebalance-before",
         "groups",
-        ", <",
+        "<",
         "Rebalance before",
         "the rebalance before this one",
         "rebalance(-1)",
@@ -335,7 +335,7 @@ ACTIONS: tuple[Action, ...] = (
     _A(
         "next-rebalance",
         "groups",
-        ". >",
+        ">",
         "Next rebalance",
         "the next rebalance; Esc: all of the time",
         "rebalance(1)",

@@ -38,3 +38,5 @@ class Settings(NamedTuple):
     """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""
     before: Session = Session()
     """How the screens were left the last time; what is set here otherwise wins."""
+    is_first: bool = False
+    """Whether the screens were never used before."""

@@ -28,6 +28,7 @@ from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.settings.session import Session
+from kdissect.settings.words import ABOUT, HINT, LEFT_SO
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.stories import Subject
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
@@ -157,8 +158,9 @@ class Kdissect(Host):
             with suppress(FilterError):  # of another version
                 self.shown.push(before.filter)
         if before._replace(page=None) != Session():
-            said = "as you left it the last time; Esc takes a filter away, --fresh begins anew"
-            self.call_later(lambda: [page.say(said) for page in self._pages_shown()[-1:]])
+            self.notify(LEFT_SO)
+        elif self.settings.is_first:
+            self.notify(HINT, timeout=15)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         self.session = self._as_it_is()
@@ -416,4 +418,4 @@ class Kdissect(Host):
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
 
     def action_help(self) -> None:
-        self.push_screen(Help(help_of(self.screen)))
+        self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

@@ -126,6 +126,7 @@ def command(
                 Rules(config.thresholds, config.ignored),
                 config.page,
                 session.Session() if fresh else session.load(left),
+                not left.exists(),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,
