@@ -371,7 +371,7 @@ class Kdissect(Host):
             self._jump("story", self.shown.depth)
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor; None where there is none, which is said."""
+        """The exchange under the cursor. Without one, None, and a line says so."""
         here = self.screen
         assert isinstance(here, Page)
         place = here.chosen_place()

@@ -196,11 +196,11 @@ class Host(App[None]):
         raise NotImplementedError
 
     def place_of(self, number: int) -> int | None:
-        """The place in the index of the exchange with a number; None if there is none."""
+        """The place in the index of the exchange with a number; None if no exchange has it."""
         raise NotImplementedError
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor; None where there is none, which is said."""
+        """The exchange under the cursor. Without one, None, and a line says so."""
         raise NotImplementedError
 
     def exchange_at(self, place: int) -> Exchange | None:
