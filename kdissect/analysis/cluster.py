@@ -21,8 +21,10 @@ HELD: tuple[Declared, ...] = (
 
 
 def held_at(rows: Sequence[Row], at_ns: int | None) -> list[Row]:
-    """The rows of one of the tables that held at a time; the changes that had happened by then. None is the
-    end."""
+    """The rows of one of the tables that held at a time, or the changes that had happened by then.
+
+    :param at_ns: the time; None for the end of the capture.
+    """
     if rows and "ns" in rows[0]:
         return [row for row in rows if at_ns is None or row["ns"] <= at_ns]
     if at_ns is None:

@@ -164,6 +164,7 @@ ACTIONS: tuple[Action, ...] = (
         "next_bad(-1)",
     ),
     _A("sort", "exchanges statistics", "s", "Sort", "order by the next column", "sort"),
+    _A("order", "exchanges statistics", "O", "Order by", "choose the column to order by", "order"),
     _A("turn", "exchanges statistics", "S", "Turn", "turn the order round", "turn"),
     _A("connection", "exchanges", "f", "Connection", "only this connection", "connection"),
     _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
@@ -326,7 +327,7 @@ ACTIONS: tuple[Action, ...] = (
     _A(
         "rebalance-before",
         "groups",
-        ", <",
+        "<",
         "Rebalance before",
         "the rebalance before this one",
         "rebalance(-1)",
@@ -334,7 +335,7 @@ ACTIONS: tuple[Action, ...] = (
     _A(
         "next-rebalance",
         "groups",
-        ". >",
+        ">",
         "Next rebalance",
         "the next rebalance; Esc: all of the time",
         "rebalance(1)",

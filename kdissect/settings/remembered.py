@@ -61,6 +61,10 @@ class Remembered:
             with suppress(OSError):  # a folder that cannot be written to must not keep anybody from filtering
                 _write(self._used_file, lines)
 
+    def may_keep(self, chosen: Filter) -> bool:
+        """Whether the user wrote this filter, and it tells no secret."""
+        return chosen.text in self.used and not _may_tell_a_secret(chosen)
+
     def save(self, name: str, chosen: Filter) -> None:
         """Give a filter a name. That of the configuration with the same name is the one that holds.
 

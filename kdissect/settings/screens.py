@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from kdissect.settings.session import Session
+
 
 class Rules(NamedTuple):
     """What is configured of the rules that findings come from (``[findings]``)."""
@@ -34,3 +36,7 @@ class Settings(NamedTuple):
     """What is configured of the rules that findings come from."""
     page: str | None = None
     """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""
+    before: Session = Session()
+    """How the screens were left the last time; what is set here otherwise wins."""
+    is_first: bool = False
+    """Whether the screens were never used before."""

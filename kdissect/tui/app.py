@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -17,6 +19,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.exchange import Exchange
+from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
 from kdissect.settings.actions import ACTIONS, PAGES, PLACES, actions_of
@@ -24,6 +27,8 @@ from kdissect.settings.key_names import key_names
 from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
+from kdissect.settings.session import Session
+from kdissect.settings.words import ABOUT, HINT, LEFT_SO
 from kdissect.tui.feed.batches import Feed
 from kdissect.tui.feed.stories import Subject
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
@@ -42,6 +47,7 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.pages.split import USUAL_SHARE
 from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
@@ -77,7 +83,9 @@ class Kdissect(Host):
         rates: Looks | None = None,
     ) -> None:
         """:param rates: tells of the interfaces that can be captured from."""
-        self.home = settings.page or ("exchanges" if settings.filter else "findings")
+        self.session = settings.before
+        """How the screens were left."""
+        self.home = settings.page or ("exchanges" if settings.filter else settings.before.page or "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
         super().__init__(feed, options, settings, remembered or Remembered())
@@ -139,8 +147,39 @@ class Kdissect(Host):
             self.switch_screen(self.home)
         if self.settings.filter:
             self.shown.push(self.settings.filter)
+        else:
+            self._go_on_from(self.settings.before)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
+
+    def _go_on_from(self, before: Session) -> None:
+        """Begin as the screens were left, and say so."""
+        if before.filter:
+            with suppress(FilterError):  # of another version
+                self.shown.push(before.filter)
+        if before._replace(page=None) != Session():
+            self.notify(LEFT_SO)
+        elif self.settings.is_first:
+            self.notify(HINT, timeout=15)
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        self.session = self._as_it_is()
+        super().exit(result, return_code, message)
+
+    def _as_it_is(self) -> Session:
+        if not self.pages:
+            return self.settings.before
+        shown = [name for each in self.screen_stack for name, page in self.pages.items() if page is each]
+        page, here = self.pages["exchanges"], shown[-1] if shown else None
+        assert isinstance(page, ExchangesPage)
+        chosen = self.shown.chosen if self.shown.span is None else None
+        return Session(
+            here if here in PAGES else None,
+            chosen.text if chosen is not None and self.remembered.may_keep(chosen) else "",
+            self.columns if self.columns != self.settings.columns else (),
+            page.order_of_list if page.is_mounted and page.order_of_list != USUAL else None,
+            page.share if page.share != USUAL_SHARE else None,
+        )
 
     def _poll(self) -> bool:
         """Take in what came; gives whether anything did."""
@@ -332,7 +371,7 @@ class Kdissect(Host):
             self._jump("story", self.shown.depth)
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor; None where there is none, which is said."""
+        """The exchange under the cursor. Without one, None, and a line says so."""
         here = self.screen
         assert isinstance(here, Page)
         place = here.chosen_place()
@@ -379,4 +418,4 @@ class Kdissect(Host):
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
 
     def action_help(self) -> None:
-        self.push_screen(Help(help_of(self.screen)))
+        self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

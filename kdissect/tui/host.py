@@ -74,7 +74,7 @@ class Host(App[None]):
         super().__init__()
         self.settings, self.options, self.remembered = settings, options, remembered
         """Of these ``remembered`` are the filters that were used or saved."""
-        self.columns = settings.columns
+        self.columns = settings.columns or settings.before.columns
         """Those of the list of exchanges; none for as many as there is room for."""
         self.marks = Marks()
         self.way = Way()
@@ -196,11 +196,11 @@ class Host(App[None]):
         raise NotImplementedError
 
     def place_of(self, number: int) -> int | None:
-        """The place in the index of the exchange with a number; None if there is none."""
+        """The place in the index of the exchange with a number; None if no exchange has it."""
         raise NotImplementedError
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor; None where there is none, which is said."""
+        """The exchange under the cursor. Without one, None, and a line says so."""
         raise NotImplementedError
 
     def exchange_at(self, place: int) -> Exchange | None:

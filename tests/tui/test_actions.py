@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import pytest
 from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.pilot import Pilot
@@ -16,6 +17,7 @@ from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.keys import help_of
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.palette import is_called
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
@@ -217,5 +219,34 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
                 for action in actions_of(place):
                     assert action.help.lower() in texts, action
             assert [each.title for each in app.get_system_commands(app.screen)] == ["Theme"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("typed", "action"),
+    [
+        ("slow", "latency"),
+        ("lag", "topics"),
+        ("rebalance", "groups"),
+        ("export", "save"),
+        ("leader", "cluster"),
+        ("hanging", "transactions"),
+        ("failed", "problems"),
+        ("hex", "bytes"),
+    ],
+)
+def test_actions_are_found_by_the_words_people_type(typed: str, action: str) -> None:
+    assert is_called(action, typed)
+    assert not is_called(action, f"{typed} zzz")
+
+
+def test_the_palette_finds_them_so() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            await command(pilot, "exactly-once")
+            assert app.screen is app.pages["transactions"]
 
     asyncio.run(run())

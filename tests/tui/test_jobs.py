@@ -43,7 +43,7 @@ SHIPPED = (
     Job(
         "one consumer's rebalance",
         "member-killed",
-        ("4", "comma"),
+        ("4", "less_than_sign"),
         ("generation 2 → 3", "session-timeout", "fraud-2", "stood still"),
     ),
     Job(

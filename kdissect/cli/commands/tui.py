@@ -52,6 +52,7 @@ KEPT_BYTES = 2 << 30
 )
 @key_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
+@click.option("--fresh", is_flag=True, help="Do not begin as the last session was left.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],
@@ -62,6 +63,7 @@ def command(
     rsa_keys: tuple[str, ...],
     theme: str | None,
     show_secrets: bool,
+    fresh: bool,
     follow: bool,
     **capturing: Any,
 ) -> int:
@@ -104,11 +106,13 @@ def command(
         else:
             feed = None
         # Decoding has begun: what the screens are made of takes half a second to import.
+        from kdissect.settings import session
         from kdissect.settings.remembered import Remembered
         from kdissect.settings.screens import Rules, Settings
         from kdissect.tui.app import Kdissect
 
         folder = state_folder()
+        left = folder / "screens.json"
         app = Kdissect(
             feed,
             options,
@@ -121,6 +125,8 @@ def command(
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
                 config.page,
+                session.Session() if fresh else session.load(left),
+                not left.exists(),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,
@@ -130,6 +136,7 @@ def command(
         if sys.platform != "win32":  # where nothing helps
             resource_tracker.ensure_running()
         app.run()
+        session.save(left, app.session)
     return app.return_code or DONE
 
 

@@ -62,8 +62,8 @@ def is_story(asked: str) -> bool:
 
 
 def subjects_of(exchange: Exchange) -> Iterator[Subject]:
-    """The stories that an exchange belongs to, the closest first: of its transaction, producer and member, of
-    its group, its producer, its client, its topics, of the first offset of its records."""
+    """The stories that an exchange belongs to, the closest first. They are of its transaction, producer and
+    member together, and of each alone. Its client, topics and the first offset of its records follow."""
     keys = list(keys_of(exchange))
     if keys:
         title = ", ".join(f"{word} {_name(name)}" for word, name in keys)

@@ -114,6 +114,10 @@ class Figures:
             self.descending = column is not None and column.is_most_first
         self._arrange()
 
+    def orders(self) -> list[str]:
+        """The titles of the columns that rows can be ordered by."""
+        return [each.title for each in self.columns if each.sort is not None and self._is_filled(each)]
+
     def sort_by_next(self, table_width: int) -> None:
         """Order by the next of the columns that are shown; after the last, as the rows came."""
         titles = [column.title for column, _ in self._layout(table_width) if column.sort is not None]

@@ -26,7 +26,7 @@ _LABEL, _COUNT = 10, 9
 def places_of(
     index: Index, places: Places, api: str, version: int | None, more: Sequence[tuple[str, str]]
 ) -> Places:
-    """Of these exchanges, those of an API and version that have a response time.
+    """Those exchanges of an API and version that have a response time.
 
     :param more: names of text columns, and the text that they have.
     """

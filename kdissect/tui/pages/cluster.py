@@ -105,7 +105,7 @@ VIEW_COLUMNS = {
         Column("Leader", _leader, lambda row: row["leader"]),
         words("In sync", "isr", 0, least=8),
         words("Replicas", "replicas", 0, least=8),
-        Column("", _state, lambda row: _state(row) or None, 1, False),
+        Column("State", _state, lambda row: _state(row) or None, 1, False, 28, False, 15),
         number("Epoch", "leader_epoch", 2),
         words("Offline", "offline", 1),
         words("May lead", "elr", 3),

@@ -25,14 +25,14 @@ from kdissect.tui.feed.index import Places
 from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
-from kdissect.tui.lists.exchanges import COLUMNS, TIMES, Exchanges
+from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
 from kdissect.tui.lists.summary import NOTHING, Summary, summarise
 from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from kdissect.tui.status import Item
-from kdissect.tui.widgets.dialogs import Pick
+from kdissect.tui.widgets.dialogs import Choose, Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -62,9 +62,13 @@ class ExchangesPage(SplitPage):
 
     def body(self) -> ComposeResult:
         app = self.kdissect
+        app.columns = tuple(name for name in app.columns if name in COLUMNS)
         self.rows = Exchanges(app.index, app.marks, app.columns)
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
+        before = app.settings.before.sort
+        if before is not None and before[0] in SORT_TITLES:
+            self.order.sort, self.order.descending = before
         self.finder = Finder(self, self.rows)
         yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
@@ -313,6 +317,16 @@ class ExchangesPage(SplitPage):
         else:
             self.order.by_next()
             self._sorted()
+
+    def action_order(self) -> None:
+        names = {title: sort for sort, title in SORT_TITLES.items()}
+
+        def chosen(title: str | None) -> None:
+            if title is not None:
+                self.order.by(names[title])
+                self._sorted()
+
+        self.app.push_screen(Choose("Order by", list(names)), chosen)
 
     def action_turn(self) -> None:
         self.order.turn()

@@ -436,16 +436,16 @@ class FindingsPage(StatisticsPage):
             self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
-        """Take back one thing: all of the text, a range that is begun, one that is chosen, the screen, a
-        filter; gives whether there was any."""
+        """Take back one thing: all of the text, a range that is begun, one that is chosen or a filter, the
+        screen; gives whether there was any."""
         app = self.kdissect
         if self.has_class("-whole"):
             self.action_explain()
         elif self.time_line.begun is not None:
             self.time_line.action_begin()
-        elif not app.shown.widen() and not app.go_back():
+        elif not self.take_back() and not app.go_back():
             if app.is_home(self):
-                return app.shown.pop()
+                return False
             app.action_page(app.home)
         return True
 

@@ -107,7 +107,7 @@ def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: i
     :param room: cells of a line.
     """
     if chosen is None:
-        title = f"{plural(len(rebalances), 'rebalance')}: , and . go from one to the next"
+        title = f"{plural(len(rebalances), 'rebalance')}: < and > go from one to the next"
         each = [Line(_short(row, clock)) for row in rebalances]
         return [Line(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None

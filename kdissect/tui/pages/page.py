@@ -25,8 +25,8 @@ from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.footer import KeysFooter
 from kdissect.tui.widgets.tabs import Tabs
 
-LOW = 30
-"""With fewer lines than these the names of the screens are left out."""
+LOW, TINY = 30, 20
+"""With fewer lines than these borders are left out; the names of the screens too."""
 
 
 class Page(Screen[None]):
@@ -38,7 +38,7 @@ class Page(Screen[None]):
     Page #where { height: 1; background: $panel; color: $text-muted; }
     Page #no-kafka { height: auto; display: none; padding: 0 1; color: $text-warning; }
     Page.-no-kafka #no-kafka { display: block; }
-    Page.-low Tabs { display: none; }
+    Page.-tiny Tabs { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
     BINDING_GROUP_TITLE = "On this screen"
@@ -132,6 +132,7 @@ class Page(Screen[None]):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < LOW, "-low")
+        self.set_class(self.app.size.height < TINY, "-tiny")
         if self.kdissect.is_open:
             self._show_status()
 
@@ -182,7 +183,16 @@ class Page(Screen[None]):
     def action_filter_off(self) -> None:
         self.kdissect.shown.toggle()
 
+    def take_back(self) -> bool:
+        """Take back the range of time or the filter that was set last; gives whether there was one. What a
+        jump to this screen set goes with the jump."""
+        shown, step = self.kdissect.shown, self.kdissect.way.last
+        floor = step.filters_there if step is not None and step.is_jump else 0
+        return shown.depth > floor and shown.pop()
+
     def action_out(self) -> None:
+        if self.take_back():
+            return
         if not self.kdissect.go_back():
             self.kdissect.action_page(self.kdissect.home)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
 from kdissect.tui.pages.chosen import ChosenPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
 
+USUAL_SHARE = 5
 NARROW, LOW, HEX_WIDE = 100, 30, 158
 """Fewer columns or lines than these have room for one pane; from the last there are 16 bytes a line."""
 
@@ -32,10 +34,11 @@ class SplitPage(ChosenPage):
 
     def __init__(self) -> None:
         super().__init__()
-        self._share = 5
+        self.share = USUAL_SHARE
         """Of the height, in tenths, what the list has."""
 
     def on_mount(self) -> None:
+        self.share = self.kdissect.settings.before.share or USUAL_SHARE
         self.list_pane.focus()
         self._set_room()
 
@@ -113,9 +116,9 @@ class SplitPage(ChosenPage):
         return bool(zooms)
 
     def action_room(self, step: int) -> None:
-        self._share = min(9, max(1, self._share + step))
+        self.share = min(MOST_SHARE, max(LEAST_SHARE, self.share + step))
         self._set_room()
 
     def _set_room(self) -> None:
-        self.list_pane.styles.height = f"{self._share}fr"
-        self.panes.styles.height = f"{10 - self._share}fr"
+        self.list_pane.styles.height = f"{self.share}fr"
+        self.panes.styles.height = f"{10 - self.share}fr"

@@ -258,6 +258,17 @@ class StatisticsPage(Page):
     def action_sort(self) -> None:
         self._ordered(partial(self.rows.sort_by_next, self.list_pane.columns))
 
+    def action_order(self) -> None:
+        def chosen(title: str | None) -> None:
+            if title is not None:
+                self._ordered(partial(self.rows.sort_by, title))
+
+        titles = self.rows.orders()
+        if titles:
+            self.app.push_screen(Choose("Order by", titles), chosen)
+        else:
+            self.say("these rows have no other order")
+
     def action_turn(self) -> None:
         self._ordered(self.rows.turn)
 

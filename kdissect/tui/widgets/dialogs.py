@@ -29,6 +29,7 @@ class Help(ModalScreen[None]):
     """The keys of what has the focus, in parts.
 
     :param parts: heading, and keys with what they do.
+    :param about: what the screen is for, in some lines.
     """
 
     DEFAULT_CSS = """
@@ -45,12 +46,15 @@ class Help(ModalScreen[None]):
         Binding("d", "topics", show=False),
     ]
 
-    def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+    def __init__(
+        self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], about: Sequence[str] = ()
+    ) -> None:
         super().__init__()
+        self._about = about
         self._parts = parts
 
     def compose(self) -> ComposeResult:
-        text = Text()
+        text = Text("".join(f"{line}\n" for line in self._about) + ("\n" if self._about else ""))
         for heading, rows in (_DOCUMENTATION, *self._parts):
             text.append(f"{heading}\n", "bold underline")
             for keys, what in rows:

@@ -128,7 +128,7 @@ def test_every_statistic_is_on_some_screen() -> None:
         elsewhere = {name for page in pages if page is not facts for name in page.names}
         assert here | elsewhere >= set(STATISTICS)
         assert not here & elsewhere
-        assert {"transactions", "tcp", "rebalances"} <= here
+        assert {"producers", "tcp", "share"} <= here
 
     with_app(step)
 
@@ -136,14 +136,14 @@ def test_every_statistic_is_on_some_screen() -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 def test_rows_of_the_chosen_table_lead_to_exchanges_and_back(size: tuple[int, int]) -> None:
     async def step(pilot: Pilot[None]) -> None:
-        page = await choose(pilot, "assignments")
+        page = await choose(pilot, "producers")
         assert page.list_pane.has_focus
         text = await press(pilot, "j")
-        assert f"assignments: {len(page.rows)} rows" in text
+        assert f"producers: {len(page.rows)} rows" in text
         row = page.rows.row(1)
         text = await press(pilot, "enter")
         assert page.kdissect.screen is page.kdissect.pages["exchanges"]
-        assert f'group == "{row["group"]}"' in text
+        assert f'topic == "{row["topic"]}"' in text
         await press(pilot, "escape")
         assert page.kdissect.screen is page
         await press(pilot, "escape")
@@ -154,7 +154,7 @@ def test_rows_of_the_chosen_table_lead_to_exchanges_and_back(size: tuple[int, in
 
 def test_another_table_takes_the_place_of_the_first() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        page = await choose(pilot, "transactions")
+        page = await choose(pilot, "producers")
         first = {heading.title for heading in page.rows.headings(2_000)}
         page = await choose(pilot, "tcp")
         assert {heading.title for heading in page.rows.headings(2_000)} != first
@@ -165,10 +165,10 @@ def test_another_table_takes_the_place_of_the_first() -> None:
 
 
 def test_a_table_is_sorted_and_saved_whole(tmp_path: Path) -> None:
-    path = tmp_path / "transactions.ndjson"
+    path = tmp_path / "producers.ndjson"
 
     async def step(pilot: Pilot[None]) -> None:
-        page = await choose(pilot, "transactions")
+        page = await choose(pilot, "producers")
         assert "no room for" in await press(pilot, "w", "escape")
         assert "largest first" in await press(pilot, "s") or page.rows.sorted_by is not None
         await press(pilot, "w")
@@ -178,4 +178,4 @@ def test_a_table_is_sorted_and_saved_whole(tmp_path: Path) -> None:
     with_app(step)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert rows
-    assert set(rows[0]) == {each.name for each in STATISTICS["transactions"].columns}
+    assert set(rows[0]) == {each.name for each in STATISTICS["producers"].columns}

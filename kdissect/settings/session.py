@@ -1,0 +1,70 @@
+"""How the screens were left: page, order, columns, room of panes, filter. The next session begins so.
+
+It stands in a file in the state folder that only the user can read. Nothing in it names a capture. A filter
+is kept only if the user wrote it and it asks for no secret.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from kdissect.settings.actions import PAGES
+
+MOST_BYTES = 1 << 16
+"""More is not read of the file."""
+LEAST_SHARE, MOST_SHARE = 1, 9
+"""Tenths of the height that a list can have."""
+
+
+class Session(NamedTuple):
+    """What is kept. None, or nothing, for what is as usual."""
+
+    page: str | None = None
+    filter: str = ""
+    columns: tuple[str, ...] = ()
+    """Of the list of exchanges."""
+    sort: tuple[str, bool] | None = None
+    """The column of the index that the list is ordered by, and whether the largest stand first."""
+    share: int | None = None
+    """Tenths of the height that the list has."""
+
+
+def load(path: Path) -> Session:
+    """What the file has; what is not understood, or a file that cannot be read, is as nothing."""
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return Session()
+    return _understood(found) if isinstance(found, dict) else Session()
+
+
+def _understood(found: Mapping[str, object]) -> Session:
+    page, filter, columns, sort, share = (found.get(name) for name in Session._fields)
+    is_order = (
+        isinstance(sort, list) and len(sort) == 2 and isinstance(sort[0], str) and isinstance(sort[1], bool)
+    )
+    is_share = isinstance(share, int) and not isinstance(share, bool) and LEAST_SHARE <= share <= MOST_SHARE
+    names = columns if isinstance(columns, list) and all(isinstance(each, str) for each in columns) else ()
+    return Session(
+        page if isinstance(page, str) and page in PAGES else None,
+        filter if isinstance(filter, str) else "",
+        tuple(names),
+        (sort[0], sort[1]) if is_order and isinstance(sort, list) else None,
+        share if is_share and isinstance(share, int) else None,
+    )
+
+
+def save(path: Path, session: Session) -> None:
+    """Write the file. Where it cannot be written, nothing is kept."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError, UnicodeEncodeError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(json.dumps(session._asdict()).encode("ascii"))
+        os.replace(part, path)

@@ -1,0 +1,78 @@
+"""The screens begin as they were left."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from textual.widgets import Input
+
+from kdissect.settings.remembered import Remembered
+from kdissect.settings.screens import Settings
+from kdissect.settings.session import Session
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, screen_text
+
+ERRORS = CAPTURES / "errors.pcapng"
+
+
+def left_after(*keys: str, typed: str = "", before: Session = Session(), used: Path | None = None) -> Session:  # noqa: B008 - it cannot be changed
+    app = app_of(ERRORS, settings=Settings(before=before), remembered=Remembered(used))
+
+    async def run() -> None:
+        async with running(app) as pilot:
+            if typed:
+                await press(pilot, "slash")
+                pilot.app.screen.query_one(Input).value = typed
+                await press(pilot, "enter")
+            await press(pilot, *keys)
+            app.exit()
+
+    asyncio.run(run())
+    return app.session
+
+
+def test_page_order_room_and_a_filter_that_was_written_are_kept() -> None:
+    left = left_after("s", "s", "plus", "3", typed="api == Metadata")
+    assert left == Session("topics", "api == Metadata", (), ("latency_ns", True), 6)
+
+
+def test_a_filter_that_follows_from_the_capture_is_not() -> None:
+    assert left_after("f").filter == ""  # of this connection
+    assert left_after(typed='saslauthenticate.request.authBytes == "x"').filter == ""  # may tell a secret
+
+
+def test_they_begin_so_and_say_it() -> None:
+    before = Session("problems", "api == Metadata", ("number", "api", "gone"), ("latency_ns", True), 7)
+    app = app_of(ERRORS, home=None, settings=Settings(before=before))
+
+    async def run() -> None:
+        async with running(app) as pilot:
+            assert isinstance(app, Kdissect)
+            assert app.screen is app.pages["problems"]
+            assert app.shown.text == "api == Metadata"
+            text = screen_text(app)
+            assert "api == Metadata" in text
+            text = await press(pilot, "1")
+            page = app.screen
+            assert isinstance(page, ExchangesPage)
+            assert page.order_of_list == ("latency_ns", True)
+            assert page.share == 7
+            assert app.columns == ("number", "api")
+            assert "by Latency, largest first" in text
+
+    asyncio.run(run())
+
+
+def test_what_is_asked_for_now_wins() -> None:
+    settings = Settings(before=Session("problems", "api == Fetch"), filter="api == Metadata")
+    app = app_of(ERRORS, home=None, settings=settings)
+
+    async def run() -> None:
+        async with running(app):
+            assert app.shown.text == "api == Metadata"
+            assert app.home == "exchanges"
+
+    asyncio.run(run())
