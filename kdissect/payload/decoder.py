@@ -92,12 +92,19 @@ class Decoder:
     """Decodes keys and values. Can be copied into other processes.
 
     :param rules: the last that matches counts; without one, ``auto``.
+    :param learns: whether records of the registry's topic teach it schemas.
     """
 
     def __init__(
-        self, schemas: Schemas | None = None, rules: Sequence[Rule] = (), limits: Limits = DEFAULTS
+        self,
+        schemas: Schemas | None = None,
+        rules: Sequence[Rule] = (),
+        limits: Limits = DEFAULTS,
+        *,
+        learns: bool = True,
     ) -> None:
         self.schemas = Schemas() if schemas is None else schemas
+        self.learns = learns
         self._rules = tuple(rules)
         self._limits = limits
         self._chosen: dict[tuple[str, str], Rule | None] = {}

@@ -20,7 +20,7 @@ def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
     """Add :data:`COLUMNS` to a row of records, from what it shows: a secret that is hidden there is not
     decoded either."""
     key, value, headers = row["key"], row["value"], row["headers"]
-    if topic == TOPIC:
+    if topic == TOPIC and decoder.learns:
         decoder.schemas.learn(key, value)
     for side, data in (("key", key), ("value", value)):
         if data is not None:
@@ -42,7 +42,7 @@ class Texts:
     def text(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> bytes:
         """What follows the other columns: a comma before each, and the brace at the end."""
         decoder = self._decoder
-        if topic == TOPIC:
+        if topic == TOPIC and decoder.learns:
             decoder.schemas.learn(key, value)
         values, formats = "", ""
         if key is not None:
