@@ -20,6 +20,8 @@ from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
 
 LINES = ("text", "tree")
+FOLLOW = "follow"
+"""The bytes of connections: :mod:`kdissect.cli.streams`."""
 
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """What pyarrow is told before it is imported: its own allocator keeps 45 MB more and is no faster here, and
@@ -38,6 +40,8 @@ def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str
 
     :raises Wrong: there is no such form; the text names the nearest.
     """
+    if text == FOLLOW:
+        raise Wrong("-T follow goes with kdissect read only: it reads captures twice")
     table, dot, form = text.partition(".")
     if not dot and table in (*lines, *FORMATS):
         return Form(tables[0], table)

@@ -12,7 +12,7 @@ from kdissect.cli.completing import a_form
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import chooser_of, filter_options
-from kdissect.cli.formats import LINES, Form
+from kdissect.cli.formats import FOLLOW, LINES, Form
 from kdissect.cli.inputs import ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
@@ -45,9 +45,10 @@ _OPTIONS = (
         "-T",
         "form",
         metavar="FORMAT",
-        shell_complete=a_form(LINES, TABLES),
+        shell_complete=a_form((*LINES, FOLLOW), TABLES),
         help="Exchanges as text (the default), tree, ndjson, csv, tsv, parquet or arrow. Other "
-        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv …",
+        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv … "
+        "read -T follow: the bytes of connections.",
     ),
     filter_options,
     FIELDS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kdissect.cli.commands.explain.state import load, save
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
@@ -17,7 +16,9 @@ from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.payloads import decoder_of
 from kdissect.cli.reading import Reading
+from kdissect.cli.states import load, save
 from kdissect.insight.judge import Judge, Judged, of_captures
+from kdissect.insight.whole import whole_judge
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
@@ -46,11 +47,11 @@ class Explanation:
         if not self._given["deep"]:
             if self._given["schemas"] or self._given["payload_rules"]:
                 raise Wrong("--schemas and --decode-as go with --deep here: other rules unpack no records")
-            return Judge
+            return Judge if self._given["state"] is None else whole_judge
         if self._given["state"] is not None:
             raise Wrong("--deep keeps nothing from capture to capture: leave out --state")
         decoder = decoder_of(self._given, self._config)
-        return lambda limits: Judge(limits, of_captures(deep=True), decoder)
+        return lambda limits: Judge(limits, of_captures(deep=True), decoder=decoder)
 
     def run(self) -> int:
         """Read, judge, print; gives the exit code."""
