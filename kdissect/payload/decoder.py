@@ -32,6 +32,8 @@ from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
 from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
+ENVELOPE = ".Envelope"
+"""How Debezium's records of Avro are called at their end."""
 
 
 class Rule(NamedTuple):
@@ -176,7 +178,7 @@ class Decoder:
             found = enveloped(Found("json", value), headers)
             return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
         envelope = None
-        if name is not None and name.endswith(".Envelope") and isinstance(value, dict) and "op" in value:
+        if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
         return Decoded(reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression)
 
