@@ -95,7 +95,7 @@ def least_texts(texts: set[str]) -> set[str]:
     return texts if len(texts) <= MOST_PRODUCERS else set(sorted(texts)[:MOST_PRODUCERS])
 
 
-class Payloads(OneTable[Form, _Seen]):
+class Payloads(OneTable[tuple[Any, ...], _Seen]):
     """The statistic ``payloads``."""
 
     name = "payloads"
