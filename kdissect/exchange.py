@@ -17,10 +17,10 @@ from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID, named, named_around
 from kdissect.protocol.errors import ROUTINE, error_class, error_name, gravest
-from kdissect.protocol.places import Place, find_places
+from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
-from kdissect.protocol.survey import is_error_code
+from kdissect.protocol.survey import Place, find_places, route
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 from kdissect.record.sound import are_plain, is_sound
@@ -609,8 +609,10 @@ def _places(message: Message) -> list[Place] | None:
     struct = message.body_struct()
     if struct is None:
         return None
-    cursor = Cursor(message.frame.payload, message.body_start, None, message.limits)
-    return find_places(message._candidates(struct)[0], cursor)
+    way = route(message._candidates(struct)[0])
+    if way is None:
+        return None
+    return find_places(way, Cursor(message.frame.payload, message.body_start, None, message.limits))
 
 
 def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:

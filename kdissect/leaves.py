@@ -42,7 +42,6 @@ LEAVES = (
     "kdissect.protocol.layout",
     "kdissect.protocol.select",
     "kdissect.protocol.topics",
-    "kdissect.protocol.places",
     "kdissect.protocol.json_form",
     "kdissect.protocol.json_text",
     "kdissect.protocol.json_way",

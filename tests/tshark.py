@@ -15,7 +15,7 @@ requires_tshark = pytest.mark.skipif(TSHARK is None, reason="tshark is not insta
 def tshark(*arguments: object) -> str:
     """What it prints; a test fails where it does."""
     assert TSHARK is not None
-    command = [TSHARK, "-n", *map(str, arguments)]
+    command = [TSHARK, *map(str, arguments), "-n"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -16,6 +16,7 @@ from kdissect.analysis.cluster import (
     ClusterTopics,
 )
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.damage import Damage
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.errors import Errors
@@ -80,6 +81,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Quorum,
     Replication,
     Graph,
+    Damage,
     Profile,
 )
 

@@ -15,6 +15,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import NO_NAMES, Names
 
 R = TypeVar("R", bound=Mergeable)
+K = TypeVar("K", bound=tuple[Any, ...])
 
 
 class Topic(NamedTuple):
@@ -63,7 +64,7 @@ class Labels:
         """Its name; its id where the name was not known when :meth:`settle` was called; None for no topic."""
         return topic.name or self._names.get(topic.topic_id) or topic.topic_id or None
 
-    def by_name(self, rows: Mapping[tuple[Any, ...], R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
+    def by_name(self, rows: Mapping[K, R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
         """The rows under names, where a Topic stands first in their keys: those of an id and of its name
         are one."""
         self.settle()

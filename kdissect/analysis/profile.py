@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
@@ -114,7 +114,7 @@ class Profile(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._rows: Rows[tuple[Any, ...], _Measure] = Rows(_Measure, limits.rows)
+        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, limits.rows)
         self._labels = Labels(limits)
 
     @property

@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
+from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.schema import Struct
-from kdissect.protocol.survey import THROTTLE_FIELD
 from kdissect.protocol.traits import traits_of_api
 
 MILLISECOND = 1_000_000

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from kdissect.capture.options import COMMENT, Option
-from kdissect.capture.reader import Interface
+from kdissect.cli.annotating import EXCHANGES, FINDINGS, Renumber
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.judge import Judge, Judged
@@ -19,21 +18,11 @@ from kdissect.model import Packet
 from kdissect.present.comments import (
     exchange_comment,
     finding_comments,
-    is_of_section,
     request_comment,
     section_comment,
     with_packets,
 )
 from kdissect.present.options import Options
-
-FINDINGS, EXCHANGES = KINDS = ("findings", "exchanges")
-"""What comments can tell."""
-
-_LONGEST_SECTION = 60_000
-"""Bytes of the comment of a section: an option has 64 KiB."""
-
-Renumber = Callable[[int], int | None]
-"""The number that a packet has in the file that is written; None: it is not there."""
 
 
 class Annotations:
@@ -133,35 +122,11 @@ class Annotations:
 
 
 @contextmanager
-def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations | None]:
+def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations]:
     """What collects what is to be said; None where nothing is."""
-    kinds = tuple(kinds)
-    if not kinds:
-        yield None
-        return
     with TemporaryFile(prefix="kdissect-") as file:
         yield Annotations(kinds, options, limits, file)
 
 
-def section_of(interfaces: Iterable[Interface], annotations: Annotations | None) -> list[Option]:
-    """What a section tells of itself: what all sections of the input tell, their comments, and what is said
-    now."""
-    sections = list(dict.fromkeys(each.section for each in interfaces)) or [()]
-    told = [each for each in sections[0] if all(each in other for other in sections)]
-    told += dict.fromkeys(
-        each for section in sections for each in section if each[0] == COMMENT and each not in told
-    )
-    text = None if annotations is None else annotations.section_text()
-    if text is not None:
-        told = [each for each in told if each[0] != COMMENT or not is_of_section(_text(each[1]))]
-        data = text.encode()[:_LONGEST_SECTION]
-        told.append((COMMENT, data.decode("utf-8", "ignore").encode()))
-    return told
-
-
 def _there(packet: int, renumber: Renumber) -> int | None:
     return renumber(packet) if packet else None
-
-
-def _text(comment: bytes) -> str:
-    return comment.decode("utf-8", "replace")

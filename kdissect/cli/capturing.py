@@ -265,11 +265,18 @@ def way_out() -> str:
 
 def line_without_root(user: str | None = None, arguments: Sequence[str] | None = None) -> str:
     """The command that is running, with the one capability it needs and as an ordinary user."""
-    name = shlex.quote(user or _user_name())
     program = [os.path.abspath(sys.argv[0])]
     if os.path.basename(sys.argv[0]) == "__main__.py":
         program = [sys.executable, "-m", "kdissect"]
-    words = [*program, *(sys.argv[1:] if arguments is None else arguments)]
+    return with_capability([*program, *(sys.argv[1:] if arguments is None else arguments)], user)
+
+
+def with_capability(words: Sequence[str], user: str | None = None) -> str:
+    """The command that runs another with the one capability that capturing needs, as an ordinary user.
+
+    :param user: this one, if it is not you.
+    """
+    name = shlex.quote(user or _user_name())
     return (
         f"sudo setpriv --reuid={name} --regid=$(id -g {name}) --init-groups --inh-caps=+net_raw "
         f"--ambient-caps=+net_raw {shlex.join(words)}"

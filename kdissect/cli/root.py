@@ -28,6 +28,8 @@ COMMANDS = {
     "tui": "The same on the screen: list, tree and bytes.",
     "web": "The screens in a browser.",
     "spark": "Many captures → tables, on Spark.",
+    "wireshark": "kdissect inside Wireshark: a plug-in and interfaces.",
+    "extcap": "Interfaces for Wireshark, which asks for them.",
     "interfaces": "The interfaces of this machine.",
     "log": "Broker log directories and files → records, batches, index entries.",
     "bytes": "Raw bytes of messages, records or internal records → decoded, and back.",

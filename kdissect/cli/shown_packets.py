@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 from kdissect.capture.belonging import belonging
 from kdissect.capture.reader import Interface, Points
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.annotations import Annotations, section_of
+from kdissect.cli.annotating import Annotated, section_of
 from kdissect.cli.errors import complain
 from kdissect.cli.inputs import packets_of, reads_once
 from kdissect.cli.reading import Reading
@@ -90,7 +90,7 @@ class ShownPacketsWriter:
         *,
         with_secrets: bool = False,
         scratch: str | None = None,
-        annotations: Annotations | None = None,
+        annotations: Annotated | None = None,
         everything: bool = False,
     ) -> None:
         """

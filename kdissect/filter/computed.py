@@ -16,10 +16,10 @@ from kdissect.insight.evidence import RANKS
 from kdissect.message import Token
 from kdissect.present.sanitise import valid_text
 from kdissect.protocol.errors import error_name
+from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Field as SchemaField
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
-from kdissect.protocol.survey import is_error_code
 
 
 @cache

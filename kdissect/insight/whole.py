@@ -27,7 +27,7 @@ TABLES = (
     ),
     *("clients", "versions", "connections", "errors", "cluster_brokers", "cluster_partitions"),
     *("cluster_topics", "cluster_configs", "cluster_changes", "quorum", "replication", "exposure", "graph"),
-    "profile",
+    *("damage", "profile"),
 )
 """The tables of a report, as ``-z`` has them; of ``timeline`` intervals are as long as they need to be."""
 MOST_INTERVALS = 600

@@ -1,5 +1,5 @@
-"""The plan of a struct: what the seven walks (decode, annotate, encode, size_of, survey, places, json_way)
-follow, as plain tuples.
+"""The plan of a struct: what the six walks (decode, annotate, encode, size_of, survey, json_walk) follow, as
+plain tuples.
 
     plan  = (type name, fields, tags)
     field = (opcode, name, argument)

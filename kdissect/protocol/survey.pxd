@@ -2,8 +2,9 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE
-cdef int COMPACT, NULLABLE, OPEN, NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, BESIDE_ID
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET
+cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, BESIDE_ID, TELLS, TEACHES
+cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT
 cdef Py_ssize_t _MOST_IDS
 cdef dict _ids
@@ -22,19 +23,30 @@ cdef class Survey:
     cdef public list groups
     cdef public list transactional_ids
     cdef public int throttle_ms
+    cdef public list places
+    cdef public str topic
+    cdef public str topic_id
+    cdef public object partition
     cdef public int64_t _elements
 
 @cython.final
 cdef class Route:
     cdef public bytes program
+    cdef public bint tells_places
 
 cpdef Survey survey(Route way, Cursor cursor)
-@cython.locals(found=Survey, code=bytes, position=int64_t)
+@cython.locals(found=Survey)
 cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
+@cython.locals(found=Survey, places=list)
+cpdef list find_places(Route way, Cursor cursor)
+@cython.locals(found=Survey)
+cdef Survey _nothing(limits)
+@cython.locals(code=bytes)
+cdef bint _run(Route way, bytes data, int64_t start, int64_t end, Survey found, limits) except -1
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
     least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, is_there=cython.bint,
-    name=str, topic_id=str, text=str,
+    name=str, topic_id=str, text=str, topic=str, known_id=str,
 )
 cdef int64_t _walk(
     bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found, limits

@@ -1,10 +1,13 @@
 """Bytes → what every listing asks of a message, without a value made of anything else.
 
 Its topics, its error codes, where its records stand: the walk that a million lines take, ten times faster
-than decoding. The plan of a struct is compiled once into a program, a few bytes for each field, and the walk
-runs it. What is asked it notes, all else it passes. It gives None where anything is unusual: a defect, bytes
-left over, a wanted tagged field. Then the caller decodes the values. So it must never give anything that they
-would not.
+than decoding. The plan of a struct is compiled once into a program (:mod:`kdissect.protocol.program`), which
+the walk runs. What is asked it notes, all else it passes. It gives None where anything is unusual: a defect,
+bytes left over, a wanted tagged field. Then the caller decodes the values. So it must never give anything
+that they would not.
+
+:func:`find_places` takes the same way for who reads records: it also notes which partition each record set is
+of, and which offset a partition got.
 
 Compiled, ``raw`` is a pointer to the bytes: every position is checked before it is looked at.
 """
@@ -12,47 +15,43 @@ Compiled, ``raw`` is a pointer to the bytes: every position is checked before it
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from kdissect.limits import Limits
-from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor, uuid_text
-from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, has_typed, names_one
-from kdissect.protocol.schema import Field, Struct
-from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches
+from kdissect.protocol.program import (
+    A_GROUP,
+    A_TOPIC,
+    A_TRANSACTIONAL_ID,
+    ACKS,
+    BESIDE_ID,
+    BYTES,
+    COMPACT,
+    ERROR,
+    LIST,
+    MAYBE,
+    NULLABLE,
+    OFFSET,
+    OFFSET_FIELD,
+    OPEN,
+    PARTITION,
+    PASS,
+    RECORD_FIELD,
+    RECORDS,
+    STRUCT,
+    TAGS,
+    TEACHES,
+    TELLS,
+    TEXT,
+    THROTTLE,
+    TOPIC_ID,
+    program_of,
+    tells_places,
+)
+from kdissect.protocol.schema import Struct
 
-PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
-"""The steps of a program. Numbers of two bytes follow some of them, highest first:
-
-| step | what it does | numbers |
-|---|---|---|
-| ``PASS`` | passes bytes | how many |
-| ``ERROR``, ``ACKS``, ``THROTTLE`` | reads an integer that is asked for | |
-| ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
-| ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
-| ``TOPIC_ID`` | reads a topic's id | whether it teaches a name |
-| ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
-:data:`OPEN`, bytes of the program of an element, which follows |
-| ``MAYBE`` | goes through a struct that may be null | :data:`COMPACT` if a varint tells, bytes of its \
-program |
-| ``STRUCT`` | goes through a struct that has a topic's id and name | bytes of its program |
-| ``TAGS`` | goes through tagged fields | bytes of what follows: of each that is known its tag, the \
-bytes of its program, the program |
-| ``LEAVE`` | gives up | |
-"""
-
-COMPACT, NULLABLE = 1, 2
-"""Whether a length is a varint; whether there may be null."""
-OPEN = 0xFFFF
-"""Elements have no fixed size."""
-
-THROTTLE_FIELD = "throttleTimeMs"
-"""An int32, of most responses."""
-
-NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
-"""What a string names."""
-BESIDE_ID = 4
-"""Added to it: the name of the topic whose id stands beside it."""
+Place = tuple[str | None, str | None, int | None, str, int, int]
+"""Topic, topic id, partition; the field's name; where it begins in the buffer, and its bytes. Of a base
+offset, the offset and 0."""
 
 _MOST_IDS = 4_096
 """Topic ids whose text is kept."""
@@ -70,7 +69,7 @@ class Survey:
 
     __slots__ = (
         *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "taught", "throttle_ms"),
-        "transactional_ids",
+        *("partition", "places", "topic", "topic_id", "transactional_ids"),
     )
 
     def __init__(self) -> None:
@@ -91,6 +90,12 @@ class Survey:
         self.transactional_ids: list[str] | None = None
         self.throttle_ms = 0
         """How long a response says that a quota holds the client back, ms."""
+        self.places: list[Place] | None = None
+        """Record sets and base offsets with their partitions; None where nobody asks for them."""
+        self.topic: str | None = None
+        """What the structs around say of their partition, while places are noted."""
+        self.topic_id: str | None = None
+        self.partition: int | None = None
         self._elements = 0
         """How many more elements the message may have."""
 
@@ -98,18 +103,15 @@ class Survey:
 class Route:
     """The way through a message.
 
-    :ivar program: see :data:`LEAVE`.
+    :ivar program: see :mod:`kdissect.protocol.program`.
+    :ivar tells_places: whether each struct says which partition it is about before what is in it.
     """
 
-    __slots__ = ("program",)
+    __slots__ = ("program", "tells_places")
 
-    def __init__(self, program: bytes) -> None:
+    def __init__(self, program: bytes, tells_places: bool) -> None:
         self.program = program
-
-
-def is_error_code(field: Field) -> bool:
-    """Whether a field is an error code, which is 0 where all is well."""
-    return field.type == "int16" and field.name.endswith(("ErrorCode", "errorCode"))
+        self.tells_places = tells_places
 
 
 def survey(way: Route, cursor: Cursor) -> Survey | None:
@@ -120,18 +122,40 @@ def survey(way: Route, cursor: Cursor) -> Survey | None:
 
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
     """The same of the bytes from ``start`` to ``end``."""
+    found = _nothing(limits)
+    return found if _run(way, data, start, end, found, limits) else None
+
+
+def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
+    """The record sets, or base offsets, of the struct that begins at the cursor and fills the bytes to their
+    end; None where it has to be decoded."""
+    if not way.tells_places:
+        return None
+    found = _nothing(cursor.limits)
+    places: list[Place] = []
+    found.places = places
+    return places if _run(way, cursor.data, cursor.position, cursor.end, found, cursor.limits) else None
+
+
+def _nothing(limits: Limits) -> Survey:
+    """What is found before anything is."""
     # Made part by part: compiled, that is several times faster than a call of the class.
     found = Survey.__new__(Survey)
     found.acks, found.error, found.throttle_ms = -1, 0, 0
     found.mentions, found.records = [], []
     found.errors = found.taught = found.groups = found.transactional_ids = None
+    found.places = found.topic = found.topic_id = found.partition = None
     found._elements = limits.message_elements
+    return found
+
+
+def _run(way: Route, data: bytes, start: int, end: int, found: Survey, limits: Limits) -> bool:
+    """Run the whole program. Whether it came to the end of the bytes."""
     code = way.program
     try:
-        position = _walk(code, 0, len(code), data, start, end, found, limits)
+        return _walk(code, 0, len(code), data, start, end, found, limits) == end
     except UnicodeDecodeError:
-        return None
-    return found if position == end else None
+        return False
 
 
 def _walk(
@@ -143,6 +167,9 @@ def _walk(
     name = topic_id = ""
     id_at = -1
     teaches = False
+    topic = known_id = partition = None
+    if found.places is not None:
+        topic, known_id, partition = found.topic, found.topic_id, found.partition
     while at < stop:
         step = program[at]
         at += 1
@@ -185,6 +212,8 @@ def _walk(
                 if what:
                     text = raw[position : position + size].decode("utf-8")
                     _note(found, text, what)
+                    if what & TELLS and found.places is not None:
+                        found.topic = text
                     if what & BESIDE_ID and size:
                         name = text
                         if id_at >= 0:
@@ -195,6 +224,10 @@ def _walk(
             elif step == RECORDS:
                 found.records.append(position)
                 found.records.append(position + size)
+                if found.places is not None:
+                    found.places.append(
+                        (found.topic, found.topic_id, found.partition, RECORD_FIELD, position, size)
+                    )
             position += size
         elif step == LIST:
             form = program[at] << 8 | program[at + 1]
@@ -252,12 +285,15 @@ def _walk(
                     found.error = size
                 found.errors.append(size)
         elif step == TOPIC_ID:
-            teaches = program[at + 1] != 0
+            form = program[at + 1]
+            teaches = form & TEACHES != 0
             at += 2
             if end - position < 16:
                 return _UNUSUAL
             topic_id = _id_text(data[position : position + 16])
             position += 16
+            if topic_id and form & TELLS and found.places is not None:
+                found.topic_id = topic_id
             if topic_id and not name:
                 id_at = len(found.mentions)
                 found.mentions.append((None, topic_id))
@@ -294,12 +330,27 @@ def _walk(
                 return _UNUSUAL
             found.throttle_ms = _int32(raw, position)
             position += 4
+        elif step == PARTITION:
+            if end - position < 4:
+                return _UNUSUAL
+            if found.places is not None:
+                found.partition = _int32(raw, position)
+            position += 4
+        elif step == OFFSET:
+            if end - position < 8:
+                return _UNUSUAL
+            if found.places is not None:
+                offset = int.from_bytes(data[position : position + 8], "big", signed=True)
+                found.places.append((found.topic, found.topic_id, found.partition, OFFSET_FIELD, offset, 0))
+            position += 8
         else:
             return _UNUSUAL
     if teaches and name and topic_id:
         if found.taught is None:
             found.taught = []
         found.taught.append((topic_id, name))
+    if found.places is not None:  # what a struct says of its partition does not hold behind it
+        found.topic, found.topic_id, found.partition = topic, known_id, partition
     return position
 
 
@@ -412,125 +463,8 @@ def _with(names: list[str] | None, name: str) -> list[str] | None:
     return names
 
 
-# -- programs ---------------------------------------------------------------------------------------
-
-
 @cache
 def route(struct: Struct) -> Route | None:
-    """The way through a struct; None where no walk can tell what is asked: another field may tell what one
-    names."""
-    program = _struct(struct)
-    return None if program is None or len(program) > OPEN else Route(program)
-
-
-def _struct(struct: Struct) -> bytes | None:
-    """The program of a struct."""
-    if has_typed(struct):
-        return None
-    names = {field.name for field in struct.fields}
-    if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
-        return None
-    steps: list[bytes] = []
-    for opcode, name, argument in struct.plan[1]:
-        step = _field(struct, struct.by_name[name], opcode, argument)
-        if step is None:
-            return None
-        if steps and steps[-1][0] == PASS == step[0] and len(step) == len(steps[-1]) == 3:
-            steps[-1] = bytes((PASS,)) + _number(_two(steps[-1], 1) + _two(step, 1))
-        else:
-            steps.append(step)
-    if struct.plan[2] is not None:
-        known = []
-        for tag, (opcode, name, argument) in struct.plan[2]:
-            step = _field(struct, struct.by_name[name], opcode, argument)
-            if step is None or _asks(struct.by_name[name]):
-                # What it says has its place elsewhere than on the wire.
-                step = bytes((LEAVE,))
-            known.append(_number(tag) + _number(len(step)) + step)
-        steps.append(bytes((TAGS,)) + _number(sum(map(len, known))) + b"".join(known))
-    return b"".join(steps)
-
-
-def _is_simple(struct: Struct) -> bool:
-    """Whether the topic of a struct has one id and one name, neither of them in a tagged field."""
-    told = [field for field in struct.fields if field.name in (*IDS, *NAMES)]
-    types = sorted(field.type for field in told)
-    return types == ["string", "uuid"] and all(field.tag is None for field in told)
-
-
-def _field(struct: Struct, field: Field, opcode: int, argument: Any) -> bytes | None:
-    if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
-        nullable, element, inner, least = argument
-        program = _element(struct, field, element, inner)
-        if program is None or least > OPEN or len(program) > OPEN:
-            return None
-        width = _two(program, 1) if len(program) == 3 and program[0] == PASS else OPEN
-        form = _form(opcode == plan.COMPACT_ARRAY, nullable)
-        return bytes((LIST,)) + form + b"".join(map(_number, (least, width, len(program)))) + program
-    if opcode >= plan.STRUCT:
-        assert field.struct is not None
-        program = _struct(field.struct)
-        if program is None or len(program) > OPEN:
-            return None
-        if opcode == plan.STRUCT:
-            return bytes((STRUCT,)) + _number(len(program)) + program
-        form = _form(opcode == plan.TAGGED_NULLABLE_STRUCT, True)
-        return bytes((MAYBE,)) + form + _number(len(program)) + program
-    return _leaf(struct, field, opcode, bool(argument))
-
-
-def _element(struct: Struct, field: Field, element: int, inner: Any) -> bytes | None:
-    if element == plan.STRUCT:
-        assert field.struct is not None
-        return _struct(field.struct)
-    return _leaf(struct, field, element, bool(inner))
-
-
-def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | None:
-    """:param struct: the one that it stands in."""
-    if opcode < plan.STRING:
-        if opcode == plan.UUID and is_topic(field):
-            return bytes((TOPIC_ID,)) + _number(teaches(struct, field))
-        if is_error_code(field):
-            return bytes((ERROR,))
-        if field.name == "acks":
-            return bytes((ACKS,))
-        if field.name == THROTTLE_FIELD:
-            return bytes((THROTTLE,))
-        return bytes((PASS,)) + _number(plan.WIDTHS[opcode])
-    form = _form(opcode in plan.COMPACT, nullable)
-    if opcode > plan.COMPACT_STRING:
-        if field.name == "unalignedRecords":
-            return None  # whether these are records depends on another field
-        return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
-    what = NOTHING
-    if is_topic(field):
-        what = A_TOPIC
-    elif names_one(field, GROUP):
-        what = A_GROUP
-    elif names_one(field, TRANSACTIONAL_ID):
-        what = A_TRANSACTIONAL_ID
-    if field.name in NAMES and any(each.name in IDS for each in struct.fields):
-        what += BESIDE_ID
-    return bytes((TEXT,)) + form + _number(what)
-
-
-def _asks(field: Field) -> bool:
-    """Whether anything is asked of a field."""
-    if field.struct is not None:
-        return any(_asks(each) for each in field.struct.fields)
-    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD):
-        return True
-    return field.type == "records" or names_one(field, GROUP) or names_one(field, TRANSACTIONAL_ID)
-
-
-def _form(is_compact: bool, nullable: bool) -> bytes:
-    return _number((COMPACT if is_compact else 0) | (NULLABLE if nullable else 0))
-
-
-def _number(value: int) -> bytes:
-    return value.to_bytes(2, "big")
-
-
-def _two(program: bytes, at: int) -> int:
-    return program[at] << 8 | program[at + 1]
+    """The way through a struct; None where no walk can tell what is asked."""
+    program = program_of(struct)
+    return None if program is None else Route(program, tells_places(struct))

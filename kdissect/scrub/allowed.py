@@ -1,8 +1,8 @@
 """The allow-list: what of a message a scrubbed capture keeps, and what becomes of everything else.
 
-Numbers, times, sizes, flags and error codes stay. Words that Kafka and its clients bring along stay too
-(:data:`KEPT_NAMES`). They say nothing about who sent them. A field's meaning says what becomes of its text or
-bytes. A text that has no other meaning is a :data:`NAME`; bytes of which nothing else is known are left out.
+Numbers, times, sizes, flags and error codes stay. Words that Kafka and its clients bring along stay too,
+where such words are expected. They say nothing about who sent them. A field's meaning says what becomes of
+its text or bytes. A text that has no other meaning is a :data:`NAME`. Unknown bytes are left out.
 The definitions say what bytes hold and what is a secret (:mod:`kdissect.protocol.traits`).
 """
 
@@ -15,7 +15,9 @@ from kdissect.analysis.triggers import FOLLOWS, GIVEN_ID, REASONS
 from kdissect.protocol.config_names import NOT_SECRET
 
 NAME = "name"
-"""A word of Kafka's stays; any other becomes a token of the same length."""
+"""It becomes a token of the same length, unless Kafka itself gives it (:data:`KEPT_NAMES`)."""
+WORD = "word"
+"""A word of Kafka's or of its clients stays (:data:`KEPT_WORDS`); any other is a name."""
 HOST = "host"
 """An address becomes another, a name of a host a token for each of its parts."""
 TEXT = "text"
@@ -30,9 +32,17 @@ NUMBER_OR_NAME = "number or name"
 """A number stays, such as a broker's or a subtopology's; else it is a name."""
 
 MEANINGS = {
-    **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host"), HOST),
+    **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host", "userEndPoint"), HOST),
     **dict.fromkeys(("errorMessage", "reason", "statusDetail", "documentation"), TEXT),
     **dict.fromkeys(("batchIndexErrorMessage", "acknowledgeErrorMessage"), TEXT),
+    **dict.fromkeys(("protocolType", "protocol", "protocolName", "protocolData"), WORD),
+    **dict.fromkeys(
+        ("assignorName", "serverAssignor", "mechanism", "mechanisms", "listener", "feature"), WORD
+    ),
+    **dict.fromkeys(("groupState", "groupType", "typesFilter", "statesFilter", "stateFilters"), WORD),
+    **dict.fromkeys(("unknownStateFilters", "transactionState", "clientSoftwareName", "entityType"), WORD),
+    **dict.fromkeys(("principalType", "tokenRequesterPrincipalType", "ownerPrincipalType", "type"), WORD),
+    **dict.fromkeys(("requestedMetrics", "configurationKeys", "featureUpdates"), WORD),
     "value": VALUE,
     "clientSoftwareVersion": VERSION,
     **dict.fromkeys(("principal", "principalFilter", "owner", "requester"), PRINCIPAL),
@@ -40,6 +50,15 @@ MEANINGS = {
     "subtopologyId": NUMBER_OR_NAME,
 }
 """By the field's name, which means the same in all classes. A field that is not here is a :data:`NAME`."""
+
+NAMES_OF_WORDS = frozenset(
+    (
+        *("value", "values", "configSource", "configOperation", "metadata", "securityProtocol", "remove"),
+        *("minVersion", "maxVersion", "minSupportedVersion", "minVersionLevel", "featureLevel", "configType"),
+    )
+)
+"""Where one of these fields stands beside them, ``name`` and ``key`` are a :data:`WORD`: the name of a
+setting, of a protocol, of a feature or of a listener."""
 
 FILLER = "x"
 """With which texts are filled up."""
@@ -49,33 +68,41 @@ MARK = b"scrubbed by kdissect: "
 """With which the filler of compressed records begins, as far as it fits."""
 
 _WORDS = """
-    * + . default none null true false all any unknown UNKNOWN
-    consumer connect share streams classic producer admin generic simple
+    default none null true false all any unknown
+    consumer connect share streams classic generic simple
     range roundrobin sticky cooperative-sticky stream RoundRobinAssigner uniform compatible eager sessioned
-    simple homogeneous
+    homogeneous
     PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER GSSAPI AWS_MSK_IAM
     PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL CONTROLLER BROKER INTERNAL EXTERNAL CLIENT REPLICATION
     Unknown Empty Dead Stable PreparingRebalance CompletingRebalance Assigning Reconciling NotReady
     Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort PrepareEpochFence
     Classic Consumer Share Streams
-    User Group ANONYMOUS user group client-id ip topic broker cluster kafka-cluster
+    User Group user group client-id ip
     apache-kafka-java confluent-kafka-python confluent-kafka-go confluent-kafka-dotnet confluent-kafka-js
     kafka-python aiokafka librdkafka rdkafka sarama kgo kadm franz-go kafka-go kafkajs node-rdkafka
     KafkaJS Sarama redpanda-client pykafka rdkafka-ruby spring-kafka brod kafka_ex phpkafka
     metadata.version kraft.version group.version share.version streams.version transaction.version
-    eligible.leader.replicas.version ibp
+    eligible.leader.replicas.version
     request_percentage consumer_byte_rate producer_byte_rate controller_mutation_rate
     connection_creation_rate
-    delete compact CreateTime LogAppendTime gzip snappy lz4 zstd uncompressed
-    earliest latest by_duration read_committed read_uncommitted DISABLED UPGRADE DOWNGRADE BIDIRECTIONAL
-    INFO WARN ERROR DEBUG TRACE FATAL OFF required requested
-    __consumer_offsets __transaction_state __share_group_state __cluster_metadata __remote_log_metadata
-    localhost localhost.localdomain
+    delete compact CreateTime LogAppendTime producer gzip snappy lz4 zstd uncompressed
+    earliest latest by_duration read_committed read_uncommitted required requested
     org.apache.kafka. org.apache.kafka.consumer. org.apache.kafka.producer.
 """
 
-KEPT_NAMES = frozenset(_WORDS.split()).union(*NOT_SECRET.values(), ("",))
-"""Words that stay wherever they are, those of the settings that Kafka knows among them."""
+LEVELS = frozenset(("INFO", "WARN", "ERROR", "DEBUG", "TRACE", "FATAL", "OFF"))
+"""Values of the settings of a broker's loggers, whose names are those of classes."""
+
+KEPT_WORDS = frozenset(_WORDS.split()).union(*NOT_SECRET.values())
+"""What stays where a word of Kafka stands, those of the settings that Kafka knows among them."""
+
+KEPT_NAMES = frozenset(
+    (
+        *("", "*", "localhost", "kafka-cluster", "ANONYMOUS", "__consumer_offsets", "__transaction_state"),
+        *("__share_group_state", "__cluster_metadata", "__remote_log_metadata"),
+    )
+)
+"""Names that stay wherever they are: Kafka itself gives them."""
 
 _ENDS = ("-changelog", "-repartition", "-restore-consumer", "-global-consumer", "-consumer", "-producer")
 """With what Kafka Streams ends names that it makes: that stays."""
@@ -143,7 +170,7 @@ def is_number(text: str) -> bool:
 
 def is_plain_value(text: str) -> bool:
     """Whether the value of a setting is a number, or consists of words that stay."""
-    return _NUMBER.fullmatch(text) is not None or all(part in KEPT_NAMES for part in text.split(","))
+    return _NUMBER.fullmatch(text) is not None or all(part in KEPT_WORDS for part in text.split(","))
 
 
 def kept_phrases(text: str) -> list[tuple[int, int]]:

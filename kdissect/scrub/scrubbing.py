@@ -26,12 +26,17 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, SYN, Chunk, Fault, Packet, Segment
 from kdissect.scrub.messages import Messages
 from kdissect.scrub.packets import Headers, Layers, kept_options, mend
+from kdissect.scrub.preambles import Said, scrubbed_preambles
 from kdissect.scrub.streams import Streams, stream_of
 from kdissect.scrub.values import Scrubber
 from kdissect.session.conversation import Conversation
+from kdissect.session.preamble import begins
+from kdissect.session.proxies import ANSWER_BYTES
 from kdissect.tcp.duplex import Side
 from kdissect.tls.keylog import Secrets
 
+_MOST_BEGIN = 2 * ANSWER_BYTES
+"""So many bytes are kept of the begin of a stream."""
 _NOWHERE = -1
 _UNKNOWN = 1 << 62
 _NUMBERS = 1 << 32
@@ -127,6 +132,8 @@ class Scrubbing:
         """By packet: the segment of which it has a fragment."""
         self._said: set[int] = set()
         """Connections in which there are any bytes."""
+        self._begins: dict[int, bytearray] = {}
+        """Of streams, the first bytes where a proxy's may be among them."""
         self._unknown: set[int] = set()
         """Those of them in which there is no message."""
         self._packets = self._exchanges = self._read = self._unknown_packets = self._undecoded = 0
@@ -165,6 +172,7 @@ class Scrubbing:
         for event in dissector.close():
             if isinstance(event, Exchange):
                 self._take(event)
+        self._take_preambles()
 
     def _see(self, conversation: Conversation, segment: Segment) -> None:
         """Note where a segment stands."""
@@ -176,6 +184,7 @@ class Scrubbing:
         self._note(segment.packet, stream, offset, heard)
         if segment.length:
             self._said.add(conversation.number)
+            self._collect(stream, offset, segment.payload)
         if conversation.speaks_tls:
             self._in_tls.update((stream, stream ^ 1))
         if stream in self._in_tls:
@@ -185,6 +194,24 @@ class Scrubbing:
             piece = _Piece(stream, offset, segment.length, _header_of(segment, self._headers))
             for number in numbers:
                 self._pieces[number] = piece
+
+    def _collect(self, stream: int, offset: int, payload: bytes) -> None:
+        """Keep the first bytes of connections that begin as those through proxies do."""
+        if offset == 0 and stream not in self._begins and begins(payload):
+            self._begins.setdefault(stream, bytearray())
+            self._begins.setdefault(stream ^ 1, bytearray())
+        begin = self._begins.get(stream)
+        if begin is not None and offset <= len(begin) < _MOST_BEGIN:
+            begin += payload[len(begin) - offset :]
+
+    def _take_preambles(self) -> None:
+        for stream, begin in self._begins.items():
+            other = bytes(self._begins[stream ^ 1])
+            if stream in self._streams and begins(bytes(begin)):
+                made = scrubbed_preambles(Said(bytes(begin), other), self._scrubber)
+                for each, data in zip((stream, stream ^ 1), made, strict=True):
+                    if data:
+                        self._streams.add(each, 0, data)
 
     def _hear(self, connection: int, side: Side, chunk: Chunk) -> None:
         stream = stream_of(connection, side)

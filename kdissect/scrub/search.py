@@ -24,7 +24,16 @@ from kdissect.message import Message
 from kdissect.model import Node, Packet
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
-from kdissect.scrub.allowed import FILLER, KEPT_NAMES, MARK, PHRASES, UNKNOWN, is_plain_value, is_version
+from kdissect.scrub.allowed import (
+    FILLER,
+    KEPT_NAMES,
+    KEPT_WORDS,
+    MARK,
+    PHRASES,
+    UNKNOWN,
+    is_plain_value,
+    is_version,
+)
 from kdissect.scrub.messages import is_metadata_topic_around, whole_tree
 from kdissect.scrub.packets import Headers
 from kdissect.scrub.permutation import KEY_BYTES
@@ -40,7 +49,7 @@ _TELLING = 3
 _PIECE = 1 << 20
 _GRAM = 4
 _FILLERS = frozenset(FILLER.encode() + UNKNOWN + b"\0")
-_KEPT = (MARK, *(word.encode() for word in {*KEPT_NAMES, *PHRASES} if len(word) >= LEAST_BYTES))
+_KEPT = (MARK, *(word.encode() for word in {*KEPT_NAMES, *KEPT_WORDS, *PHRASES} if len(word) >= LEAST_BYTES))
 
 
 class _Needles:

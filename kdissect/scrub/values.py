@@ -13,14 +13,17 @@ from kdissect.scrub.addresses import Addresses, is_telling
 from kdissect.scrub.allowed import (
     FILLER,
     HOST,
-    KEPT_NAMES,
+    KEPT_WORDS,
+    LEVELS,
     MEANINGS,
     NAME,
+    NAMES_OF_WORDS,
     NUMBER_OR_NAME,
     PRINCIPAL,
     TEXT,
     VALUE,
     VERSION,
+    WORD,
     is_known_setting,
     is_number,
     is_plain_value,
@@ -126,8 +129,12 @@ class Scrubber:
             return self._prose(text)
         if self.is_secret(field):
             return self.filled(text)
+        if field in ("name", "key") and not NAMES_OF_WORDS.isdisjoint(around):
+            meaning = WORD
         if field == "resourceName" and around.get("resourceType") in _BROKERS:
             meaning = NUMBER_OR_NAME
+        if meaning == WORD:
+            return self._word(text)
         if meaning == HOST:
             return self.host(text)
         if meaning == PRINCIPAL:
@@ -138,9 +145,12 @@ class Scrubber:
 
     def _setting(self, text: str, around: dict[str, object]) -> str:
         name = around.get("name", around.get("key"))
-        if around.get("isSensitive") or not (is_known_setting(name) or text in KEPT_NAMES):
+        if around.get("isSensitive") or not (is_known_setting(name) or text in LEVELS):
             return self.filled(text)
-        return text if is_plain_value(text) else self.name(text)
+        return text if is_plain_value(text) or text in LEVELS else self.name(text)
+
+    def _word(self, text: str) -> str:
+        return text if text in KEPT_WORDS else self.name(text)
 
     def _prose(self, text: str) -> str:
         out: list[str] = []
@@ -152,7 +162,7 @@ class Scrubber:
 
     def _principal(self, text: str) -> str:
         kind, colon, name = text.partition(":")
-        return self.name(kind) + colon + self.name(name) if colon else self.name(text)
+        return self._word(kind) + colon + self.name(name) if colon else self.name(text)
 
     def _noted(self, before: str, after: str) -> str:
         if before != after:

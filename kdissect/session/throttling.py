@@ -17,7 +17,7 @@ from typing import Any
 
 from kdissect.message import Message, Request
 from kdissect.protocol.apis import PRODUCE
-from kdissect.protocol.survey import THROTTLE_FIELD
+from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.traits import api_traits
 
 _NEWER_API = 43

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kdissect.spark import quality
 from kdissect.spark.copies import SEEN_AT, alone, has_points, merged
 from kdissect.spark.readiness import readiness
 from kdissect.spark.tables import POINT
@@ -104,6 +105,10 @@ SECTIONS = {
         "versions that Kafka 4 does not have: who limits them, and what would break",
         "select * from readiness",
     ),
+    quality.SECTION: (
+        "faults and losses of each capture point and hour",
+        f"select * from {quality.SECTION}",
+    ),
 }
 """Name: what it is, and the query."""
 
@@ -115,22 +120,42 @@ _NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
 class Report:
     """The views, and the sections of the report."""
 
-    def __init__(self, spark: SparkSession, exchanges: DataFrame, connections: DataFrame) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        exchanges: DataFrame,
+        connections: DataFrame,
+        faults: DataFrame | None = None,
+    ) -> None:
+        """
+        :param faults: without it there is no section on quality.
+        """
         self._spark = spark
+        connections = _with_point(connections)
+        self._quality = None
+        if faults is not None:
+            self._quality = quality.quality(_with_point(exchanges), connections, _with_point(faults))
         self.left_out = 0
         """How often something was left out of the last section for want of room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if has_points(exchanges) else alone(exchanges)
         exchanges = _whole(exchanges)
         _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
-        _with_point(connections).createOrReplaceTempView("connections")
+        connections.createOrReplaceTempView("connections")
 
     def section(self, name: str, most: int) -> DataFrame:
-        """The rows of one of the :data:`SECTIONS`, so many at most."""
+        """The rows of one of the :data:`SECTIONS`, so many at most.
+
+        :raises LookupError: the table that it needs is not there.
+        """
         self.left_out = 0
         if name == "kafka4":
             frame, self.left_out = readiness(self._spark)
             frame.createOrReplaceTempView("readiness")
+        if name == quality.SECTION:
+            if self._quality is None:
+                raise LookupError(name)
+            self._quality.createOrReplaceTempView(name)
         return self._spark.sql(SECTIONS[name][1]).limit(most)
 
 

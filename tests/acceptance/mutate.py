@@ -35,8 +35,8 @@ from kdissect.protocol.json_form import dumps, to_json
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk
 from kdissect.protocol.json_way import way_of
-from kdissect.protocol.places import find_places
 from kdissect.protocol.schema import Struct
+from kdissect.protocol.survey import find_places, route
 from kdissect.record.sets import read_record_set
 from kdissect.session.evidence import examine_request
 from tests.lab import Case, dissected, dissected_case
@@ -172,7 +172,9 @@ def look_at_message(message: Message) -> None:
         text = dumps(to_json(body.struct, body.values))
         data = message.frame.payload[message.body_start :]
         assert text_of_bytes(body.struct, data, message.limits) in (None, text)
-        find_places(body.struct, Cursor(data, limits=message.limits))
+        way = route(body.struct)
+        if way is not None:
+            find_places(way, Cursor(data, limits=message.limits))
     assert all(fault.kind in KINDS for fault in body.faults)
     root = message.annotate()
     assert end_of_leaves(root, 0) == len(message.frame.payload)

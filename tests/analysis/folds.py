@@ -24,6 +24,7 @@ SPEC = [
 SPEC += ["io,100ms", "lag,1s", "timeline,100ms"]
 """Every statistic, as it tells most apart."""
 OF_OTHERS = {
+    "damage": "wrong-requests",
     "endpoints": "cluster43-combined",
     "quorum": "sweep-39-controller",
     "replication": "zk39-ibp28",

@@ -29,6 +29,19 @@ def test_even_slices_give_a_narrow_margin_and_uneven_ones_a_wide_one() -> None:
     assert uneven.high > 0.8
 
 
+def test_a_pause_widens_the_margin_of_a_rate() -> None:
+    steady, paused = SlicedSums(), SlicedSums()
+    for at in range(12):
+        steady.add(at * WIDTH, 100)
+        if not 3 <= at < 9:
+            paused.add(at * WIDTH, 200)
+    for sums, least in ((steady, 380), (paused, 100)):
+        found = sums.rate()
+        assert found.value == pytest.approx(1_200 / (11 * WIDTH / 10**9))
+        assert found.low is not None
+        assert (found.low > least) is (sums is steady)
+
+
 def test_one_slice_has_no_margin() -> None:
     """However much it holds: all of it met the same moment."""
     one = counted([1_000], 1_000)

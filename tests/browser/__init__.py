@@ -47,11 +47,21 @@ def browsing() -> Iterator[Any]:
 def showing(browser: Any, path: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
     """A page, and what went wrong or was asked of anybody beside the file itself."""
     context = browser.new_context(offline=True, **options)
-    page, said = context.new_page(), []
+    page = context.new_page()
+    said: list[str] = []
+
+    def ask(request: Any) -> None:
+        if request.url != path.as_uri():
+            said.append(request.url)
+
+    def refuse(dialog: Any) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    page.on("request", lambda request: said.append(request.url) if request.url != path.as_uri() else None)
+    page.on("dialog", refuse)
+    page.on("request", ask)
     try:
         page.goto(path.as_uri())
         yield page, said

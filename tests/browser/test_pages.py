@@ -93,6 +93,7 @@ def test_all_can_be_read_without_the_script(folder: Path, browser: Any) -> None:
 def test_it_prints_on_paper(folder: Path, browser: Any) -> None:
     with showing(browser, folder / "report.html") as (page, _):
         paper = page.pdf(format="A4")
-        page.emulate_media(media="print")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         assert page.locator("nav").is_hidden()
     assert paper.startswith(b"%PDF")

@@ -29,7 +29,7 @@ from kdissect.present.record_columns import ColumnsWriter
 from kdissect.present.text import Lines
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_text import JsonText
-from kdissect.protocol.places import find_places
+from kdissect.protocol.survey import find_places, route
 from kdissect.record.records import read_records
 from kdissect.record.sets import read_record_set
 from tests.acceptance.mutate import text_of_bytes
@@ -83,7 +83,8 @@ def of_message(payload: bytes, key: int | None, version: int | None, kind: str) 
     body = message.decoded()
     found = text = None
     if body.struct is not None:
-        found = find_places(body.struct, Cursor(payload, message.body_start))
+        way = route(body.struct)
+        found = None if way is None else find_places(way, Cursor(payload, message.body_start))
         text = text_of_bytes(body.struct, payload[message.body_start :])
     return message.header(), body.values, body.remainder, body.faults, message.annotate(), found, text
 

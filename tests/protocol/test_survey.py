@@ -14,9 +14,10 @@ from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, named
 from kdissect.protocol.layout import layout, record_fields
+from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct, message_struct
 from kdissect.protocol.select import first_true, pick, selection
-from kdissect.protocol.survey import is_error_code, route, survey
+from kdissect.protocol.survey import route, survey
 from kdissect.protocol.topics import mentioned_topics, taught_topics
 from tests.protocol.official import Vector, vectors
 

@@ -77,7 +77,7 @@ JUDGED = ["java43-errors", "java43-groups", "zk39-ibp-ladder"]
 
 @pytest.mark.parametrize("case", some(CLEAR_CASES, len(JUDGED), *JUDGED))
 def test_a_capture_yields_the_same_findings(case: str, tmp_path: Path) -> None:
-    if case in ("broker-0.9", "sweep-39"):
+    if case in ("broker-0.9", "java09-on-39", "sweep-39"):
         pytest.skip("what is read twice cannot be told of compressed messages of magic 0 and 1")
     out = tmp_path / "scrubbed.pcapng"
     out.write_bytes(scrubbed(Case(case).packets()).file)

@@ -75,7 +75,7 @@ def test_tables_may_be_partitioned(tmp_path: Path) -> None:
 
 
 def test_the_plan_is_shown_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(CAPTURES / "*.pcap", ERRORS, "--out", tmp_path, "--explain", "--tasks", 5) == 0
+    assert run(CAPTURES / "*.pcap", ERRORS, "--out", tmp_path, "--plan", "--tasks", 5) == 0
     first, point, *files = capsys.readouterr().out.splitlines()
     assert first.startswith("strategy buckets: 5 tasks")
     assert "2 files" in point
@@ -103,6 +103,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
         (("--capture-point", "("), "no regular expression"),
         (("--capture-point", "nowhere"), "nothing that 'nowhere' finds"),
         (("--conf", "nonsense"), "KEY=VALUE"),
+        (("--explain",), "--explain is --plan now"),
     ],
 )
 def test_what_is_wrong_is_told_before_spark_starts(
@@ -118,7 +119,7 @@ def test_inputs_of_which_none_is_a_capture_are_a_mistake(
 ) -> None:
     (tmp_path / "text").write_text("not a capture")
     for inputs in (["/nowhere.pcap"], [tmp_path / "text"], [tmp_path / "text", "/nowhere.pcap"]):
-        for more in ((), ("--explain",)):
+        for more in ((), ("--plan",)):
             assert run(*inputs, "--out", tmp_path / "out", *more) == 3
             (line,) = capsys.readouterr().err.splitlines()
             assert str(inputs[0]) in line

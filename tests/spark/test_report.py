@@ -26,7 +26,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
     """Tables of three captures, each its own."""
     out = tmp_path_factory.mktemp("tables")
     inputs = [CAPTURES / name for name in ("broker-0.9.pcap", "basic-kafka43.pcapng", "errors.pcapng")]
-    for name in ("exchanges", "connections"):
+    for name in ("exchanges", "connections", "faults"):
         frame = kdissect.spark.table(spark, name, inputs, capture_point=r"[^/]+$")
         frame.write.parquet(str(out / name))
     return out

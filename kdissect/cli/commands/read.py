@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, BinaryIO
 
 import click
 
 from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
-from kdissect.cli.annotations import KINDS, Annotations, annotations_of
+from kdissect.cli.annotating import KINDS, Annotated
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import FOLLOW
@@ -134,12 +134,21 @@ class _Read:
                 with open_output(given["output"], inputs_of(given)) as file:
                     self._print(reading, file, None)
             else:
-                with annotations_of(given["comments"], listing.options, self._config.limits) as annotations:
+                with self._annotations() as annotations:
                     self._print_and_write(reading, self._shown(reading.paths, annotations), annotations)
         return self._listing.exit_code(reading)
 
+    def _annotations(self) -> AbstractContextManager[Annotated | None]:
+        """What collects what packets are to say."""
+        kinds = self._given["comments"]
+        if not kinds:
+            return nullcontext()
+        from kdissect.cli.annotations import annotations_of
+
+        return annotations_of(kinds, self._listing.options, self._config.limits)
+
     def _print_and_write(
-        self, reading: Reading, shown: ShownPacketsWriter, annotations: Annotations | None
+        self, reading: Reading, shown: ShownPacketsWriter, annotations: Annotated | None
     ) -> None:
         """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
         piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
@@ -159,7 +168,7 @@ class _Read:
                     annotations.judge(self._config.thresholds, self._config.ignored)
                 shown.write(capture, reading.packets, reading.secrets, reading.interfaces)
 
-    def _shown(self, paths: tuple[str, ...], annotations: Annotations | None) -> ShownPacketsWriter:
+    def _shown(self, paths: tuple[str, ...], annotations: Annotated | None) -> ShownPacketsWriter:
         given, listing = self._given, self._listing
         chooses = listing.chooser is not None or given["count"] is not None
         return ShownPacketsWriter(
@@ -180,7 +189,7 @@ class _Read:
         reading: Reading,
         file: BinaryIO,
         shown: ShownPacketsWriter | None,
-        annotations: Annotations | None = None,
+        annotations: Annotated | None = None,
     ) -> None:
         flush = "-" in self._paths or self._given["follow"]
         found = None if shown is None else shown.found

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from kdissect.cli.errors import Wrong
+from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import Folding
@@ -77,7 +77,10 @@ class _Run:
         kept = self._kept()
         if kept is not None:
             with open_output(self._given["output"], self._paths) as file:
-                self._write(file, kept)
+                try:
+                    self._write(file, kept)
+                except (ArithmeticError, LookupError, TypeError, ValueError):  # somebody made it up
+                    raise Unreadable(f"{self._paths[0]}: the tables of this report make no sense") from None
             return DONE
         folding: Folding[Judge] = Folding(self._given, self._paths, whole_judge, is_dear=True)
         path = self._given["state"]

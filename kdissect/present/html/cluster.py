@@ -242,8 +242,8 @@ def security(sheet: Sheet) -> str:
     )
 
 
-_COLUMNS = ("client", "broker", "topic", "group")
-_HEADINGS = ("clients", "brokers", "topics", "groups")
+_COLUMNS = {"client": 0, "topic": 1, "group": 2, "broker": 2}
+_HEADINGS = ("clients", "topics", "groups and brokers")
 
 
 def graph(sheet: Sheet) -> str:
@@ -254,8 +254,7 @@ def graph(sheet: Sheet) -> str:
     for row in rows[:_MOST_EDGES]:
         if row["from_kind"] not in _COLUMNS or row["to_kind"] not in _COLUMNS:
             continue
-        source = _COLUMNS.index(row["from_kind"]), row["from"] or "?"
-        target = _COLUMNS.index(row["to_kind"]), row["to"] or "?"
+        source, target = (_node(row[f"{end}_kind"], row[end] or "?") for end in ("from", "to"))
         relation = row["relation"] or ""
         shade = kinds.setdefault(relation, len(kinds))
         amount = size(row["bytes"]) if row["bytes"] else f"{row['exchanges'] or 0:,} exchanges"
@@ -290,6 +289,11 @@ def graph(sheet: Sheet) -> str:
     return section("graph", "Graph", parts) if found else ""
 
 
+def _node(kind: str, name: str) -> tuple[int, str]:
+    """The column and the name of a node."""
+    return _COLUMNS[kind], f"broker {name}" if kind == "broker" else name
+
+
 def rest(sheet: Sheet) -> str:
     """What was not judged, what was left out, and how to make this report again."""
     report = sheet.report
@@ -302,10 +306,15 @@ def rest(sheet: Sheet) -> str:
     left_out = [(name, (f"{count:,}", count)) for name, count in report.left_out.items()]
     parts = [
         table(("why", "rules", "which"), rows, "Rules that could not judge", (1,)),
+        sheet.table(
+            "damage",
+            (("kind", "fault"), ("layer", "where"), ("meaning", "what that is"), ("count", "count")),
+            "What is wrong with the captured bytes",
+        ),
         table(("table", "left out"), left_out, "Counts that a limit left out", (1,)),
         f'<h3>Make it again</h3><p><code class="command">{text(again, None)}</code></p>'
         '<p class="note">The tables are inside of this page: '
         "<code>kdissect report THIS.html -T ndjson</code> prints them, "
         "<code>kdissect diff BEFORE AFTER</code> compares two reports.</p>",
     ]
-    return section("rest", "What was not judged", parts)
+    return section("rest", "What was not judged, and faults", parts)

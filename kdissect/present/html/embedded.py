@@ -5,6 +5,7 @@ What stands in a file that somebody hands over is not believed: every value must
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
@@ -13,6 +14,7 @@ from typing import Any
 from kdissect import __version__
 from kdissect.analysis.catalogue import STATISTICS as FOLDS
 from kdissect.analysis.fold import Row
+from kdissect.analysis.profile import AREAS, PERCENTILE, Profile
 from kdissect.insight.context import Context, Some, Spoken
 from kdissect.insight.difference import FINDING
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding, Step, Subject
@@ -24,7 +26,7 @@ from kdissect.present.statistics import STATISTICS
 
 MARK = 'data-kdissect="report 1"'
 """Stands in the first tag of a report."""
-_BEGIN, _END = '<script type="application/json" id="kdissect">', "</script>"
+_BEGIN, _END = '<script type="application/json" id="kdissect" data-sha256="', "</script>"
 _LARGEST = 1 << 63
 _COUNTS = tuple(
     name for name, value in Context()._field_defaults.items() if type(value) is int or name.endswith("_ns")
@@ -72,7 +74,12 @@ def embedded(report: Report, most: Mapping[str, int], usual: int) -> str:
         "left_out": report.left_out,
     }
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return _BEGIN + text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") + _END
+    return element(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def element(text: str) -> str:
+    """The element around JSON, with its checksum."""
+    return f'{_BEGIN}{hashlib.sha256(text.encode()).hexdigest()}">{text}{_END}'
 
 
 def _table(text: str, rows: Sequence[Row], most: int) -> dict[str, Any]:
@@ -101,9 +108,12 @@ def report_of(page: str) -> Report:
     :raises NoReportError: it holds none, or one that is damaged.
     """
     _, begin, rest = page.partition(_BEGIN)
-    text, end, _ = rest.partition(_END)
+    written, end, _ = rest.partition(_END)
+    checksum, _, text = written.partition('">')
     if not begin or not end:
         raise NoReportError("the tables of this report are missing: it is cut off, or was changed")
+    if hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() != checksum:
+        raise NoReportError("the tables of this report are damaged, or were changed")
     try:
         value = json.loads(text)
         return _report(value)
@@ -138,8 +148,16 @@ def _rows(text: str, table: Mapping[str, Any]) -> list[Row]:
     out = []
     for row in _list(table["rows"]):
         given = {name: _value(kinds[name], each) for name, each in zip(names, _list(row), strict=True)}
-        out.append({**nothing, **given})
+        made = {**nothing, **given}
+        if text == Profile.name and (made["area"] not in AREAS or None in _needed(made)):
+            raise TypeError
+        out.append(made)
     return out
+
+
+def _needed(row: Row) -> tuple[Any, ...]:
+    """What a row of the profile never lacks."""
+    return row["what"], row["kind"], row["count"], 0 if row["kind"] == PERCENTILE else row["total"]
 
 
 def _value(kind: str, value: Any) -> Any:
@@ -166,6 +184,7 @@ def _value(kind: str, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # half of a pair of surrogates is no text
     return value
 
 

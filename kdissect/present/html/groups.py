@@ -133,7 +133,6 @@ def groups(sheet: Sheet) -> str:
                 ("begin_ns", "at, s"),
                 ("trigger", "why"),
                 ("trigger_client_id", "by"),
-                ("trigger_reason", "reason given"),
                 ("stopped_ns", "stood still"),
                 ("join_phase_ns", "join"),
                 ("assign_phase_ns", "assign"),
@@ -142,8 +141,10 @@ def groups(sheet: Sheet) -> str:
                 ("missing", "never came"),
                 ("members", "members"),
                 ("moved", "partitions moved"),
+                ("trigger_reason", "reason given"),
             ),
             "Rebalances",
+            _named_rebalances(sheet),
             sort=lambda row: row["begin_ns"] or 0,
         ),
         *_assigned(sheet),
@@ -216,6 +217,21 @@ def _gantts(sheet: Sheet) -> Iterator[str]:
             "each bar is a generation of a member, with its partitions; thin: it joins; shaded: a rebalance"
         )
         yield figure(f"Group {group}", drawn, lead)
+
+
+def _named_rebalances(sheet: Sheet) -> list[Row]:
+    """Rebalances with names of clients where those of members stand."""
+    names = _client_names(sheet)
+    return [
+        {
+            **row,
+            **{
+                name: [names.get(each, each) for each in row[name] or ()]
+                for name in ("waited_for", "missing")
+            },
+        }
+        for row in sheet.rows("rebalances")
+    ]
 
 
 def _told(row: Row) -> str:
@@ -292,6 +308,7 @@ def _assigned(sheet: Sheet) -> Iterator[str]:
 
 # -- transactions -----------------------------------------------------------------------------------
 
+_WORST_FIRST = {"timed-out": 0, "fenced": 1, "aborted": 3, "committed": 4}
 _OUTCOMES = {"committed": 2, "aborted": 4, "timed-out": 1, "fenced": 6, "open": 3}
 
 
@@ -314,11 +331,12 @@ def transactions(sheet: Sheet) -> str:
             what = f"{name}: {outcome} after {duration(max(0, end - begin))}, {records}"
             shade = _OUTCOMES.get(outcome, 7)
             is_bad = outcome in ("timed-out", "fenced")
-            spans.append(LaneSpan(sheet.s(begin), sheet.s(end), shade, what, outcome, is_bad))
+            label = outcome if is_bad or outcome == "open" or len(found) == 1 else ""
+            spans.append(LaneSpan(sheet.s(begin), sheet.s(end), shade, what, label, is_bad))
         made.append(Lane(name, spans))
-    drawn = lanes(made, sheet.axis, "Transactions over time")
+    drawn = lanes(made, sheet.axis, "Transactions over time", (), True)
     parts = [
-        figure("Transactions", drawn, "thin: ended by a timeout, or fenced"),
+        figure("Transactions by transactional id", drawn, "thin: ended by a timeout, or fenced"),
         sheet.table(
             "transactions",
             (
@@ -337,7 +355,7 @@ def transactions(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Transactions",
-            sort=lambda row: (row["outcome"] == "committed", -(row["duration_ns"] or 0)),
+            sort=lambda row: (_WORST_FIRST.get(row["outcome"], 2), -(row["duration_ns"] or 0)),
         ),
     ]
     return section("transactions", "Transactions", parts) if rows else ""

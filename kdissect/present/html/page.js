@@ -115,8 +115,4 @@
   });
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   document.addEventListener("scroll", hide, { passive: true });
-
-  addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll("details")) each.open = true;
-  });
 })();

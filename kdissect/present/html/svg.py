@@ -15,7 +15,7 @@ from kdissect.present.html.page import text
 
 WIDE = 1072
 """Units of a plot that is as wide as the page."""
-LEFT = 84
+LEFT = 132
 """Room for what stands beside an axis."""
 SHADES = 8
 
@@ -59,6 +59,14 @@ def _legend(names: Sequence[str], dashes: bool) -> str:
 def shade(number: int) -> str:
     """The class of a colour."""
     return f"c{number % SHADES + 1}"
+
+
+def middle(name: str, longest: int) -> str:
+    """A name with ``…`` for its middle where it is long: names often differ in their ends only."""
+    if len(name) <= longest:
+        return name
+    start = longest // 2 - 1
+    return f"{name[:start]}…{name[start + 1 - longest :]}"
 
 
 def ticks(most: float, about: int = 4, unit: float = 1.0) -> list[float]:
@@ -246,7 +254,7 @@ def bars(rows: Sequence[Bar], parts: Sequence[str], shown: Callable[[float], str
     room = WIDE - left - note - 8
     for at, row in enumerate(rows):
         y = at * 24 + 4
-        out.append(f'<text class="end" x="{left - 10}" y="{y + 13}">{text(row.name, 30)}</text>')
+        out.append(f'<text class="end" x="{left - 10}" y="{y + 13}">{text(middle(row.name, 28))}</text>')
         x = float(left)
         for number, part in enumerate(row.parts):
             wide = part / most * room
@@ -308,7 +316,7 @@ def lanes(
     for at, row in enumerate(rows):
         y = at * 24 + 4
         out.append(
-            f'<text class="end" x="{LEFT - 8}" y="{y + 13}">{text(row.name, 11)}'
+            f'<text class="end" x="{LEFT - 8}" y="{y + 13}">{text(middle(row.name, 18))}'
             f"<title>{text(row.name)}</title></text>"
         )
         for span in row.spans:
@@ -319,7 +327,7 @@ def lanes(
                 f'<rect class="{kind}" x="{x:.1f}" y="{top}" width="{max(wide, 1.5):.1f}" height="{tall}" '
                 f'rx="2" data-tip="{text(span.what)}"/>'
             )
-            if span.label and wide > 12 + 7 * len(span.label):
+            if span.label and not span.is_stop and wide > 12 + 7 * len(span.label):
                 out.append(_inside(x + 5, y + 13, span.label))
             elif span.label and labels_beside:
                 is_left = x > WIDE / 2
@@ -381,6 +389,7 @@ def flows(found: Sequence[Flow], headings: Sequence[str], about: str) -> str:
             y = places[(column, name)]
             out.append(
                 f'<rect class="node" x="{x:.1f}" y="{y - 15:.1f}" width="150" height="21" rx="3"/>'
-                f'<text x="{x + 7:.1f}" y="{y:.1f}">{text(name, 20)}<title>{text(name)}</title></text>'
+                f'<text x="{x + 7:.1f}" y="{y:.1f}">{text(middle(name, 18))}'
+                f"<title>{text(name)}</title></text>"
             )
     return plot(out, high, about)

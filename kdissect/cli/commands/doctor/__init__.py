@@ -18,6 +18,7 @@ from kdissect import __version__, leaves
 from kdissect.cli.capturing import line_without_root, live_in_own_home, way_out
 from kdissect.cli.commands.doctor.spark import HOW_TO as SPARK_HOW_TO
 from kdissect.cli.commands.doctor.tls import HOW_TO as TLS_HOW_TO
+from kdissect.cli.commands.doctor.wireshark import wireshark_row
 from kdissect.cli.config import config_path, is_public, load_config
 from kdissect.cli.exit_codes import DONE, UNREADABLE
 from kdissect.cli.output import TextOutput, open_output
@@ -103,6 +104,7 @@ def _rows() -> Iterator[Row]:
         yield package, "ok" if found else "absent", f"{found or hint} ({purpose}; optional)"
     yield _java()
     yield from _capturing()
+    yield wireshark_row()
     yield _confinement()
     yield from _leaves()
     yield from _definitions()

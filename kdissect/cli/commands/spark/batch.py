@@ -91,7 +91,8 @@ _UNKNOWN_CORES = 8
     metavar="MIB",
     help="Size of the pieces of large files.",
 )
-@click.option("--explain", is_flag=True, help="Print the plan and do nothing else.")
+@click.option("--plan", "plans", is_flag=True, help="Print what will be read by whom, and do nothing else.")
+@click.option("--explain", is_flag=True, hidden=True)
 @click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for progress.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
@@ -116,6 +117,8 @@ class _Batch:
         from kdissect.spark.plan import plan
         from kdissect.spark.storage import refuse_unreadable
 
+        if given["explain"]:
+            raise Wrong("--explain is --plan now; kdissect spark stats --findings says what is wrong")
         master = given["master"]
         given["inputs"] = [within_reach(each, master) for each in given["inputs"]]
         for secrets in ("keylog", "rsa_key"):
@@ -133,7 +136,7 @@ class _Batch:
             self._plan = plan(
                 list(given["inputs"]), self._settings, self._cores or _UNKNOWN_CORES, given["strategy"]
             )
-            if not given["explain"]:
+            if not given["plans"]:
                 check(given["master"])
             refuse_unreadable([path for point in self._plan.points for path in point.paths])
         except CaptureError as error:
@@ -144,7 +147,7 @@ class _Batch:
 
     def run(self) -> int:
         given = self._given
-        if given["explain"]:
+        if given["plans"]:
             for line in self._plan.lines():
                 print(line)  # noqa: T201
             return DONE

@@ -11,12 +11,13 @@ import click
 
 from kdissect.cli.commands.spark.sessions import running, session_options, within_reach
 from kdissect.cli.errors import Unreadable, complain
-from kdissect.cli.exit_codes import DONE
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
+from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "
 )
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows in each section.")
 @click.option("-T", "form", type=click.Choice(("table", "ndjson")), default="table", help="Output format.")
+@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:
     """Tables of batch or stream → what they say together.
 
-    It needs the tables exchanges and connections. An exchange that several capture points saw counts once.
+    It needs the tables exchanges and connections, and for quality and --strict also faults. An exchange that
+    several capture points saw counts once.
     """
     out = within_reach(given["tables"], given["master"]).rstrip("/")
     for name in ("exchanges", "connections"):
@@ -51,14 +54,22 @@ def command(**given: Any) -> int:
             raise Unreadable(
                 f"{out}: has no table {name}; kdissect spark batch … --out {out} --table {name} makes it"
             )
+    needs_faults = given["strict"] or SECTION in given["sections"]
+    has_faults = needs_faults if "://" in out else os.path.isdir(os.path.join(out, "faults"))
+    if needs_faults and not has_faults:
+        raise Unreadable(f"{out}: has no table faults; kdissect spark batch … --table faults makes it")
     with running(given) as (spark, _):
-        made = Report(spark, *(spark.read.parquet(f"{out}/{name}") for name in ("exchanges", "connections")))
-        for name in given["sections"] or SECTIONS:
+        read = spark.read.parquet
+        faults = read(f"{out}/faults") if has_faults else None
+        made = Report(spark, read(f"{out}/exchanges"), read(f"{out}/connections"), faults)
+        for name in given["sections"] or (each for each in SECTIONS if has_faults or each != SECTION):
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
                 complain(
                     f"{name}: too many clients and connections; {plural(made.left_out, 'count')} left out"
                 )
+        if faults is not None and given["strict"] and not faults.isEmpty():
+            return FAULTS_SEEN
     return DONE
 
 

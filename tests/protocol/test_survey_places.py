@@ -14,9 +14,9 @@ from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.layout import record_fields
-from kdissect.protocol.places import find_places, way_through
 from kdissect.protocol.schema import Struct, message_struct
 from kdissect.protocol.select import pick, selection
+from kdissect.protocol.survey import find_places, route
 from kdissect.protocol.topics import partition_of
 from tests.protocol.official import Vector, vectors
 
@@ -41,7 +41,8 @@ def decoded(struct: Struct, data: bytes) -> Any:
 
 def found(struct: Struct, data: bytes) -> Any:
     """The same by the walk."""
-    places = find_places(struct, Cursor(data))
+    way = route(struct)
+    places = find_places(way, Cursor(data)) if way is not None else None
     if places is None:
         return None
     return [(*rest, name, at if name == "baseOffset" else data[at : at + n]) for *rest, name, at, n in places]
@@ -80,7 +81,8 @@ def test_any_bytes(vector: Vector, data: bytes) -> None:
 
 @pytest.mark.parametrize(("key", "kind"), [(0, "request"), (0, "response"), (1, "response")])
 def test_an_api_with_records_has_a_simple_way_in_every_version(key: int, kind: str) -> None:
-    assert all(way_through(message_struct(key, version, kind)) for version in apis.versions(key))
+    ways = [route(message_struct(key, version, kind)) for version in apis.versions(key)]
+    assert all(way is not None and way.tells_places for way in ways)
 
 
 def test_what_a_struct_says_of_its_partition_does_not_hold_behind_it() -> None:
@@ -92,4 +94,4 @@ def test_what_a_struct_says_of_its_partition_does_not_hold_behind_it() -> None:
 
 
 def test_of_a_snapshot_whose_middle_is_fetched_nothing_is_found() -> None:
-    assert find_places(message_struct(59, 0, "response"), Cursor(bytes(7))) is None
+    assert found(message_struct(59, 0, "response"), bytes(7)) is None

@@ -1,0 +1,71 @@
+"""Kinds of faults, and how often each came: what is wrong with the captured bytes, in a few rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdissect.analysis.declared import column
+from kdissect.analysis.fold import OneTable, Row, least
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.faults import KINDS
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Fault
+
+
+@dataclass(slots=True)
+class _FaultCount:
+    count: int = 0
+    packet: int | None = None
+
+    def add(self, fault: Fault) -> None:
+        self.count += 1
+        self.packet = least(self.packet, fault.packet)
+
+    def merge(self, later: _FaultCount) -> None:
+        self.count += later.count
+        self.packet = least(self.packet, later.packet)
+
+
+class Damage(OneTable[tuple[str, str], _FaultCount]):
+    """The statistic ``damage``."""
+
+    name = "damage"
+    about = "kinds of faults, and how many of each"
+    columns = (
+        column("layer", "text", "where: file, link, tcp, frame, session, message, records or tls"),
+        column("kind", "text", "the kind of fault (kdissect fields faults)"),
+        column("meaning", "text", "what that is"),
+        column("count", "int64", "how many"),
+        column("packet", "int64", "the packet of the first; null where none is known", unit="id"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_FaultCount, limits)
+
+    def feed(self, event: Event) -> None:
+        if isinstance(event, Fault):
+            self._add(event)
+        else:
+            super().feed(event)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        for fault in exchange.faults_at_hand:
+            self._add(fault)
+
+    def _add(self, fault: Fault) -> None:
+        row = self._rows.row((fault.layer, fault.kind))
+        if row is not None:
+            row.add(fault)
+
+    def result(self) -> list[Row]:
+        return [
+            {
+                "layer": layer,
+                "kind": kind,
+                "meaning": KINDS[kind][1] if kind in KINDS else None,
+                "count": row.count,
+                "packet": row.packet,
+            }
+            for (layer, kind), row in sorted(self._rows.rows.items())
+        ]

@@ -1,0 +1,229 @@
+"""The plan of a struct → the program that :mod:`~kdissect.protocol.survey` runs: a few bytes a field."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from kdissect.protocol import plan
+from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, has_typed, names_one
+from kdissect.protocol.schema import Field, Struct
+from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches, told_by
+
+PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
+PARTITION, OFFSET = 13, 14
+"""The steps of a program. Numbers of two bytes follow some of them, highest first:
+
+| step | what it does | numbers |
+|---|---|---|
+| ``PASS`` | passes bytes | how many |
+| ``ERROR``, ``ACKS``, ``THROTTLE`` | reads an integer that is asked for | |
+| ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
+| ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
+| ``PARTITION``, ``OFFSET`` | passes a partition's number or base offset, notes it for places | |
+| ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`TELLS` |
+| ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
+:data:`OPEN`, bytes of the program of an element, which follows |
+| ``MAYBE`` | goes through a struct that may be null | :data:`COMPACT` if a varint tells, bytes of its \
+program |
+| ``STRUCT`` | goes through a struct that has a topic's id and name | bytes of its program |
+| ``TAGS`` | goes through tagged fields | bytes of what follows: of each that is known its tag, the \
+bytes of its program, the program |
+| ``LEAVE`` | gives up | |
+"""
+
+COMPACT, NULLABLE = 1, 2
+"""Whether a length is a varint; whether there may be null."""
+OPEN = 0xFFFF
+"""Elements have no fixed size."""
+
+THROTTLE_FIELD = "throttleTimeMs"
+"""An int32, of most responses."""
+
+NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
+"""What a string names."""
+BESIDE_ID = 4
+"""Added to it: the name of the topic whose id stands beside it."""
+TELLS = 8
+"""Added to it, and to that of an id: the topic of the partitions in its struct."""
+TEACHES = 1
+"""Of an id: the topic's name stands beside it."""
+RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
+"""The only names of fields that places are noted of."""
+
+
+def is_error_code(field: Field) -> bool:
+    """Whether a field is an error code, which is 0 where all is well."""
+    return field.type == "int16" and field.name.endswith(("ErrorCode", "errorCode"))
+
+
+def program_of(struct: Struct) -> bytes | None:
+    """The program of a struct; None where no walk can tell what is asked: another field may tell what one
+    names."""
+    program = _struct(struct)
+    return None if program is None or len(program) > OPEN else program
+
+
+def _struct(struct: Struct) -> bytes | None:
+    """The program of a struct."""
+    if has_typed(struct):
+        return None
+    names = {field.name for field in struct.fields}
+    if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
+        return None
+    steps: list[bytes] = []
+    for opcode, name, argument in struct.plan[1]:
+        step = _field(struct, struct.by_name[name], opcode, argument)
+        if step is None:
+            return None
+        if steps and steps[-1][0] == PASS == step[0] and len(step) == len(steps[-1]) == 3:
+            steps[-1] = bytes((PASS,)) + _number(_two(steps[-1], 1) + _two(step, 1))
+        else:
+            steps.append(step)
+    if struct.plan[2] is not None:
+        known = []
+        for tag, (opcode, name, argument) in struct.plan[2]:
+            step = _field(struct, struct.by_name[name], opcode, argument)
+            if step is None or _asks(struct.by_name[name]):
+                # What it says has its place elsewhere than on the wire.
+                step = bytes((LEAVE,))
+            known.append(_number(tag) + _number(len(step)) + step)
+        steps.append(bytes((TAGS,)) + _number(sum(map(len, known))) + b"".join(known))
+    return b"".join(steps)
+
+
+def _is_simple(struct: Struct) -> bool:
+    """Whether the topic of a struct has one id and one name, neither of them in a tagged field."""
+    told = [field for field in struct.fields if field.name in (*IDS, *NAMES)]
+    types = sorted(field.type for field in told)
+    return types == ["string", "uuid"] and all(field.tag is None for field in told)
+
+
+def _field(struct: Struct, field: Field, opcode: int, argument: Any) -> bytes | None:
+    if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
+        nullable, element, inner, least = argument
+        program = _element(struct, field, element, inner)
+        if program is None or least > OPEN or len(program) > OPEN:
+            return None
+        width = _two(program, 1) if len(program) == 3 and program[0] == PASS else OPEN
+        form = _form(opcode == plan.COMPACT_ARRAY, nullable)
+        return bytes((LIST,)) + form + b"".join(map(_number, (least, width, len(program)))) + program
+    if opcode >= plan.STRUCT:
+        assert field.struct is not None
+        program = _struct(field.struct)
+        if program is None or len(program) > OPEN:
+            return None
+        if opcode == plan.STRUCT:
+            return bytes((STRUCT,)) + _number(len(program)) + program
+        form = _form(opcode == plan.TAGGED_NULLABLE_STRUCT, True)
+        return bytes((MAYBE,)) + form + _number(len(program)) + program
+    return _leaf(struct, field, opcode, bool(argument))
+
+
+def _element(struct: Struct, field: Field, element: int, inner: Any) -> bytes | None:
+    if element == plan.STRUCT:
+        assert field.struct is not None
+        return _struct(field.struct)
+    return _leaf(struct, field, element, bool(inner))
+
+
+def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | None:
+    """:param struct: the one that it stands in."""
+    if opcode < plan.STRING:
+        if opcode == plan.UUID and is_topic(field):
+            tells = TELLS if _tells(struct, field) else 0
+            return bytes((TOPIC_ID,)) + _number((TEACHES if teaches(struct, field) else 0) | tells)
+        if is_error_code(field):
+            return bytes((ERROR,))
+        if field.name == "acks":
+            return bytes((ACKS,))
+        if field.name == THROTTLE_FIELD:
+            return bytes((THROTTLE,))
+        if opcode == plan.INT32 and _tells(struct, field):
+            return bytes((PARTITION,))
+        if opcode == plan.INT64 and field.name == OFFSET_FIELD:
+            return bytes((OFFSET,))
+        return bytes((PASS,)) + _number(plan.WIDTHS[opcode])
+    form = _form(opcode in plan.COMPACT, nullable)
+    if opcode > plan.COMPACT_STRING:
+        if field.name == "unalignedRecords":
+            return None  # whether these are records depends on another field
+        return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
+    what = NOTHING
+    if is_topic(field):
+        what = A_TOPIC
+    elif names_one(field, GROUP):
+        what = A_GROUP
+    elif names_one(field, TRANSACTIONAL_ID):
+        what = A_TRANSACTIONAL_ID
+    if field.name in NAMES and any(each.name in IDS for each in struct.fields):
+        what += BESIDE_ID
+    if _tells(struct, field):
+        what += TELLS
+    return bytes((TEXT,)) + form + _number(what)
+
+
+@cache
+def _has_places(struct: Struct) -> bool:
+    """Whether record sets or base offsets are in it."""
+    return any(
+        _is_place(field) or (field.struct is not None and _has_places(field.struct))
+        for field in struct.fields
+    )
+
+
+def _is_place(field: Field) -> bool:
+    return field.type == "records" or (field.type == "int64" and field.name == OFFSET_FIELD)
+
+
+_TELLING = {"topic": "string", "topic id": "uuid", "partition": "int32"}
+"""What a field tells of the partition that its struct is about: its type."""
+
+
+def _tells(struct: Struct, field: Field) -> bool:
+    """Whether a field tells which partition the places in its struct are of."""
+    told = told_by(field.name)
+    return told is not None and _TELLING[told] == field.type and _has_places(struct)
+
+
+@cache
+def tells_places(struct: Struct) -> bool:
+    """Whether each struct with places says first which partition it is about, and nothing of that in tagged
+    fields; and whether the places have the names that are noted."""
+    if not _has_places(struct):
+        return True
+    is_inside = False
+    for field in struct.fields:
+        told = told_by(field.name)
+        if told is not None and (is_inside or field.tag is not None or _TELLING[told] != field.type):
+            return False
+        if _is_place(field):
+            is_inside = True
+            if field.tag is not None or field.name not in (RECORD_FIELD, OFFSET_FIELD):
+                return False
+        elif field.struct is not None:
+            is_inside = True
+            if not tells_places(field.struct):
+                return False
+    return True
+
+
+def _asks(field: Field) -> bool:
+    """Whether anything is asked of a field."""
+    if field.struct is not None:
+        return any(_asks(each) for each in field.struct.fields)
+    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD):
+        return True
+    return field.type == "records" or names_one(field, GROUP) or names_one(field, TRANSACTIONAL_ID)
+
+
+def _form(is_compact: bool, nullable: bool) -> bytes:
+    return _number((COMPACT if is_compact else 0) | (NULLABLE if nullable else 0))
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(2, "big")
+
+
+def _two(program: bytes, at: int) -> int:
+    return program[at] << 8 | program[at + 1]

@@ -1,0 +1,161 @@
+"""Lays the plug-in and the extcap program into a user's folders, and takes them away again.
+
+What kdissect lays there says so in its first lines. A file that does not is somebody else's: it is never
+written over, and never removed. Folders that were made for it go with it, if nothing else is in them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from kdissect import __version__
+from kdissect.wireshark.folders import Folders
+from kdissect.wireshark.plugin import plugin_text
+
+MARK = "written by kdissect wireshark install"
+"""In the first lines of every file that is laid."""
+_MADE = "made this folder: "
+"""In the lines after it, before a folder that was made."""
+_HEAD_BYTES = 8_192
+
+PLUGIN, EXTCAP = KINDS = ("plug-in", "interfaces")
+"""What is laid."""
+PROGRAM = (sys.executable, "-P", "-m", "kdissect")
+"""kdissect as Wireshark starts it, from a folder in which anything may be."""
+
+ABSENT, INSTALLED, OUTDATED, FOREIGN = "absent", "installed", "outdated", "foreign"
+"""What may be in a place: nothing, what would be laid there, what another kdissect laid, something else."""
+
+
+class ForeignFileError(Exception):
+    """A file is in the way that kdissect did not write. The text has one line."""
+
+
+class Place(NamedTuple):
+    """A file to lay."""
+
+    kind: str
+    path: Path
+
+    def text(self, made: Sequence[str]) -> str:
+        """What is in it.
+
+        :param made: folders that were made for it.
+        """
+        words = (f"kdissect {__version__}, {MARK}", *(f"{_MADE}{each}" for each in made))
+        if self.kind == PLUGIN:
+            return "".join(f"-- {each}\n" for each in words) + plugin_text()
+        command = [*PROGRAM, "extcap"]
+        if self.path.suffix == ".bat":
+            head = "".join(f"rem {each}\r\n" for each in words)
+            return f'@echo off\r\n{head}"{command[0]}" {" ".join(command[1:])} %*\r\n'
+        return "#!/bin/sh\n" + "".join(f"# {each}\n" for each in words) + f'exec {shlex.join(command)} "$@"\n'
+
+
+def places(folders: Folders, platform: str = sys.platform) -> tuple[Place, ...]:
+    """The files to lay."""
+    program = "kdissect.bat" if platform == "win32" else "kdissect"
+    return Place(PLUGIN, folders.plugins / "kdissect.lua"), Place(EXTCAP, folders.extcap / program)
+
+
+def state_of(place: Place) -> str:
+    """What is there."""
+    if not os.path.lexists(place.path):
+        return ABSENT
+    found = _read(place.path)
+    if found is None or MARK not in found[:_HEAD_BYTES]:
+        return FOREIGN
+    is_same = found == place.text(_made_before(found))
+    return INSTALLED if is_same and (os.name == "nt" or os.access(place.path, os.R_OK)) else OUTDATED
+
+
+def install(folders: Folders) -> list[Place]:
+    """Lay the files; gives those that were not there as they are now.
+
+    :raises ForeignFileError: another file is in the way. Nothing was laid then.
+    :raises OSError: a file cannot be written.
+    """
+    wanted = places(folders)
+    _refuse_foreign(wanted)
+    laid = []
+    for place in wanted:
+        if state_of(place) == INSTALLED:
+            continue
+        made = [*_made_before(_read(place.path) or ""), *_make(place.path.parent)]
+        _write(place, place.text(made))
+        laid.append(place)
+    return laid
+
+
+def uninstall(folders: Folders) -> list[Place]:
+    """Take the files away, and the folders that were made for them; gives those that were there.
+
+    :raises ForeignFileError: one of them is not kdissect's. Nothing was removed then.
+    :raises OSError: a file cannot be removed.
+    """
+    known = places(folders)
+    _refuse_foreign(known)
+    removed, made = [], []
+    for place in known:
+        if state_of(place) == ABSENT:
+            continue
+        made += _made_before(_read(place.path) or "")
+        place.path.unlink()
+        removed.append(place)
+    for folder in sorted(made, key=len, reverse=True):
+        with suppress(OSError):  # something else is in it
+            os.rmdir(folder)
+    return removed
+
+
+def _refuse_foreign(wanted: Sequence[Place]) -> None:
+    for place in wanted:
+        if state_of(place) == FOREIGN:
+            raise ForeignFileError(
+                f"{place.path} is not kdissect's, so it stays as it is: move it away, then try again"
+            )
+
+
+def _read(path: Path) -> str | None:
+    """What is in a file; None where it is no plain file, or cannot be read."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return None
+
+
+def _made_before(text: str) -> list[str]:
+    """The folders that were made for a file, as it tells."""
+    return re.findall(rf"^(?:--|#|rem) {_MADE}(.+?)\r?$", text[:_HEAD_BYTES], re.MULTILINE)
+
+
+def _make(folder: Path) -> Iterator[str]:
+    """Make a folder and those around it; gives those that were not there."""
+    if not folder.is_dir():
+        yield from _make(folder.parent)
+        folder.mkdir()
+        yield str(folder)
+
+
+def _write(place: Place, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    number, path = tempfile.mkstemp(dir=place.path.parent, prefix=".kdissect-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+        os.chmod(path, 0o755 if place.kind == EXTCAP else 0o644)
+        os.replace(path, place.path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise

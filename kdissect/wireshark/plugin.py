@@ -1,0 +1,24 @@
+"""The plug-in: a post-dissector in Lua, with the columns of the comments that it reads."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from kdissect.present.comments import TOLD
+
+_PLACE = "--@COLUMNS@\n"
+
+
+def plugin_text() -> str:
+    """The plug-in, as Lua."""
+    text = files(__package__).joinpath("postdissector.lua").read_text("utf-8")
+    columns = (
+        f"    {{{_lua(each.name)}, {_lua(each.type)}, {_lua(each.meaning)}}},\n" for each in TOLD.columns
+    )
+    return text.replace(_PLACE, "".join(columns))
+
+
+def _lua(text: str) -> str:
+    """A text as a constant of Lua."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
