@@ -52,6 +52,7 @@ LEAVES = (
     "kdissect.record.sets",
     "kdissect.record.sound",
     "kdissect.payload.avro_values",
+    "kdissect.payload.avro_text",
     "kdissect.message",
     "kdissect.exchange",
     "kdissect.plain",

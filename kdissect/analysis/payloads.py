@@ -46,7 +46,7 @@ class Form(NamedTuple):
     compression: str
 
 
-class Place(NamedTuple):
+class RecordSpot(NamedTuple):
     """Where a record is; the smaller of two came first."""
 
     ns: int
@@ -66,8 +66,8 @@ class _Seen:
     schema_bytes: int = 0
     undecodable: int = 0
     problems: set[str] = field(default_factory=set)
-    first: Place | None = None
-    last: Place | None = None
+    first: RecordSpot | None = None
+    last: RecordSpot | None = None
     producers: set[str] = field(default_factory=set)
     confidences: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
@@ -95,7 +95,7 @@ def least_texts(texts: set[str]) -> set[str]:
     return texts if len(texts) <= MOST_PRODUCERS else set(sorted(texts)[:MOST_PRODUCERS])
 
 
-class Payloads(OneTable[Form, _Seen]):
+class Payloads(OneTable[tuple[Any, ...], _Seen]):
     """The statistic ``payloads``."""
 
     name = "payloads"
@@ -187,7 +187,7 @@ class Payloads(OneTable[Form, _Seen]):
             offset = (
                 record.offset if direction != "produce" else -1 if shift is None else record.offset + shift
             )
-            where = Place(ns, number, at, -1 if place.partition is None else place.partition, offset)
+            where = RecordSpot(ns, number, at, -1 if place.partition is None else place.partition, offset)
             at += 1
             for part, data in (("key", record.key), ("value", record.value)):
                 found = None
@@ -284,7 +284,7 @@ def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> For
     )
 
 
-def _count(row: _Seen, data: bytes, found: Decoded | None, where: Place, is_packed: bool) -> None:
+def _count(row: _Seen, data: bytes, found: Decoded | None, where: RecordSpot, is_packed: bool) -> None:
     row.records += 1
     row.bytes += len(data)
     row.packed += is_packed

@@ -31,16 +31,31 @@ def _item(text: str, meaning: str) -> CompletionItem:
     return CompletionItem(text, help=meaning)
 
 
-def a_filter(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def a_filter(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """After ``-Y``. If a path can go on in one way only, its continuations are offered at once. Otherwise a
     shell would take the only word as finished."""
     from kdissect.filter.complete import complete
 
-    found = complete(incomplete)
+    inside = _names_inside(context)
+    found = complete(incomplete, inside=inside)
     while len(found) == 1 and found[0].text.endswith("."):
         incomplete = incomplete[: found[0].start] + found[0].text
-        found = complete(incomplete)
+        found = complete(incomplete, inside=inside)
     return [_item(incomplete[: each.start] + each.text, each.meaning) for each in found]
+
+
+def _names_inside(context: click.Context) -> dict[str, str]:
+    """The names inside decoded values, by the folders that ``--schemas`` names before the cursor."""
+    folders = context.params.get("schemas") or ()
+    if not folders:
+        return {}
+    from kdissect.model import CaptureError
+    from kdissect.registry.folders import read_schemas
+
+    try:
+        return read_schemas(folders).paths()
+    except CaptureError:
+        return {}
 
 
 def a_column_of(tables: Mapping[str, Table]) -> Complete:

@@ -45,7 +45,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
 
     :raises Wrong: a rule or a folder cannot be used.
     """
-    rules = (*(f"{topic}={form}" for topic, form in config.decode_as.items()), *given["payload_rules"])
+    rules = rules_of(given, config)
     folders = given["schemas"] or config.schemas
     if not rules and not folders:
         return None
@@ -66,6 +66,12 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     decoder = Decoder(schemas, found, config.limits)
     tell(decoder)
     return decoder
+
+
+def rules_of(given: Mapping[str, Any], config: Config) -> tuple[str, ...]:
+    """The rules of the configuration, then those of ``--decode-as``, which count more."""
+    configured = (f"{topic}={form}" for topic, form in config.decode_as.items())
+    return (*configured, *given.get("payload_rules", ()))
 
 
 def learn_of_logs(decoder: Decoder, paths: Iterable[str], config: Config) -> None:

@@ -7,12 +7,14 @@ accept. The fields tell their names, and the field before an operator tells its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kdissect.durations import DURATIONS
 from kdissect.filter import paths, wireshark
 from kdissect.filter.computed import MACROS
+from kdissect.filter.decoded import PREFIXES
 from kdissect.filter.errors import FilterError
 from kdissect.filter.field import Field, Kind, plain
 from kdissect.filter.fields import own_fields
@@ -44,9 +46,13 @@ class Completion(NamedTuple):
     meaning: str
 
 
-def complete(text: str, cursor: int | None = None) -> list[Completion]:
+def complete(
+    text: str, cursor: int | None = None, inside: Mapping[str, str] | None = None
+) -> list[Completion]:
     """What the word at the cursor may become, or what may stand at the cursor if no word is there; the
     likeliest first. A text that cannot be continued has no completions.
+
+    :param inside: names inside decoded keys and values (``customer.id``), with their types.
     """
     cursor = len(text) if cursor is None else max(0, min(cursor, len(text)))
     if len(text) > LONGEST:
@@ -59,7 +65,7 @@ def complete(text: str, cursor: int | None = None) -> list[Completion]:
     quote = begun[:1] if begun[:1] in _QUOTES else ""
     wanted = plain(begun.removeprefix(quote))
     out: dict[str, str] = {}
-    for offered, meaning in _offers(text[:start], begun, accepted):
+    for offered, meaning in chain(_offers(text[:start], begun, accepted), _inside(begun, inside or {})):
         word = offered.strip('"')
         if quote:
             offered = f"{quote}{word}{quote}"
@@ -68,6 +74,12 @@ def complete(text: str, cursor: int | None = None) -> list[Completion]:
             if len(out) == MOST:
                 break
     return [Completion(offered, start, cursor, meaning) for offered, meaning in out.items()]
+
+
+def _inside(begun: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for prefix in PREFIXES:
+        if begun.lower().startswith(prefix):
+            yield from ((f"{prefix}{name}", meaning) for name, meaning in names.items())
 
 
 def _start(before: str) -> int:
@@ -161,6 +173,8 @@ def _names(begun: str) -> Iterator[tuple[str, str]]:
     for field in own_fields():
         for alias in field.aliases:
             yield alias, f"the same as {field.name}"
+    for prefix in PREFIXES:
+        yield prefix, "a field inside the decoded bytes; its path follows"
     yield HEADER_PREFIX, "of a record: the value of a header; its name follows"
     head, dot, rest = begun.partition(".")
     api = paths.api_of(head) if dot else None

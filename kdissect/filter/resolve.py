@@ -12,6 +12,7 @@ from kdissect.filter.brackets import steps_of
 from kdissect.filter.checks import Check
 from kdissect.filter.columns import BOTH_ENDS
 from kdissect.filter.computed import MACROS, NOT_OFFERED, OF_FINDINGS, SLOW
+from kdissect.filter.decoded import asked_for, decoded_field, is_decoded
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import And, Expression, Leaf, Not, Or, Pair
 from kdissect.filter.field import Field, Kind, plain
@@ -95,12 +96,15 @@ def _compared(syntax: Compared, hints: list[str]) -> Expression:
     field = named(syntax.field)
     if field is None:
         raise _unknown(syntax.field)
+    if is_decoded(field):
+        field = asked_for(field, syntax)
     if syntax.operator not in VALUE_OPERATORS[field.kind]:
         raise syntax.at.error(not_asked(field, syntax.operator))
     if field.name in BOTH_ENDS:
         return _of_both_ends(syntax, BOTH_ENDS[field.name], hints)
     (word, high), *others = syntax.items
-    if word.quoted or high is not None or others or syntax.operator not in pairs.OPERATORS:
+    is_alone = word.quoted or is_decoded(field)
+    if is_alone or high is not None or others or syntax.operator not in pairs.OPERATORS:
         return Leaf(field, check_of(field, syntax, hints))
     if field.kind in (Kind.TEXT, Kind.BYTES):
         other = _text_field(word)
@@ -172,7 +176,7 @@ def named(word: Word) -> Field | None:
     text = word.text
     steps = steps_of(word) if "[" in text else []
     name = ".".join(step.name for step in steps) or text
-    own = by_name().get(plain(name)) or _header_field(name) or wireshark.field_of(name)
+    own = by_name().get(plain(name)) or _header_field(name) or decoded_field(name) or wireshark.field_of(name)
     try:
         if own is not None:
             return own if not steps else parts_of(own, text, steps)

@@ -17,6 +17,7 @@ cdef class AvroType:
     cdef public Py_ssize_t size
     cdef public str logical
     cdef public int scale
+    cdef public list texts
 
 cpdef int64_t values_left(int64_t size) except -1
 @cython.locals(kind=cython.int, index=int64_t, types=list, names=list, byte=cython.int, size=int64_t)

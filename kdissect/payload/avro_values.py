@@ -38,7 +38,7 @@ _duration = Struct("<III").unpack
 class AvroType:
     """One type of a schema, ready to be read."""
 
-    __slots__ = ("item", "kind", "logical", "name", "names", "scale", "size", "types")
+    __slots__ = ("item", "kind", "logical", "name", "names", "scale", "size", "texts", "types")
 
     def __init__(self, kind: int, name: str) -> None:
         self.kind = kind
@@ -57,6 +57,8 @@ class AvroType:
         """The logical type where values are shown by it, else empty."""
         self.scale = 0
         """Of a decimal."""
+        self.texts: list[bytes] | None = None
+        """Made by :mod:`kdissect.payload.avro_text`."""
 
 
 def values_left(size: int) -> int:

@@ -32,6 +32,8 @@ from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
 from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
+ENVELOPE = ".Envelope"
+"""How Debezium's records of Avro are called at their end."""
 
 
 class Rule(NamedTuple):
@@ -92,12 +94,19 @@ class Decoder:
     """Decodes keys and values. Can be copied into other processes.
 
     :param rules: the last that matches counts; without one, ``auto``.
+    :param learns: whether records of the registry's topic teach it schemas.
     """
 
     def __init__(
-        self, schemas: Schemas | None = None, rules: Sequence[Rule] = (), limits: Limits = DEFAULTS
+        self,
+        schemas: Schemas | None = None,
+        rules: Sequence[Rule] = (),
+        limits: Limits = DEFAULTS,
+        *,
+        learns: bool = True,
     ) -> None:
         self.schemas = Schemas() if schemas is None else schemas
+        self.learns = learns
         self._rules = tuple(rules)
         self._limits = limits
         self._chosen: dict[tuple[str, str], Rule | None] = {}
@@ -169,7 +178,7 @@ class Decoder:
             found = enveloped(Found("json", value), headers)
             return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
         envelope = None
-        if name is not None and name.endswith(".Envelope") and isinstance(value, dict) and "op" in value:
+        if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
         return Decoded(reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression)
 

@@ -62,7 +62,7 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
     if first == 0:
         number = int.from_bytes(data[1:5], "big", signed=True)
         if 0 <= number < 256:  # at least four zeros
-            found = _of_zeros(data)
+            found = of_zeros(data)
             if found is not None:
                 return found
         if number > 0:
@@ -75,7 +75,7 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
     return None
 
 
-def _of_zeros(data: bytes) -> Framing | None:
+def of_zeros(data: bytes) -> Framing | None:
     """Azure's form begins with four zeros, Apicurio's with five, unless there are very many schemas."""
     if len(data) > 36 and _HEX32.match(data, 4):
         return Framing("azure", data[4:36].decode().lower(), 36)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kdissect.payload.avro import SchemaError, avro_type
-from kdissect.payload.avro_values import RECORD, AvroType
+from kdissect.payload.avro_values import ARRAY, RECORD, UNION, AvroType
 from kdissect.payload.proto_known import KNOWN
-from kdissect.payload.proto_text import ProtoFile, parse_proto
+from kdissect.payload.proto_text import ProtoFile, ProtoMessage, parse_proto
 
 AVRO, PROTOBUF, JSON = KINDS = ("AVRO", "PROTOBUF", "JSON")
 """As registries call them."""
@@ -152,6 +152,20 @@ class Schemas:
             self._subject_readers[subject] = self._reader(versions[max(versions)])
         return self._subject_readers[subject]
 
+    def paths(self) -> dict[str, str]:
+        """The names inside values of all schemas, ``customer.id``, with their types; not too many."""
+        out: dict[str, str] = {}
+        for schema in self.all():
+            if len(out) >= _MOST_PATHS:
+                break
+            reader = self._reader(schema)
+            if reader is not None and reader.avro is not None:
+                _avro_paths(reader.avro, "", out, 0)
+            elif reader is not None and reader.proto is not None:
+                for message in reader.proto.messages:
+                    _proto_paths(message, "", out, 0)
+        return out
+
     def _reader(self, schema: Schema) -> Reader | None:
         try:
             return self.parsed(schema)
@@ -236,6 +250,28 @@ class Schemas:
             found.append((reference, other))
             waiting += other.references
         return found
+
+
+_MOST_PATHS, _DEEPEST_PATH = 1_000, 6
+
+
+def _avro_paths(avro: AvroType, prefix: str, out: dict[str, str], depth: int) -> None:
+    for inner in (*avro.types, avro.item) if avro.kind in (UNION, ARRAY) else ():
+        if inner is not None and depth < _DEEPEST_PATH:
+            _avro_paths(inner, prefix, out, depth + 1)
+    if avro.kind == RECORD and depth < _DEEPEST_PATH:
+        for name, field in zip(avro.names, avro.types, strict=True):
+            if len(out) < _MOST_PATHS:
+                out.setdefault(prefix + name, field.name)
+                _avro_paths(field, f"{prefix}{name}.", out, depth + 1)
+
+
+def _proto_paths(message: ProtoMessage, prefix: str, out: dict[str, str], depth: int) -> None:
+    for field in message.fields if depth < _DEEPEST_PATH else ():
+        if len(out) < _MOST_PATHS:
+            out.setdefault(prefix + field.name, field.kind)
+            if field.message is not None and not field.is_map:
+                _proto_paths(field.message, f"{prefix}{field.name}.", out, depth + 1)
 
 
 def _named(schema: Schema) -> str:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.payload.decoder import Decoded, Decoder
-from kdissect.payload.framing import Headers
+from kdissect.model import DecodeError
+from kdissect.payload.avro_text import can_be_written, write_value
+from kdissect.payload.avro_values import AvroType, values_left
+from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
+from kdissect.payload.framing import Headers, of_zeros
 from kdissect.payload.schemas import TOPIC
+from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
+from kdissect.protocol.json_text import JsonText
 
 COLUMNS = ("keyDecoded", "valueDecoded", "keyFormat", "valueFormat")
 """The columns that are filled here, in their order, the last of the table."""
@@ -20,7 +25,7 @@ def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
     """Add :data:`COLUMNS` to a row of records, from what it shows: a secret that is hidden there is not
     decoded either."""
     key, value, headers = row["key"], row["value"], row["headers"]
-    if topic == TOPIC:
+    if topic == TOPIC and decoder.learns:
         decoder.schemas.learn(key, value)
     for side, data in (("key", key), ("value", value)):
         if data is not None:
@@ -37,36 +42,76 @@ class Texts:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._told: dict[tuple[Any, ...], str] = {}
+        self._told: dict[tuple[Any, ...], bytes] = {}
+        self._ready: dict[tuple[str, str, bytes], tuple[AvroType, bytes]] = {}
+        """By topic, side and framing: what writes values without making them, and what is told of them."""
 
-    def text(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> bytes:
-        """What follows the other columns: a comma before each, and the brace at the end."""
-        decoder = self._decoder
-        if topic == TOPIC:
-            decoder.schemas.learn(key, value)
-        values, formats = "", ""
+    def write(
+        self, out: JsonText, topic: str, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> None:
+        """Write what follows the other columns: a comma before each, and the brace at the end."""
+        if topic == TOPIC and self._decoder.learns:
+            self._decoder.schemas.learn(key, value)
+            self._ready.clear()
+        told = b""
         if key is not None:
-            found = decoder.decode(topic, "key", key, headers)
-            if found.value is not None:
-                values = f',"keyDecoded":{dumps(found.value)}'
-            formats = f',"keyFormat":{self._format(found)}'
+            told = b',"keyFormat":' + self._write(out, topic, "key", key, headers)
         if value is not None:
-            found = decoder.decode(topic, "value", value, headers)
-            if found.value is not None:
-                values += f',"valueDecoded":{dumps(found.value)}'
-            formats += f',"valueFormat":{self._format(found)}'
-        return f"{values}{formats}}}\n".encode("ascii")
+            told += b',"valueFormat":' + self._write(out, topic, "value", value, headers)
+        out.put(told)
+        out.put(b"}\n")
 
-    def _format(self, found: Decoded) -> str:
+    def _write(self, out: JsonText, topic: str, side: str, data: bytes, headers: Headers) -> bytes:
+        """Write a decoded key or value; gives what is told of its format."""
+        before = _BEFORE[side]
+        ready = None if headers else self._ready.get((topic, side, data[:_FRAMING]))
+        if ready is not None and len(data) > _FRAMING and not (data[3] == 0 == data[2] and of_zeros(data)):
+            start = out.size()
+            out.put(before)
+            cursor = Cursor(data, _FRAMING)
+            cursor.elements_left = values_left(len(data) - _FRAMING)
+            try:
+                write_value(out, ready[0], cursor)
+                if cursor.position == cursor.end:
+                    return ready[1]
+            except DecodeError:
+                pass  # the decoder says what is wrong
+            out.cut(start)
+        found = self._decoder.decode(topic, side, data, headers)
+        if found.value is not None:
+            out.put(before)
+            out.put(dumps(found.value).encode("ascii"))
+        told = self._format(found)
+        if ready is None and not headers:
+            self._get_ready(topic, side, data, found, told)
+        return told
+
+    def _get_ready(self, topic: str, side: str, data: bytes, found: Decoded, told: bytes) -> None:
+        """Remember what writes values that begin so."""
+        framing = found.framing
+        if framing is None or found.problem is not None or found.envelope is not None:
+            return
+        if framing.registry != "confluent" or framing.size != _FRAMING or self._decoder.rule(topic, side):
+            return
+        reader = self._decoder.schemas.reader(framing.schema)
+        if reader is None or reader.avro is None or not can_be_written(reader.avro):
+            return
+        if not (reader.name or "").endswith(ENVELOPE) and len(self._ready) < _MOST_KEPT:
+            self._ready[topic, side, data[:_FRAMING]] = reader.avro, told
+
+    def _format(self, found: Decoded) -> bytes:
         if found.problem is not None:
-            return dumps(found.told())
+            return dumps(found.told()).encode("ascii")
         told = (found.format, found.confidence, found.framing, found.name, found.envelope, found.compression)
         text = self._told.get(told)
         if text is None:
-            text = dumps(found.told())
+            text = dumps(found.told()).encode("ascii")
             if len(self._told) < _MOST_KEPT:
                 self._told[told] = text
         return text
 
 
 _MOST_KEPT = 4_096
+_FRAMING = 5
+"""Bytes of Confluent's."""
+_BEFORE = {"key": b',"keyDecoded":', "value": b',"valueDecoded":'}

@@ -77,5 +77,5 @@ class DecodedLinesWriter:
                 value = data[value_at : value_at + value_size] if value_size >= 0 else None
                 headers = columns.headers(headers_at) if headers_at >= 0 else ()
                 text.cut(text.size() - _END)
-                text.put(self._texts.text(topic, key, value, headers))
+                self._texts.write(text, topic, key, value, headers)
             yield

@@ -22,7 +22,7 @@ from kdissect.spark.plan import CapturePoint
 from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
 from kdissect.spark.settings import Settings
-from kdissect.spark.tables import ddl, full_table, table_at
+from kdissect.spark.tables import ddl, table_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +71,7 @@ def bucketed(
     )
     of_tasks = start.unionByName(numbered(facts)).repartitionById(len(tasks), "task")
     ordered = of_tasks.sortWithinPartitions("task", "packet", "kind", "number")
-    table = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    table = settings.full_table(settings.table)
     names = [each.names for each in known]
     return ordered.mapInArrow(partial(_dissect, tasks, settings, names), ddl(table))
 
@@ -96,7 +96,7 @@ def _dissect(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The second job: what is numbered how, task by task → rows."""
-    full = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    full = settings.full_table(settings.table)
     rows = chain.from_iterable(
         zip(*(column.to_pylist() for column in batch), strict=True) for batch in batches
     )

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import CaptureError
+from kdissect.payload.decoder import Decoder
+from kdissect.present.columns import Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.spark.tables import TABLES
+from kdissect.registry.folders import read_schemas
+from kdissect.registry.rules import rule_of
+from kdissect.spark.tables import TABLES, full_table
 
 DIRECTORY = "directory"
 """As a capture point: every directory is one."""
@@ -37,6 +43,11 @@ class Settings(NamedTuple):
     """Decoded record batches inside request and response."""
     embedded: bool = False
     """The bytes inside messages and records decoded too."""
+    schemas: tuple[str, ...] = ()
+    """Folders of schemas that decode keys and values of records, which all workers can read; with commas
+    between. Schemas that the capture itself has do not count here: tasks do not see each other's."""
+    decode_as: tuple[str, ...] = ()
+    """Rules as of ``--decode-as``, ``TOPIC=FORM``; with commas between."""
     show_secrets: bool = False
     shown_fields: frozenset[str] = frozenset()
     """Fields and classes of imported definitions that are shown although their name says secret; with commas
@@ -94,7 +105,17 @@ class Settings(NamedTuple):
             self.embedded,
             limits=self.limits,
             shown_fields=self.shown_fields,
+            payloads=_decoder(self.schemas, self.decode_as, self.limits) if self.decodes else None,
         )
+
+    def full_table(self, name: str) -> Table:
+        """A table with all columns for which there can be a value."""
+        return full_table(name, self.embedded, self.capture_point is not None, self.decodes)
+
+    @property
+    def decodes(self) -> bool:
+        """Whether keys and values of records are decoded."""
+        return bool(self.schemas or self.decode_as)
 
     @property
     def head(self) -> int | None:
@@ -104,12 +125,31 @@ class Settings(NamedTuple):
         return 0 if self.payload == "none" else int(self.payload[len("head:") :])
 
 
+@lru_cache(maxsize=4)
+def _decoder(folders: tuple[str, ...], rules: tuple[str, ...], limits: Limits) -> Decoder:
+    """What decodes keys and values.
+
+    :raises ValueError: a folder or a rule cannot be used.
+    """
+    try:
+        schemas = read_schemas(folders, limits)
+    except CaptureError as error:
+        raise ValueError(f"schemas: {error}") from None
+    found = []
+    for text in rules:
+        try:
+            found.append(rule_of(text, schemas))
+        except ValueError as error:
+            raise ValueError(f"decode_as: {text}: {error}") from None
+    return Decoder(schemas, found, limits, learns=False)
+
+
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
 def _text(name: str, value: Any) -> str:
-    if name in ("keylog", "rsa_key"):
+    if name in ("keylog", "rsa_key", "schemas", "decode_as"):
         return ",".join(value)
     if name in ("ports", "shown_fields"):
         return ",".join(map(str, sorted(value)))
@@ -204,6 +244,8 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "filter": _word,
     "records": _flag,
     "embedded": _flag,
+    "schemas": _paths,
+    "decode_as": _paths,
     "show_secrets": _flag,
     "two_pass": _flag,
     "topics": _topics,

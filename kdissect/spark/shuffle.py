@@ -33,7 +33,7 @@ from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import Part, PartReader, parts_of
-from kdissect.spark.tables import ddl, full_table, table_at
+from kdissect.spark.tables import ddl, table_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +86,7 @@ def shuffled(
         return None
     both = packed.unionByName(numbered(facts), allowMissingColumns=True).repartitionById(tasks, "task")
     ordered = both.sortWithinPartitions("task", "packet", "kind", "number")
-    table = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    table = settings.full_table(settings.table)
     of_points = [(points[at].name, known[at].names) for at in of_tasks]
     return ordered.mapInArrow(partial(_dissect, of_points, settings), ddl(table))
 
@@ -175,7 +175,7 @@ def _tell(
 def _dissect(
     points: Sequence[tuple[str, Names]], settings: Settings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    full = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    full = settings.full_table(settings.table)
     for task, own in groupby(_rows(batches), lambda row: row[0]):
         point, names = points[task]
         note = Note(settings.progress, f"{settings.table}-{task}")

@@ -21,7 +21,7 @@ from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import batches_of, packet_batches
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import list_files
-from kdissect.spark.tables import ddl, full_table, table_at, types
+from kdissect.spark.tables import ddl, table_at, types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +61,7 @@ class CaptureSource(DataSource):
 
     def _table(self) -> Table:
         settings = self._settings
-        return full_table(settings.table, settings.embedded, settings.capture_point is not None)
+        return settings.full_table(settings.table)
 
 
 def _selected(table: Table, schema: StructType) -> Table:
@@ -110,7 +110,7 @@ class CaptureReader(DataSourceReader):
         assert isinstance(partition, Share)
         settings, share = self._settings, partition
         note = Note(settings.progress, f"{settings.table}-{share.index}")
-        full = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+        full = settings.full_table(settings.table)
         table = table_at(full.select(self._names), share.point, settings.head)
         if settings.table == "packets":
             items = packets_of(share.paths, settings)
@@ -129,7 +129,7 @@ def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> Dat
     """The same rows without the data source. The data source asks the driver's Python for its plan, and the
     workers' Python may be in an archive that only they unpack.
     """
-    table = full_table(settings.table, settings.embedded, settings.capture_point is not None)
+    table = settings.full_table(settings.table)
     reader = CaptureReader(settings, paths, table)
     shares = reader.partitions()
     every = spark.range(0, len(shares), 1, len(shares))

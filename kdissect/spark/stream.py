@@ -43,7 +43,7 @@ from kdissect.spark.spool import (
     to_offset,
 )
 from kdissect.spark.step import events_at_end, events_of_batch
-from kdissect.spark.tables import ddl, full_table, table_at
+from kdissect.spark.tables import ddl, table_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,7 +200,7 @@ def start(
 
 
 def _table(name: str, settings: Settings) -> Table:
-    return full_table(name, settings.embedded, settings.capture_point is not None)
+    return settings.full_table(name)
 
 
 def _struct(table: Table) -> str:

@@ -33,13 +33,15 @@ POINT = "capture_point"
 column has its name."""
 
 
-def full_table(name: str, embedded: bool, points: bool) -> Table:
+def full_table(name: str, embedded: bool, points: bool, payloads: bool = False) -> Table:
     """A table with all columns for which there can be a value.
 
     :param points: whether there may be several capture points.
+    :param payloads: whether keys and values of records are decoded.
     """
     table = TABLES[name]
-    columns = tuple(c for c in table.columns if embedded or not c.name.endswith("Decoded"))
+    left_out = () if payloads else ("Format",) if embedded else ("Decoded", "Format")
+    columns = tuple(column for column in table.columns if not column.name.endswith(left_out))
     return with_point(Table(name, columns), points)
 
 

@@ -15,6 +15,9 @@ from kdissect.present.decoded_lines import DecodedLinesWriter
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
 from kdissect.present.tables import row_line
+from kdissect.record.records import Record
+from kdissect.record.write import write_batch
+from tests.analysis.produced import produce
 from tests.lab import dissected_case
 
 TABLE = columns_of(TABLES["records"], [], embedded=False, payloads=True)
@@ -40,3 +43,24 @@ def test_lines_are_those_of_rows(case: str, form: str) -> None:
     decoded = [json.loads(line) for line in wanted.splitlines()]
     assert any("valueDecoded" in row for row in decoded)
     assert any("valueDecoded" not in row for row in decoded)
+
+
+def test_values_of_a_schema_are_those_of_rows() -> None:
+    schema = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}'
+
+    def options() -> Options:
+        return Options(
+            payloads=Decoder(Schemas([Schema("AVRO", schema, "60"), Schema("AVRO", '"int"', "300")]))
+        )
+
+    head = b"\0\0\0\0\x3c"
+    values = [head + b"\x04ab", head + b"\x02c", head + b"\x08c", head, head + b"\x48" + b"0" * 36]
+    values += [head[:4] + b"0" * 33 + b"x", b"\0\0\0\x01\x2c\x04", b"\0\0\0\x01\x2c\x06", b"{}"]
+    records = [Record(at, 0, values[-at], each) for at, each in enumerate(values)]
+    exchange = produce(0, write_batch(records))
+    by_row = options()
+    wanted = b"".join(row_line(TABLE, row, by_row) for row in record_rows(exchange, by_row))
+    out = io.BytesIO()
+    list(DecodedLinesWriter(TABLE, out, options()).write(exchange))
+    assert out.getvalue() == wanted
+    assert wanted.count(b'"valueDecoded":{"a":') == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ CHOSEN = Settings(
     tasks=3,
     keylog=("a.log", "b.log"),
     rsa_key=("a.pem", "b.pem"),
+    schemas=("one", "two"),
+    decode_as=("orders=json", "*:key=int64"),
     progress="notes",
 )
 
@@ -56,3 +59,14 @@ def test_names_count_without_case_and_underscores() -> None:
 def test_what_is_wrong_is_told(options: dict[str, Any], words: str) -> None:
     with pytest.raises((LookupError, ValueError), match=words):
         Settings.of(options)
+
+
+def test_what_decodes_keys_and_values_is_made_of_folders_and_rules(tmp_path: Path) -> None:
+    settings = Settings.of({"schemas": str(tmp_path), "decodeAs": "*:key=hex"})
+    assert settings.shown.payloads is not None
+    assert settings.shown.payloads.decode("t", "key", b"k").value == "6b"
+    assert "valueFormat" in settings.full_table("records").words()
+    assert "valueFormat" not in Settings().full_table("records").words()
+    for wrong in ({"schemas": "/no/where"}, {"decode_as": "t=nothing"}):
+        with pytest.raises(ValueError, match=r"not there|no form"):
+            Settings.of(wrong).shown  # noqa: B018 - making it is what fails

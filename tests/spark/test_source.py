@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,3 +151,11 @@ def test_a_strategy_that_is_none_is_told(strategy: str, words: str) -> None:
     nothing: Any = None  # no session is needed to see it
     with pytest.raises(ValueError, match=words):
         kdissect.spark.table(nothing, "exchanges", BASIC, strategy=strategy)
+
+
+def test_keys_and_values_are_decoded(spark: SparkSession) -> None:
+    frame = kdissect.spark.table(spark, "records", BASIC, decode_as="*=auto", tasks=2)
+    rows = [row for row in frame.collect() if row.value is not None]
+    texts = [row for row in rows if json.loads(row.valueFormat)["format"] == "text"]
+    assert texts
+    assert all(json.loads(row.valueDecoded) == row.value.decode() for row in texts)

@@ -13,6 +13,7 @@ import click
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
 from kdissect.cli.inputs import ports_of
+from kdissect.cli.payloads import payload_options, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
@@ -71,6 +72,7 @@ def content_options(function: Any) -> Any:
             "--records", is_flag=True, help="Show decoded record batches inside requests and responses."
         ),
         click.option("--embedded", is_flag=True, help="Decode bytes inside messages and records too."),
+        payload_options,
         click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys."),
     )
     for each in reversed(options):
@@ -92,6 +94,8 @@ def settings_of(given: dict[str, Any]) -> Settings:
     names += ["tasks", "keylog", "rsa_key"]
     options = {name: given[name] for name in names if given.get(name) is not None}
     options["ports"] = config.ports | ports_of(given["decode_as"])
+    options["schemas"] = given.get("schemas") or config.schemas
+    options["decode_as"] = rules_of(given, config)
     options |= {"topics": config.topics, "limits": config.limits, "shown_fields": config.shown_fields}
     for path in given["keylog"]:
         if "://" not in path and not os.path.exists(path):

@@ -1,0 +1,144 @@
+"""``python -m benchmarks.payloads [RECORDS]``: how fast values of Avro are decoded, beside fastavro.
+
+The same values in each line, in CPU seconds, the best of some runs. First fastavro alone, which reads each
+value and does nothing with it. Then kdissect's decoder alone. Then ``kdissect read -T records --schemas``,
+from the packets of a capture to lines of JSON. At last the same without decoding. Values are orders with
+lines, each with the schema's id in front.
+"""
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import fastavro
+
+from benchmarks.captures import Clock, Talk
+from benchmarks.traffic import FILE_HEAD
+from kdissect.cli import main as kdissect
+from kdissect.payload.decoder import Decoder
+from kdissect.payload.schemas import Schema, Schemas
+from kdissect.protocol.encode import encode
+from kdissect.protocol.schema import message_struct
+from kdissect.record.records import Record
+from kdissect.record.write import write_batch
+
+RECORDS = 50_000
+RUNS = 3
+A_BATCH = 500
+LINE = {
+    "type": "record",
+    "name": "Line",
+    "fields": [{"name": "sku", "type": "string"}, {"name": "n", "type": "int"}],
+}
+ORDER = {
+    "type": "record",
+    "name": "shop.Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "customer", "type": ["null", "string"]},
+        {"name": "total", "type": "double"},
+        {"name": "status", "type": {"type": "enum", "name": "Status", "symbols": ["NEW", "PAID", "SENT"]}},
+        {"name": "lines", "type": {"type": "array", "items": LINE}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+def values(count: int) -> list[bytes]:
+    """Orders as a serializer of Confluent's writes them."""
+    dice, schema = random.Random(1), fastavro.parse_schema(ORDER)
+    out = []
+    for number in range(count):
+        lines = [{"sku": f"A-{at}", "n": at} for at in range(dice.randint(0, 4))]
+        order = {"id": number, "customer": f"customer-{number % 97}", "total": dice.random() * 100}
+        order |= {"status": dice.choice(["NEW", "PAID", "SENT"]), "lines": lines, "at": 1_763_800_000_000}
+        file = io.BytesIO(b"\0\0\0\0\x65")
+        file.seek(5)
+        fastavro.schemaless_writer(file, schema, order)
+        out.append(file.getvalue())
+    return out
+
+
+def capture(path: Path, written: list[bytes]) -> None:
+    """A capture in which a client produces them."""
+    talk, clock = Talk(0, 1_448), Clock()
+    asked, answered = message_struct(0, 7, "request"), message_struct(0, 7, "response")
+    with path.open("wb") as file:
+        file.write(FILE_HEAD)
+        for packet in talk.opened(clock):
+            file.write(packet)
+        for number, at in enumerate(range(0, len(written), A_BATCH)):
+            records = [Record(n, 1, None, each) for n, each in enumerate(written[at : at + A_BATCH])]
+            part = {"index": 0, "records": write_batch(records)}
+            topics = [{"name": "orders", "partitionData": [part]}]
+            body = {"transactionalId": None, "acks": 1, "timeoutMs": 1, "topicData": topics}
+            head = (0).to_bytes(2, "big") + (7).to_bytes(2, "big") + number.to_bytes(4, "big") + b"\0\1c"
+            for packet in talk.said(0, head + encode(asked, body), clock):
+                file.write(packet)
+            told = {"index": 0, "errorCode": 0, "baseOffset": at, "logAppendTimeMs": -1, "logStartOffset": 0}
+            reply = {"responses": [{"name": "orders", "partitionResponses": [told]}], "throttleTimeMs": 0}
+            for packet in talk.said(1, number.to_bytes(4, "big") + encode(answered, reply), clock):
+                file.write(packet)
+
+
+def best(work: Callable[[], object]) -> float:
+    """CPU seconds of the fastest run."""
+    found = []
+    for _ in range(RUNS):
+        begin = time.process_time()
+        work()
+        found.append(time.process_time() - begin)
+    return min(found)
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
+    written = values(count)
+    schema = fastavro.parse_schema(ORDER)
+    decoder = Decoder(Schemas([Schema("AVRO", json.dumps(ORDER), "101")]))
+
+    def fast() -> None:
+        for each in written:
+            fastavro.schemaless_reader(io.BytesIO(each[5:]), schema, None)
+
+    def own() -> None:
+        for each in written:
+            decoder.decode("orders", "value", each)
+
+    with TemporaryDirectory() as folder:
+        path, schemas, out = Path(folder, "orders.pcap"), Path(folder, "schemas"), Path(folder, "out.ndjson")
+        schemas.mkdir()
+        (schemas / "101.avsc").write_text(json.dumps(ORDER))
+        capture(path, written)
+        read = ["read", str(path), "-T", "records", "-o", str(out), "-q", "--jobs", "1"]
+
+        def whole() -> None:
+            assert kdissect([*read, "--schemas", str(schemas)]) == 0
+
+        def without() -> None:
+            assert kdissect(read) == 0
+
+        for name, work in (
+            ("fastavro alone", fast),
+            ("decoder alone", own),
+            ("capture to JSON, decoded", whole),
+            ("the same, not decoded", without),
+        ):
+            print(f"{name:26} {best(work) / count * 1e6:7.2f} µs a record")
+            if work is whole:
+                with out.open() as lines:
+                    assert sum('"valueDecoded":{"id":' in line for line in lines) == count
+        print(f"{os.path.getsize(path):,} bytes, {count:,} records")
+
+
+if __name__ == "__main__":
+    main()

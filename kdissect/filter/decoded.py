@@ -1,0 +1,107 @@
+"""``record.value.customer.id == 7``: fields inside the decoded key or value of a record.
+
+What the values are is known only when they are decoded, so the question says it. A number asks for numbers,
+``true`` and ``false`` for booleans, anything else for text; in quotes everything is text. Lists are passed
+through: a field inside one has as many values as the list has elements. Case and underscores do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from kdissect.filter.field import RECORD, Field, Kind, plain
+from kdissect.filter.row import Row
+from kdissect.filter.syntax import Compared
+from kdissect.payload.decoder import Decoder
+
+SIDES = ("key", "value")
+PREFIXES = tuple(f"record.{side}." for side in SIDES)
+_NUMBER = re.compile(r"-?\d+")
+_FLOAT = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
+_SEARCH = ("contains", "matches")
+_EQUAL = ("==", "===", "!=", "!==", "in")
+
+_automatic = Decoder(learns=False)
+"""For rows that are not decoded already: what needs no schema can be asked all the same."""
+
+
+def decoded_field(name: str) -> Field | None:
+    """The field of such a name; None for others."""
+    first, _, rest = name.partition(".")
+    side, _, path = rest.partition(".")
+    if first.lower() != "record" or side.lower() not in SIDES or not path or "" in path.split("."):
+        return None
+    read = partial(_read, side.lower(), tuple(map(plain, path.split("."))), _text)
+    return Field(name, Kind.TEXT, f"inside the decoded {side} of a record", read, True, RECORD)
+
+
+def is_decoded(field: Field) -> bool:
+    """Whether it is one of these."""
+    return isinstance(field.read, partial) and field.read.func is _read
+
+
+def asked_for(field: Field, asked: Compared) -> Field:
+    """The field with the kind that a comparison asks for."""
+    words = [word for pair in asked.items for word in pair if word is not None]
+    if asked.operator in _SEARCH or any(word.quoted for word in words):
+        return field
+    is_equal = asked.operator in _EQUAL and all(high is None for _, high in asked.items)
+    if is_equal and all(_NUMBER.fullmatch(word.text) for word in words):
+        return _of_kind(field, Kind.NUMBER, _number)
+    if all(_NUMBER.fullmatch(word.text) or _FLOAT.fullmatch(word.text) for word in words):
+        return _of_kind(field, Kind.FLOAT, _number)
+    if all(word.text in ("true", "false") for word in words):
+        return _of_kind(field, Kind.FLAG, _flag)
+    return field
+
+
+def _of_kind(field: Field, kind: Kind, convert: Callable[[Any], Any]) -> Field:
+    assert isinstance(field.read, partial)
+    side, path, _ = field.read.args
+    return field._replace(kind=kind, read=partial(_read, side, path, convert))
+
+
+def _read(side: str, path: tuple[str, ...], convert: Callable[[Any], Any], row: Row) -> list[Any]:
+    found = (convert(value) for record in row.records() for value in _inside(_decoded(record, side), path))
+    return [value for value in found if value is not None]
+
+
+def _decoded(record: dict[str, Any], side: str) -> Any:
+    name = f"{side}Decoded"
+    if name in record or f"{side}Format" in record:
+        return record.get(name)
+    data = record[side]
+    return (
+        None
+        if data is None
+        else _automatic.decode(record.get("topic") or "", side, data, record["headers"]).value
+    )
+
+
+def _inside(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _inside(each, path)
+    elif not path:
+        yield value
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if plain(name) == path[0]:
+                yield from _inside(each, path[1:])
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _flag(value: Any) -> Any:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None or isinstance(value, dict | list) else str(value)
