@@ -1,14 +1,14 @@
-"""A process that another forked: batches come through one pipe, what it writes goes back through a second.
+"""A process that another forked: it does the batch that it has from its birth, answers through a pipe, ends.
 
-    ─► sizes, then news and state, then the batch          (ASKED)
     ◄─ a kind and a size, then a piece, an outcome or an error   (ANSWER)
 
-Objects that both ends have from before the fork (tables, options) go through a pipe as their place among
-``shared``. They are the same objects at the other end, no copies.
+Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
+place among ``shared``. They are the same objects at the other end, no copies.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import pickle
@@ -18,6 +18,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
+from kdissect.jobs.batches import Batch
 from kdissect.system.confining import confine
 
 
@@ -34,8 +35,6 @@ class Maybe(NamedTuple):
 Piece = bytes | Maybe
 Write = Callable[[Piece], None]
 
-ASKED = Struct("<QQ")
-"""Sizes of what stands before a batch, and of the batch."""
 ANSWER = Struct("<BQ")
 """A kind, and the size of what follows."""
 PIECE, MAYBE, DONE, FAILED = range(4)
@@ -48,10 +47,7 @@ _PIECE_BYTES = 128 << 10
 class Work(Protocol):
     """What is done with each batch."""
 
-    def hear(self, news: Sequence[Any]) -> None:
-        """What every process must know, before the batch behind it."""
-
-    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Any]:
+    def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, Any]:
         """Do a batch; what it writes are whole lines.
 
         :param state: how the batch before it ended.
@@ -60,11 +56,16 @@ class Work(Protocol):
 
 
 def become(
-    work: Work, shared: tuple[object, ...], asked: int, answered: int, others: Sequence[int]
+    work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int, others: Sequence[int]
 ) -> NoReturn:
-    """What a process does from its beginning to its end. It never returns to who forked it."""
+    """What a process does from its beginning to its end. It never returns to who forked it.
+
+    :param answered: the descriptor that its answers go to.
+    :param others: descriptors of the first process that this one must not keep open.
+    """
     code = 1
     try:
+        gc.freeze()  # to look at objects would copy the memory that both processes have together
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
@@ -73,31 +74,25 @@ def become(
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):  # they are the first process's
             os.dup2(nowhere, descriptor)
-        confine()  # it has its pipes, and decodes what anybody may have sent
+        confine()  # it has its pipe, and decodes what anybody may have sent
         with suppress(BrokenPipeError):
-            _serve(work, shared, asked, answered)
+            _serve(work, batch, state, shared, answered)
         code = 0
     finally:
         os._exit(code)
 
 
-def _serve(work: Work, shared: tuple[object, ...], asked: int, answered: int) -> None:
-    with open(asked, "rb") as source:
-        while len(sizes := source.read(ASKED.size)) == ASKED.size:
-            head, size = ASKED.unpack(sizes)
-            news, state = pickle.loads(source.read(head))
-            batch = source.read(size)
-            work.hear(news)
-            pieces = _Pieces(answered)
-            try:
-                outcome = work.do(batch, state, pieces.write)
-                pieces.flush()
-                _answer(answered, DONE, dump(outcome, shared))
-            except BrokenPipeError:
-                raise
-            except Exception as error:  # whatever it is, it is raised at the other end, in its turn
-                pieces.flush()
-                _answer(answered, FAILED, _dumped_error(error))
+def _serve(work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int) -> None:
+    pieces = _Pieces(answered)
+    try:
+        outcome = work.do(batch, state, pieces.write)
+        pieces.flush()
+        _answer(answered, DONE, dump(outcome, shared))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # whatever it is, it is raised at the other end, in its turn
+        pieces.flush()
+        _answer(answered, FAILED, _dumped_error(error))
 
 
 class _Pieces:

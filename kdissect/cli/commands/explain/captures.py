@@ -33,7 +33,7 @@ class Explanation:
         self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, paths, Judge, within=_within(given), is_dear=True)
+        self._folding = Folding(given, paths, Judge, within=_within(given))
         self._config = self._folding.config
         self._state = None if given["state"] is None else load(given["state"])
 
