@@ -11,20 +11,27 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import click
 
+from kdissect.capture.cuts import Cuts
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
+from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.reading import Reading
-from kdissect.dissect import Event
+from kdissect.cli.tally import Tally
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
+from kdissect.jobs.cutting import Counts, first_ns, in_parts
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.protocol.library import Problem, library
 
+CUT_BYTES = 4 << 20
+"""A smaller file is not cut."""
 WORTH_BYTES = 4 << 20
 """So many bytes of messages are the work of one process, before it is worth it to have others."""
 
@@ -115,6 +122,7 @@ def share(
     """
     reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
     with closing(_Sharing(reading, work, jobs, write, batch or EventBatch())) as sharing:
+        reading.parts = sharing.in_parts
         events = iter(found)
         while True:
             try:
@@ -133,7 +141,7 @@ def share(
 
 
 class _Sharing:
-    """Hands events out."""
+    """Hands events out, or parts of the capture."""
 
     def __init__(
         self, reading: Reading, work: SharedWork, jobs: Jobs, write: Write, batch: EventBatch
@@ -146,6 +154,42 @@ class _Sharing:
         self._workers: Workers | None = None
         self._bytes = 0
         """Of the messages that one process has done."""
+        self.counts = Counts()
+        """How the parts went."""
+
+    def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
+        """Have the capture read in parts, as far as it can be cut and is worth it."""
+        reading, source = self._reading, self._reading.source
+        found = reading.cuts(CUT_BYTES)
+        if found is None:
+            return
+        cuts, dissector = found
+        workers = self._workers = self._begun()
+        with closing(cuts):
+            reading.first_ns = first_ns(cuts.rest(), source.limits)
+            whose = (cuts, dissector, source, workers, self._jobs.processes)
+            with _told():
+                for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
+                    if isinstance(events, Counts):
+                        self.counts = events
+                    else:
+                        yield events
+            reading.go_on_with(cuts.rest())
+
+    def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
+        """What is to be said of events that nobody here sees."""
+        tally = self._reading.tally.part()
+        exchanges = 0
+        for event in events:
+            if isinstance(event, Exchange):
+                exchanges += 1
+            elif not tally.looks_inside:  # else the work counts it
+                tally.add(event)
+        return exchanges, tally
+
+    def _counted(self, counted: tuple[int, Tally]) -> None:
+        self._reading.exchanges += counted[0]
+        self._reading.tally.merge(counted[1])
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""
@@ -167,12 +211,16 @@ class _Sharing:
             else:
                 self._workers.attend()
 
+    def _flush(self) -> None:
+        """Have done what was gathered."""
+        if self._workers is not None and self._batch:
+            self._workers.submit(self._batch.take())
+
     def finish(self) -> None:
         """Have done what is not done yet."""
         if self._workers is not None:
             with _told():
-                if self._batch:
-                    self._workers.submit(self._batch.take())
+                self._flush()
                 self._workers.finish()
 
     def close(self) -> None:
@@ -181,10 +229,9 @@ class _Sharing:
             self._workers.close()
 
     def _begun(self) -> Workers:
-        shared = (self._reading.names,)
-        return Workers(
-            self._work, self._jobs.processes, self._write, self._done, self._work.state, shared=shared
-        )
+        self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
+        whose = (self._work, self._jobs.processes, self._write, self._done, self._work.state)
+        return Workers(*whose, shared=(self._reading.names,), counted=self._counted)
 
     def _done(self, part: BatchResult) -> None:
         known = library().problems

@@ -47,8 +47,8 @@ class EventBatch:
     @property
     def is_full(self) -> bool:
         """Whether it is worth a process."""
-        count = len(self._events)
-        return count >= self._wanted or self._bytes >= self._most_bytes * self._wanted // self._most_events
+        bytes_wanted = max(1, self._most_bytes * self._wanted // self._most_events)
+        return len(self._events) >= self._wanted or self._bytes >= bytes_wanted
 
     def take(self) -> Batch:
         """What was gathered; it is empty then."""

@@ -1,6 +1,10 @@
 """A process that another forked: it does the batch that it has from its birth, answers through a pipe, ends.
 
-    ◄─ a kind and a size, then a piece, an outcome or an error   (ANSWER)
+    ─► a size, then what it must know               (ASKED; batches ask nothing)
+    ◄─ a kind and a size, then an edge, a piece, an outcome or an error   (ANSWER)
+
+A part of a capture is dissected first. Its edge goes back, and its seam comes; then it is a batch. It may be
+done again, with another state.
 
 Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
 place among ``shared``. They are the same objects at the other end, no copies.
@@ -37,7 +41,9 @@ Write = Callable[[Piece], None]
 
 ANSWER = Struct("<BQ")
 """A kind, and the size of what follows."""
-PIECE, MAYBE, DONE, FAILED = range(4)
+ASKED = Struct("<Q")
+"""The size of what follows; another process than one with a part is asked nothing."""
+PIECE, MAYBE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -55,12 +61,20 @@ class Work(Protocol):
         """
 
 
-def become(
-    work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int, others: Sequence[int]
-) -> NoReturn:
+class PartTask(Protocol):
+    """A part of a capture, as a process has it."""
+
+    def edge(self) -> bytes:
+        """Dissect it; gives what the stitcher must know."""
+
+    def batch(self, seam: bytes) -> tuple[Batch, Any]:
+        """All events of it, and what is to be said of them."""
+
+
+def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -> NoReturn:
     """What a process does from its beginning to its end. It never returns to who forked it.
 
-    :param answered: the descriptor that its answers go to.
+    :param serve: does the work; is given the descriptor that answers go to.
     :param others: descriptors of the first process that this one must not keep open.
     """
     code = 1
@@ -74,25 +88,57 @@ def become(
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):  # they are the first process's
             os.dup2(nowhere, descriptor)
-        confine()  # it has its pipe, and decodes what anybody may have sent
+        confine()  # it has its pipes, and decodes what anybody may have sent
         with suppress(BrokenPipeError):
-            _serve(work, batch, state, shared, answered)
+            serve(answered)
         code = 0
     finally:
         os._exit(code)
 
 
-def _serve(work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int) -> None:
+def serve_batch(
+    work: Work,
+    batch: Batch,
+    state: Any,
+    shared: tuple[object, ...],
+    answered: int,
+    counted: Any = None,
+) -> None:
+    """Do a batch.
+
+    :param counted: what is to be said of its events.
+    """
     pieces = _Pieces(answered)
     try:
         outcome = work.do(batch, state, pieces.write)
         pieces.flush()
-        _answer(answered, DONE, dump(outcome, shared))
+        _answer(answered, DONE, dump((*outcome, counted), shared))
     except BrokenPipeError:
         raise
     except Exception as error:  # whatever it is, it is raised at the other end, in its turn
         pieces.flush()
         _answer(answered, FAILED, _dumped_error(error))
+
+
+def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
+    """Dissect a part, then do it as a batch, as often as it is asked for."""
+    try:
+        _answer(answered, EDGE, task.edge())
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # as above
+        _answer(answered, FAILED, _dumped_error(error))
+        return
+    with open(asked, "rb") as source:
+        batch: Batch | None = None
+        counted: Any = None
+        while len(size := source.read(ASKED.size)) == ASKED.size:
+            seam, state = pickle.loads(source.read(*ASKED.unpack(size)))
+            if batch is None:
+                batch, counted = task.batch(seam)
+            # Only work that has a state may be asked for again.
+            some = batch if state is None else list(batch)
+            serve_batch(work, some, state, shared, answered, counted)
 
 
 class _Pieces:

@@ -10,21 +10,41 @@ Rules
 4. Memory is bounded: a limited amount of what is written out of turn is kept here; a process that writes more
    waits.
 5. A process that dies ends the work at its batch; what came before is written.
-6. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
+6. A part of a capture is dissected by its process first. Its turn comes when its seam is known; until then
+   nothing is written of it.
+7. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import select
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from kdissect.jobs.batches import Batch
-from kdissect.jobs.serving import ANSWER, DONE, ENDING, MAYBE, PIECE, Piece, Work, become, load
+from kdissect.jobs.serving import (
+    ANSWER,
+    ASKED,
+    DONE,
+    EDGE,
+    ENDING,
+    MAYBE,
+    PIECE,
+    PartTask,
+    Piece,
+    Work,
+    become,
+    load,
+    serve_batch,
+    serve_part,
+)
 
 MOST_HELD = 16 << 20
 """Bytes written out of turn that are kept."""
@@ -43,29 +63,43 @@ class JobError(Exception):
 class _Process:
     """A process, and what came from it that is not a whole answer yet."""
 
-    __slots__ = ("answers", "pid", "received")
+    __slots__ = ("answers", "asks", "pid", "received")
 
-    def __init__(self, pid: int, answers: int) -> None:
+    def __init__(self, pid: int, answers: int, asks: int | None) -> None:
         self.pid = pid
         self.answers = answers
         """The descriptor that its answers come from."""
+        self.asks = asks
+        """The one that what it must know goes to; None where it has a batch."""
         self.received = bytearray()
 
 
 class _Part:
     """A batch on its way."""
 
-    __slots__ = ("after", "batch", "died", "error", "is_done", "pieces", "process", "result", "size", "state")
+    __slots__ = (
+        *("after", "batch", "counted", "died", "edge", "error", "is_done", "pieces", "process", "result", "size"),
+        *("stale", "state"),
+    )
 
-    def __init__(self, batch: Batch, state: Any) -> None:
+    def __init__(self, batch: Batch | None, state: Any) -> None:
         self.batch = batch
+        """None for a part of a capture, which its process has."""
+        self.edge: bytes | None = None
+        """Of a part, when it is dissected."""
+        self.stale = 0
+        """So many outcomes of it, and what is written before each, count no more."""
         self.begin(state)
 
     def begin(self, state: Any) -> None:
         """Nothing was done of it yet."""
-        self.state = state
         self.process: _Process | None = None
         """What does it, until it is done."""
+        self.begin_with(state)
+
+    def begin_with(self, state: Any) -> None:
+        """The same, and its process is to begin again."""
+        self.state = state
         self.pieces: list[Piece] = []
         """What it wrote before its turn came."""
         self.size = 0
@@ -73,6 +107,8 @@ class _Part:
         self.is_done = False
         self.after: Any = None
         self.result: Any = None
+        self.counted: Any = None
+        """What a part says of its events, which nobody here has seen."""
         self.error: Exception | None = None
         self.died: str | None = None
         """How its process ended before its time."""
@@ -86,6 +122,7 @@ class Workers:
     :param done: takes what else came of each batch, in order.
     :param state: how the work before the first batch ended.
     :param shared: objects that results refer to and that every process has its own of.
+    :param counted: takes what each part says of its events, in order.
     """
 
     def __init__(
@@ -96,8 +133,10 @@ class Workers:
         done: Callable[[Any], None],
         state: Any = None,
         shared: Sequence[object] = (),
+        counted: Callable[[Any], None] | None = None,
     ) -> None:
         self._work = work
+        self._counted = counted or _nowhere
         self._count = count
         self._write = write
         self._done = done
@@ -117,13 +156,51 @@ class Workers:
 
         :raises JobError: a process died.
         """
-        while len(self._running) >= self._count or len(self._parts) >= AHEAD * self._count:
+        while self._busy() >= self._count or len(self._parts) >= AHEAD * self._count:
             self._receive(None)
             self._settle()
         part = _Part(batch, self._state)
         self._parts.append(part)
         self._begin(part)
         self.attend()
+
+    def begin_part(self, task: PartTask) -> _Part:
+        """Have a part of a capture dissected.
+
+        :raises OSError: no process may begin.
+        """
+        part = _Part(None, None)
+        self._fork(part, task)
+        return part
+
+    def edge_of(self, part: _Part) -> bytes:
+        """Wait for the edge of a part.
+
+        :raises JobError: its process died.
+        """
+        while part.edge is None and part.error is None and part.died is None:
+            self._receive(None, part)
+            self._settle()
+        if part.error is not None:
+            raise part.error
+        if part.died is not None:
+            raise JobError(part.died)
+        assert part.edge is not None
+        return part.edge
+
+    def submit_part(self, part: _Part, seam: bytes) -> None:
+        """The seam of a part is known: have it done as the next batch."""
+        while len(self._parts) >= AHEAD * self._count:
+            self._receive(None)
+            self._settle()
+        part.begin_with(self._state)
+        self._parts.append(part)
+        self._ask(part, seam)
+        self.attend()
+
+    def drop_part(self, part: _Part) -> None:
+        """A part is given up."""
+        self._end(part, kills=True)
 
     def attend(self) -> None:
         """Take in what came, and write what is ready, without waiting. To be called often: a process whose
@@ -159,25 +236,59 @@ class Workers:
         with suppress(OSError):
             self._fork(part)
 
-    def _fork(self, part: _Part) -> None:
+    def _fork(self, part: _Part, task: PartTask | None = None) -> None:
         answers, answered = os.pipe()
+        asked, asks = (None, None) if task is None else os.pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
         try:
             _widen(answered)
             pid = os.fork()
             if pid == 0:
-                others = [answers, *self._running]
-                become(self._work, part.batch, part.state, self._shared, answered, others)
+                others = [each for each in (answers, asks, *self._descriptors()) if each is not None]
+                become(self._serving(part, task, asked), answered, others)
         except OSError:
             os.close(answers)
+            if asks is not None:
+                os.close(asks)
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os.close(answered)
-        part.process = _Process(pid, answers)
+            if asked is not None:
+                os.close(asked)
+        part.process = _Process(pid, answers, asks)
         self._running[answers] = part
         if not self._is_full:
             self._poll.register(answers, select.POLLIN)
+
+    def _serving(self, part: _Part, task: PartTask | None, asked: int | None) -> Callable[[int], None]:
+        """What a process does."""
+        if task is not None and asked is not None:
+            return partial(serve_part, self._work, task, self._shared, asked)
+        assert part.batch is not None
+        return partial(serve_batch, self._work, part.batch, part.state, self._shared)
+
+    def _busy(self) -> int:
+        """How many of the batches are being done."""
+        return sum(part.process is not None and not part.is_done for part in self._parts)
+
+    def _descriptors(self) -> Iterator[int | None]:
+        for part in self._running.values():
+            if part.process is not None:
+                yield part.process.answers
+                yield part.process.asks
+
+    def _ask(self, part: _Part, seam: bytes | None) -> None:
+        """Tell a process with a part what it must know, and from which state to go on."""
+        process = part.process
+        if process is None or process.asks is None:
+            return
+        data = pickle.dumps((seam, part.state))
+        with suppress(BrokenPipeError):  # it died, which shows at the other pipe
+            for each in (ASKED.pack(len(data)), data):
+                left = memoryview(each)
+                while left:
+                    left = left[os.write(process.asks, left) :]
 
     def _end(self, part: _Part, *, kills: bool = False) -> str | None:
         """Let go of the process of a batch; gives how it ended, if that was before its time."""
@@ -191,16 +302,19 @@ class Workers:
             with suppress(OSError):
                 os.kill(process.pid, signal.SIGKILL)
         os.close(process.answers)
+        if process.asks is not None:
+            os.close(process.asks)
         return _wait_for(process.pid)
 
     # -- what comes back ----------------------------------------------------------------------------
 
-    def _receive(self, seconds: float | None) -> None:
+    def _receive(self, seconds: float | None, wanted: _Part | None = None) -> None:
         """Take in what came.
 
         :param seconds: how long to wait for something; None for as long as it takes.
+        :param wanted: a part whose turn has not come, and which is waited for all the same.
         """
-        self._listen()
+        self._listen(wanted)
         if not self._running:
             return
         for descriptor, _ in self._poll.poll(None if seconds is None else seconds * 1_000):
@@ -208,15 +322,15 @@ class Workers:
             if part is not None:
                 self._take(part)
 
-    def _listen(self) -> None:
-        """Listen to all processes, or to the first one's alone where enough is kept."""
-        first = self._parts[0].process if self._parts else None
+    def _listen(self, wanted: _Part | None) -> None:
+        """Listen to all processes; where enough is kept to the first one's alone, and to what is wanted."""
+        first = {each.process.answers for each in (*islice(self._parts, 1), wanted) if each and each.process}
         is_full = self._held >= MOST_HELD
         if not is_full and not self._is_full:
             return
         self._is_full = is_full
         for descriptor in self._running:
-            if not is_full or (first is not None and descriptor == first.answers):
+            if not is_full or descriptor in first:
                 self._poll.register(descriptor, select.POLLIN)
             else:
                 with suppress(KeyError):
@@ -242,6 +356,12 @@ class Workers:
         del received[:at]
 
     def _answered(self, part: _Part, kind: int, data: bytes) -> None:
+        if kind == EDGE:
+            part.edge = data
+            return
+        if part.stale:
+            part.stale -= kind not in (PIECE, MAYBE)
+            return
         if kind in (PIECE, MAYBE):
             piece: Piece = data if kind == PIECE else load(data, ())
             size = len(piece) if isinstance(piece, bytes) else len(piece.data)
@@ -250,11 +370,12 @@ class Workers:
             self._held += size
             return
         if kind == DONE:
-            part.after, part.result = load(data, self._shared)
+            part.after, part.result, part.counted = load(data, self._shared)
         else:
             part.error = load(data, ())
         part.is_done = True
-        self._end(part)
+        if part.batch is not None:
+            self._end(part)  # a part may be asked for again
 
     def _drop(self, part: _Part) -> list[Piece]:
         pieces, part.pieces = part.pieces, []
@@ -271,17 +392,22 @@ class Workers:
             for piece in self._drop(part):
                 self._write(piece)
             if part.error is not None:
-                self._work.do(part.batch, part.state, _nowhere)  # it happens here again, and then shows where
+                if part.batch is not None:
+                    self._work.do(part.batch, part.state, _nowhere)  # it happens here again, and shows where
                 raise part.error
             if part.died is not None:
                 raise JobError(part.died)
             if not part.is_done:
                 if part.process is not None:
                     return
+                assert part.batch is not None
                 part.after, part.result = self._work.do(part.batch, self._state, self._write)
+            self._end(part)
             self._parts.popleft()
             self._go_on(part.after)
             self._done(part.result)
+            if part.counted is not None:
+                self._counted(part.counted)
 
     def _go_on(self, state: Any) -> None:
         """The batch before the first ended so: begin anew those that were begun with another state."""
@@ -289,14 +415,20 @@ class Workers:
             return
         self._state = state
         for part in self._parts:
-            if part.state != state:
+            if part.state == state:
+                continue
+            self._drop(part)
+            if part.batch is None:
+                part.stale += not part.is_done and part.error is None
+                part.begin_with(state)
+                self._ask(part, None)
+            else:
                 self._end(part, kills=True)
-                self._drop(part)
                 part.begin(state)
                 self._begin(part)
 
 
-def _nowhere(_: Piece) -> None:
+def _nowhere(_: object) -> None:
     """What is written was written before."""
 
 

@@ -13,7 +13,7 @@ little more than its Duplex: a scan of ports opens many connections where no end
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
@@ -202,6 +202,15 @@ class Conversation:
             self._take(((side, chunk),), packet, out)
         self._weigh()
         return out
+
+    def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
+        """It was dissected with other numbers: it, and what waits in it, get those of the whole capture.
+
+        :param exchange_number: the number of an exchange, by the one that it has.
+        """
+        self.number = number
+        if self._session is not None:
+            self._session.renumber(number, exchange_number)
 
     @property
     def speaks_tls(self) -> bool:
