@@ -212,7 +212,7 @@ class Dissector:
     @property
     def stands_alone(self) -> bool:
         """Whether its connections can be another dissector's, as they are."""
-        if self._late or self._older or self.crosses_connections:
+        if self._late or self._older or self._names_left_out or self.crosses_connections:
             return False
         return not any(each.speaks_tls for each in self._table.values())
 

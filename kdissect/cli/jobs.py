@@ -11,18 +11,16 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import click
 
-from kdissect.capture.cuts import Cuts
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
-from kdissect.dissect import Dissector, Event
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
 from kdissect.jobs.cutting import Counts, first_ns, in_parts

@@ -156,9 +156,7 @@ class Listing:
             *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
             *(self.options, flush, keep),
         )
-        self._rows = ListedRows(
-            reading, printer, outlet, flush, clock, self.chooser, shown
-        )
+        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown)
         try:
             if jobs.processes > 1 and self._can_be_shared(clock):
                 share(reading, events, self._rows, jobs, self._rows.write)

@@ -1,7 +1,7 @@
 """A capture file ─► parts, each dissected by a process, stitched here in their order.
 
-The first parts are small, so that first rows come early. Where most of what is in parts belongs to connections
-that began before them, or where parts are given up, cutting ends: one process then dissects the rest.
+The first parts are small, so that first rows come early. Cutting ends where most segments in parts are of
+connections that began before them, or where parts are given up. One process then dissects the rest.
 """
 
 from __future__ import annotations
@@ -81,10 +81,7 @@ class _Task:
         for each in known:
             names.learn(*each)
         plain: Seam = told
-        events = [
-            (step, [_event(each, names, limits) for each in found])
-            for step, found in plain.events
-        ]
+        events = [(step, [_event(each, names, limits) for each in found]) for step, found in plain.events]
         batch = self._dissected.events(plain._replace(events=events), names)
         return batch, self._count(batch)
 

@@ -78,7 +78,19 @@ class _Part:
     """A batch on its way."""
 
     __slots__ = (
-        *("after", "batch", "counted", "died", "edge", "error", "is_done", "pieces", "process", "result", "size"),
+        *(
+            "after",
+            "batch",
+            "counted",
+            "died",
+            "edge",
+            "error",
+            "is_done",
+            "pieces",
+            "process",
+            "result",
+            "size",
+        ),
         *("stale", "state"),
     )
 

@@ -154,10 +154,11 @@ class ToldNames(TopicNames):
     def __init__(self, journal: PartJournal) -> None:
         super().__init__()
         self._journal = journal
-        self.told: list[Told] = []
+        self.news: list[Told] = []
+        """Those that did, in order."""
 
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         known = len(self.order)
         super().learn(topic_id, name, packet)
         if len(self.order) > known:
-            self.told.append(Told(self._journal.now, topic_id, name, packet))
+            self.news.append(Told(self._journal.now, topic_id, name, packet))

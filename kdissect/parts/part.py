@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from kdissect.capture.reader import Item
 from kdissect.dissect import AT_THE_END, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Fault, Packet, Segment
+from kdissect.model import Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
 from kdissect.session.conversation import Connection, Conversation
@@ -104,9 +103,7 @@ class Dissected:
                 if seam.names_are_complete:
                     packet, count = AT_THE_END, len(names.order)
                 event.topic_names = names.up_to(packet, count)
-            elif isinstance(event, Connection):
-                self._events[at] = event._replace(connection=numbers[event.connection])
-            elif event.connection is not None:
+            elif isinstance(event, Connection) or event.connection is not None:
                 self._events[at] = event._replace(connection=numbers[event.connection])
 
     def _merged(self, seam: Seam) -> Iterator[Event]:
@@ -176,7 +173,7 @@ def dissect_part(
         list(journal.own),
         numbering.firsts,
         numbering.recognised,
-        names.told,
+        names.news,
         journal.tick_packets,
         journal.tick_ns,
         dissector.handed_over(),
@@ -204,9 +201,7 @@ def connection_numbers(edge: Edge, before: int, others: Sequence[int]) -> dict[i
     :param before: how many have a number before the part.
     :param others: first packets of other connections in it.
     """
-    return {
-        first: before + place + bisect_left(others, first) for place, first in enumerate(edge.firsts)
-    }
+    return {first: before + place + bisect_left(others, first) for place, first in enumerate(edge.firsts)}
 
 
 def _by_step(forgets: Iterable[Forgot]) -> dict[int, list[Forgot]]:
@@ -230,5 +225,3 @@ def _interleaved(*sides: tuple[Sequence[Event], Sequence[Forgot]]) -> Iterator[E
     for _, _, events in sorted(groups, key=lambda group: group[:2]):
         yield from events
     yield from rest
-
-

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
+from kdissect.model import Segment
 from kdissect.parts.journal import Ends, SeamJournal, Told
 from kdissect.parts.part import VERSION, Edge, Seam, connection_numbers
 
@@ -93,7 +94,7 @@ class Stitcher:
             *(journal.forgets, dissector.names_are_complete),
         )
 
-    def _stops(self, edge: Edge) -> Iterator[tuple[int, object]]:
+    def _stops(self, edge: Edge) -> Iterator[tuple[int, Segment | int]]:
         """What the true dissector is fed, and by which packet: segments, and times at which connections have
         lingered long enough."""
         for segment in edge.segments:

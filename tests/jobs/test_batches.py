@@ -12,9 +12,7 @@ FAULT = Fault("file", "damaged", "a text")
 
 def exchange() -> Exchange:
     return next(
-        each
-        for each in dissect(read_packets([CAPTURES / "errors.pcapng"]))
-        if isinstance(each, Exchange)
+        each for each in dissect(read_packets([CAPTURES / "errors.pcapng"])) if isinstance(each, Exchange)
     )
 
 

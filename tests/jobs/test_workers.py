@@ -133,7 +133,7 @@ def test_what_may_be_wanted_comes_in_its_place() -> None:
     for count in (1, 2):
         with bench(count) as several:
             for number in range(6):
-                several.workers.submit(batch_of("a maybe%d b" % number))
+                several.workers.submit(batch_of(f"a maybe{number} b"))
             several.workers.finish()
         pieces = b"".join(b"?%d" % p.key if isinstance(p, Maybe) else p for p in several.out)
         assert pieces.replace(b"\n", b"") == b"".join(b"a?%db" % number for number in range(6))

@@ -6,6 +6,7 @@ import pickle
 import random
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kdissect.capture.reader import Item
@@ -62,7 +63,7 @@ def stitched(
     why_not: list[str] = []
     seams = 0
     places = [0, *cuts, len(items)]
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         stitcher = Stitcher(true, limits)
         knows = chance is None or chance.random() < 0.7
         part = dissect_part(
